@@ -1,0 +1,1 @@
+"""The outside: sockets, dispatch, one handler file per API, wiring, time, background work."""

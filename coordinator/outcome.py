@@ -1,0 +1,62 @@
+"""What a decision of a state machine asks for.
+
+A machine decides and returns an `Outcome`; it changes nothing itself. The runtime
+(`broker/shard.py`) appends the records, replays them, carries out the effects and replies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+Reply = TypeVar("Reply")
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """A producer id with its epoch; both are -1 for none."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class Effect:
+    """Something to be done once the records are in the log."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Effect):
+    """A request that was parked under `ticket` now has its reply."""
+
+    ticket: int
+    reply: Any
+
+
+class Parked:
+    """The type of `PARKED`."""
+
+    __slots__ = ()
+
+
+PARKED: Final = Parked()
+"""The reply of a request that waits for an `Answer` with its ticket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Reply]):
+    """What a decision asks for: log the records, replay them, reply, carry out the effects.
+
+    Attributes:
+        reply: the answer to who asked; `PARKED` when it comes later, by an `Answer`.
+        records: what goes to the log, as one batch, and is then replayed one by one.
+        effects: what is done after the replay, in order.
+        producer: when set, the batch is transactional under this producer id and epoch, and the
+            records are pending until its marker (offsets committed in a transaction).
+    """
+
+    reply: Reply
+    records: tuple[Any, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    producer: Producer | None = None

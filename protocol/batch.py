@@ -1,0 +1,202 @@
+"""Record batches of format v2 (KIP-98) over any bytes-like object.
+
+The header is read with one `unpack_from`; records are opened only where somebody must see them
+(compaction, compacted topics, timestamps, tools). Only `place` and `stamp_log_append_time` change
+bytes, in a bytearray of the caller's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from .checksum import crc32c
+
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+HEADER_SIZE: Final = HEADER.size
+LOG_OVERHEAD: Final = 12  # base offset and length, which `length` does not count
+CRC_START: Final = 21  # the CRC covers everything from the attributes on
+MAGIC: Final = 2
+NO_PRODUCER_ID: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
+MAX_SEQUENCE: Final = 0x7FFFFFFF
+
+COMPRESSION_MASK: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+HAS_DELETE_HORIZON: Final = 0x40
+
+_BASE_OFFSET: Final = struct.Struct(">q")
+_LENGTH: Final = struct.Struct(">i")
+_LEADER_EPOCH: Final = struct.Struct(">i")
+_CRC: Final = struct.Struct(">I")
+_ATTRIBUTES: Final = struct.Struct(">h")
+_MAX_TIMESTAMP: Final = struct.Struct(">q")
+
+Bytes = bytes | bytearray | memoryview
+
+
+class Compression(IntEnum):
+    """The low three bits of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class BatchHeader(NamedTuple):
+    """The 61 bytes in front of a batch's records, field by field as they lie there."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        """The whole batch, header included."""
+        return self.length + LOG_OVERHEAD
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return next_sequence(self.base_sequence, self.last_offset_delta)
+
+    @property
+    def compression(self) -> int:
+        """A `Compression`, or 5 to 7, which nobody defined."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+
+def next_sequence(sequence: int, delta: int) -> int:
+    """The sequence number `delta` records after `sequence`; it wraps at 2^31-1 to 0."""
+    return (sequence + delta) & MAX_SEQUENCE
+
+
+def read_header(data: Bytes, position: int = 0) -> BatchHeader:
+    """The header of the batch at `position`. Raises struct.error when fewer than 61 bytes are left."""
+    return BatchHeader._make(HEADER.unpack_from(data, position))
+
+
+def headers_in(data: Bytes) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each whole batch in `data`; a cut last batch ends it."""
+    position, end = 0, len(data)
+    while position + HEADER_SIZE <= end:
+        header = read_header(data, position)
+        after = position + header.size_bytes
+        if header.length < HEADER_SIZE - LOG_OVERHEAD or after > end:
+            return
+        yield position, header
+        position = after
+
+
+def crc_is_right(data: Bytes, position: int, header: BatchHeader) -> bool:
+    """Whether the batch's bytes give the CRC that its header has."""
+    end = position + header.size_bytes
+    return crc32c(memoryview(data)[position + CRC_START : end]) == header.crc
+
+
+def place(data: bytearray, position: int, *, base_offset: int, leader_epoch: int) -> None:
+    """Write where the batch lies and who wrote it; neither is under the CRC."""
+    _BASE_OFFSET.pack_into(data, position, base_offset)
+    _LEADER_EPOCH.pack_into(data, position + 12, leader_epoch)
+
+
+def stamp_log_append_time(data: bytearray, position: int, now_ms: int) -> None:
+    """Make the broker's time the batch's time: attributes, max timestamp and CRC are rewritten."""
+    header = read_header(data, position)
+    _ATTRIBUTES.pack_into(data, position + CRC_START, header.attributes | LOG_APPEND_TIME)
+    _MAX_TIMESTAMP.pack_into(data, position + 35, now_ms)
+    seal(data, position)
+
+
+def seal(data: bytearray, position: int = 0) -> None:
+    """Compute the CRC of the batch at `position` anew and write it into its header."""
+    (length,) = _LENGTH.unpack_from(data, position + 8)
+    covered = memoryview(data)[position + CRC_START : position + LOG_OVERHEAD + length]
+    _CRC.pack_into(data, position + 17, crc32c(covered))
+
+
+def build(
+    records: Sequence[tuple[bytes | None, bytes | None]],
+    *,
+    timestamp_ms: int,
+    base_offset: int = 0,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    transactional: bool = False,
+    control: bool = False,
+    leader_epoch: int = 0,
+) -> bytearray:
+    """One uncompressed batch of (key, value) records, all of one time; what the broker writes itself.
+
+    Args:
+        records: at least one; a value of None is a tombstone.
+        timestamp_ms: of each record.
+    """
+    payload = bytearray()
+    for delta, (key, value) in enumerate(records):
+        body = bytearray(b"\0\0") + _varint(delta)
+        for part in (key, value):
+            body += _varint(-1) if part is None else _varint(len(part)) + part
+        body += b"\0"
+        payload += _varint(len(body)) + body
+    attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
+    count = len(records)
+    data = bytearray(HEADER_SIZE) + payload
+    HEADER.pack_into(
+        data, 0, base_offset, len(data) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes, count - 1,
+        timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count,
+    )  # fmt: skip
+    seal(data)
+    return data
+
+
+def _varint(value: int) -> bytes:
+    """A signed number, zig-zag encoded, as records have them."""
+    zigzag = (value << 1) ^ (value >> 63)
+    if zigzag < 0x80:
+        return bytes((zigzag,))
+    out = bytearray()
+    while zigzag > 0x7F:
+        out.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    out.append(zigzag)
+    return bytes(out)

@@ -1,0 +1,62 @@
+"""Control batches: the commit and abort markers of transactions (KIP-98, EndTransactionMarker)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from .batch import BatchHeader, Bytes, build
+from .errors import Code, Refused
+from .records import records_in
+
+_KEY: Final = struct.Struct(">hh")  # version, type
+_VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
+_ABORT: Final = 0
+_COMMIT: Final = 1
+
+
+class Marker(NamedTuple):
+    """What a control batch says of its producer's transaction on the partition."""
+
+    commit: bool
+    coordinator_epoch: int
+
+
+def marker(
+    *,
+    commit: bool,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+) -> bytearray:
+    """A control batch that ends the producer's transaction on one partition."""
+    key = _KEY.pack(0, _COMMIT if commit else _ABORT)
+    value = _VALUE.pack(0, coordinator_epoch)
+    return build(
+        [(key, value)],
+        timestamp_ms=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def read_marker(data: Bytes, position: int, header: BatchHeader) -> Marker | None:
+    """The marker in the control batch at `position`; None when its type is another one.
+
+    Raises:
+        Refused: INVALID_RECORD when the batch holds no readable control record.
+    """
+    for record in records_in(data, position, header):
+        if record.key is None or len(record.key) < _KEY.size:
+            break
+        _, kind = _KEY.unpack_from(record.key)
+        if kind not in (_ABORT, _COMMIT):
+            return None
+        if record.value is None or len(record.value) < _VALUE.size:
+            break
+        _, coordinator_epoch = _VALUE.unpack_from(record.value)
+        return Marker(kind == _COMMIT, coordinator_epoch)
+    raise Refused(Code.INVALID_RECORD, "a control batch without a control record")

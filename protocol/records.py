@@ -1,0 +1,137 @@
+"""The records inside a batch: opened only where somebody must see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .batch import HEADER_SIZE, BatchHeader, Bytes, Compression
+from .errors import Code, Refused
+
+Header = tuple[str, bytes | None]
+
+
+class Record(NamedTuple):
+    """One record as a consumer sees it."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
+    """The batch's records, decompressed. Raises Refused(CORRUPT_MESSAGE) when they do not open."""
+    raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
+    if header.compression == Compression.NONE:
+        return raw
+    return decompressed(header.compression, raw)
+
+
+def decompressed(codec: int, raw: Bytes) -> bytes:
+    """`raw` opened by the codec of a batch's attributes."""
+    import cramjam  # 1 MB: most brokers never open a compressed batch
+
+    try:
+        match codec:
+            case Compression.GZIP:
+                return bytes(cramjam.gzip.decompress(raw))
+            case Compression.SNAPPY:
+                return _snappy(bytes(raw))
+            case Compression.LZ4:
+                return bytes(cramjam.lz4.decompress(raw))
+            case Compression.ZSTD:
+                return bytes(cramjam.zstd.decompress(raw))
+    except cramjam.DecompressionError as broken:
+        raise Refused(Code.CORRUPT_MESSAGE, f"the records do not decompress: {broken}") from None
+    raise Refused(Code.CORRUPT_MESSAGE, f"no compression codec has the number {codec}")
+
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+
+
+def _snappy(raw: bytes) -> bytes:
+    """Snappy as Java clients frame it (xerial: blocks with lengths), or one bare block."""
+    import cramjam
+
+    if not raw.startswith(_XERIAL_MAGIC):
+        return bytes(cramjam.snappy.decompress_raw(raw))
+    out, position = bytearray(), 16
+    while position + 4 <= len(raw):
+        size = int.from_bytes(raw[position : position + 4], "big")
+        position += 4
+        out += bytes(cramjam.snappy.decompress_raw(raw[position : position + size]))
+        position += size
+    return bytes(out)
+
+
+def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Record]:
+    """The records of the batch at `position`, in order.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE when the payload does not decompress, INVALID_RECORD when it does
+            not hold just the records that the header promises.
+    """
+    payload = payload_of(data, position, header)
+    at = 0
+    try:
+        for _ in range(header.record_count):
+            size, at = read_varint(payload, at)
+            end = at + size
+            if size < 0 or end > len(payload):
+                raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
+            yield _record(payload, at, header)
+            at = end
+    except (IndexError, UnicodeDecodeError) as broken:
+        raise Refused(Code.INVALID_RECORD, f"a record is cut: {broken}") from None
+    if at != len(payload):
+        raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
+
+
+def _record(payload: Bytes, at: int, header: BatchHeader) -> Record:
+    at += 1  # attributes: unused
+    timestamp_delta, at = read_varint(payload, at)
+    offset_delta, at = read_varint(payload, at)
+    key, at = _nullable_bytes(payload, at)
+    value, at = _nullable_bytes(payload, at)
+    header_count, at = read_varint(payload, at)
+    headers: list[Header] = []
+    for _ in range(header_count):
+        name, at = _nullable_bytes(payload, at)
+        content, at = _nullable_bytes(payload, at)
+        if name is None:
+            raise Refused(Code.INVALID_RECORD, "a header without a key")
+        headers.append((name.decode(), content))
+    if header.is_log_append_time:
+        timestamp_ms = header.max_timestamp_ms
+    else:
+        timestamp_ms = header.base_timestamp_ms + timestamp_delta
+    return Record(header.base_offset + offset_delta, timestamp_ms, key, value, tuple(headers))
+
+
+def _nullable_bytes(payload: Bytes, at: int) -> tuple[bytes | None, int]:
+    size, at = read_varint(payload, at)
+    if size < 0:
+        return None, at
+    if at + size > len(payload):
+        raise Refused(Code.INVALID_RECORD, "a record's field reaches beyond its batch")
+    return bytes(payload[at : at + size]), at + size
+
+
+def read_varint(data: Bytes, at: int) -> tuple[int, int]:
+    """A zig-zag number and the position behind it. Raises IndexError at the end of the data."""
+    byte = data[at]
+    at += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at
+    value, shift = byte & 0x7F, 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise Refused(Code.INVALID_RECORD, "a number of more than ten bytes")

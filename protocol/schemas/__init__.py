@@ -1,0 +1,1 @@
+"""Schemas of records, in Kafka's JSON format, for what the codec library lacks."""

@@ -1,0 +1,1 @@
+"""What is on disk: segments, indexes, producer state, recovery, the metadata log."""
