@@ -1,0 +1,261 @@
+"""A frame to a request, a dict to the bytes of an answer, and the same for records of logs.
+
+Whoever handles a request sees the codec's object, attributes in snake case; what it answers is a
+plain dict under the same names. Anything that is not a whole and legal request is `Malformed`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from . import codec
+from .api_keys import ApiKey
+from .batch import Bytes
+from .errors import Malformed
+
+_HEADER: Final = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
+_ANSWER: Final = struct.Struct(">ii")  # size, correlation id
+_VERSION: Final = struct.Struct(">h")
+
+Body = Mapping[str, Any]
+
+
+class RequestHeader(NamedTuple):
+    """What stands in front of every request (RequestHeader v1 and v2)."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_start: int  # of a header v1; a flexible request's header has tagged fields there
+
+
+def read_request_header(frame: memoryview) -> RequestHeader:
+    """The header of a whole frame. Raises Malformed."""
+    try:
+        api_key, version, correlation_id, size = _HEADER.unpack_from(frame)
+        start = _HEADER.size
+        if size < 0:
+            return RequestHeader(api_key, version, correlation_id, None, start)
+        if start + size > len(frame):
+            raise Malformed("the client id reaches beyond the request")
+        client_id = str(frame[start : start + size], "utf-8")
+    except (struct.error, UnicodeDecodeError) as broken:
+        raise Malformed(f"no request header: {broken}") from None
+    return RequestHeader(api_key, version, correlation_id, client_id, start + size)
+
+
+class _RequestCoder(NamedTuple):
+    decode: Callable[[memoryview, int], tuple[Any, int]]
+    is_flexible: bool
+    require: Callable[[Any], None] | None
+
+
+class _ResponseCoder(NamedTuple):
+    encode: Callable[[Any, Any], None]
+    is_flexible: bool
+    build: Callable[[Body], Any]
+
+
+_requests: dict[tuple[int, int], _RequestCoder] = {}
+_responses: dict[tuple[int, int], _ResponseCoder] = {}
+
+
+def read_request(header: RequestHeader, frame: memoryview) -> Any:
+    """The body of a request whose key and version are known to be served.
+
+    Bytes behind a complete body are passed over, as Kafka does.
+
+    Raises:
+        Malformed: the body is cut, or null where its schema allows none.
+    """
+    coder = _requests.get((header.api_key, header.api_version))
+    if coder is None:
+        coder = _request_coder(ApiKey(header.api_key), header.api_version)
+    try:
+        position = header.body_start
+        if coder.is_flexible:
+            position = _skip_tagged_fields(frame, position)
+        request, position = coder.decode(frame, position)
+        if position > len(frame):
+            raise Malformed("the request ends early")
+        if coder.require is not None:
+            coder.require(request)
+    except Malformed:
+        raise
+    except Exception as broken:  # the compiled coders fail in a dozen ways on a cut request
+        raise Malformed(f"{type(broken).__name__}: {broken}") from None
+    return request
+
+
+def _request_coder(api_key: ApiKey, version: int) -> _RequestCoder:
+    cls = codec.message_class(api_key, "Request")
+    coder = _RequestCoder(
+        codec.decoder(cls, version),
+        cls.flexible_version_q(version),
+        _requirement(cls._struct, version),
+    )
+    _requests[api_key, version] = coder
+    return coder
+
+
+def _skip_tagged_fields(data: memoryview, position: int) -> int:
+    count = data[position]
+    position += 1
+    if count == 0:  # nearly always
+        return position
+    count, position = _unsigned_varint(data, position - 1)
+    for _ in range(count):
+        _, position = _unsigned_varint(data, position)
+        size, position = _unsigned_varint(data, position)
+        position += size
+    if position > len(data):
+        raise Malformed("the tagged fields of the header reach beyond the request")
+    return position
+
+
+def _unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+        if shift > 28:
+            raise Malformed("a number of more than five bytes")
+
+
+def _requirement(field: Any, version: int) -> Callable[[Any], None] | None:
+    """A check that nothing is null in a struct which its schema wants there; None: all may be."""
+    wanted: list[tuple[str, bool, Callable[[Any], None] | None, bool]] = []
+    for inner in field.fields.values():
+        if not inner.for_version_q(version) or inner.tagged_field_q(version):
+            continue
+        may_be_null = inner.nullable_for_version_q(version)
+        is_array = inner.is_struct_array()
+        deeper = _requirement(inner, version) if is_array or inner.is_struct() else None
+        can_be_null = inner.is_array() or inner.type_str in ("string", "bytes", "records")
+        if deeper is not None or (can_be_null and not may_be_null):
+            wanted.append((inner.name, can_be_null and not may_be_null, deeper, is_array))
+    if not wanted:
+        return None
+
+    def require(item: Any) -> None:
+        for name, required, deeper, is_array in wanted:
+            value = getattr(item, name)
+            if value is None:
+                if required:
+                    raise Malformed(f"{name} is null")
+            elif deeper is not None:
+                if is_array:
+                    for element in value:
+                        deeper(element)
+                else:
+                    deeper(value)
+
+    return require
+
+
+def answer(api_key: ApiKey, version: int, correlation_id: int, body: Body) -> bytearray:
+    """The frame of an answer, its size in front.
+
+    Args:
+        body: the response's fields; what is missing gets its schema's default.
+
+    Raises:
+        KeyError: a name that the response does not have.
+    """
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+
+    coder = _responses.get((api_key, version))
+    if coder is None:
+        coder = _response_coder(api_key, version)
+    message = coder.build(body)
+    with EncodeBufferPool.acquire() as out:
+        out.pos = _ANSWER.size
+        if coder.is_flexible:
+            out.buf[out.pos] = 0
+            out.pos += 1
+        coder.encode(message, out)
+        _ANSWER.pack_into(out.buf, 0, out.pos - 4, correlation_id)
+        framed: bytearray = out.result()
+        return framed
+
+
+def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
+    cls = codec.message_class(api_key, "Response")
+    # The header of an ApiVersions answer is never flexible: the client may not know the version.
+    flexible = cls.flexible_version_q(version) and api_key != ApiKey.API_VERSIONS
+    coder = _ResponseCoder(
+        codec.encoder(cls, version), flexible, _builder(cls._struct, cls, version)
+    )
+    _responses[api_key, version] = coder
+    return coder
+
+
+def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
+    """A function from a dict to the codec's object for one struct in one version."""
+    plan: list[tuple[str, Any, Callable[[Body], Any] | None, bool]] = []
+    for inner in field.fields.values():
+        is_array = inner.is_struct_array()
+        deeper = None
+        if is_array or inner.is_struct():
+            deeper = _builder(inner, inner.data_class, version)
+        default = None if inner.is_struct() else inner.default
+        plan.append((inner.name, default, deeper, is_array))
+    names = frozenset(name for name, _, _, _ in plan)
+    new = object.__new__
+
+    def build(body: Body) -> Any:
+        item = new(cls)
+        item._version, item.tags, item.unknown_tags = version, None, None
+        for name, default, deeper, is_array in plan:
+            value = body.get(name, default)
+            if deeper is not None and value is not None:
+                value = [deeper(element) for element in value] if is_array else deeper(value)
+            setattr(item, name, value)
+        if not body.keys() <= names:
+            raise KeyError(f"{field.name} has no field {sorted(body.keys() - names)}")
+        return item
+
+    return build
+
+
+def encode_data(name: str, version: int, fields: Body) -> bytes:
+    """A record's key or value: its version (int16), then its fields by `schemas/NAME.json`."""
+    cls = codec.data_class(name)
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+
+    message = _builder(cls._struct, cls, version)(fields)
+    with EncodeBufferPool.acquire() as out:
+        out.pos = _VERSION.size
+        codec.encoder(cls, version)(message, out)
+        _VERSION.pack_into(out.buf, 0, version)
+        return bytes(out.result())
+
+
+def decode_data(name: str, data: Bytes) -> Any:
+    """The object in a record's key or value; `.version` and the fields in snake case.
+
+    Raises:
+        Malformed: it is cut, or of a version that the schema does not have.
+    """
+    cls = codec.data_class(name)
+    view = memoryview(data)
+    try:
+        (version,) = _VERSION.unpack_from(view)
+        lowest, highest = cls.valid_versions
+        if not lowest <= version <= highest:
+            raise Malformed(f"{name} has no version {version}")
+        item, position = codec.decoder(cls, version)(view, _VERSION.size)
+    except Malformed:
+        raise
+    except Exception as broken:
+        raise Malformed(f"{name}: {type(broken).__name__}: {broken}") from None
+    if position > len(view):
+        raise Malformed(f"{name} ends early")
+    return item
