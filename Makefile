@@ -1,0 +1,70 @@
+# `make demo` and `make test` set everything up themselves; both are quick once that is done.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+ROOMS := broker coordinator protocol spark storage
+# The first Python that is new enough; PYTHON=... chooses another.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PY := .venv/bin/python
+LISTEN ?= 127.0.0.1:9092
+DATA ?= .cache/data
+ARGS ?=
+
+.PHONY: help setup jars demo serve test test-kafka check style types bench-start bench-quick wheel clean
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
+
+setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned dependencies, Spark's connector
+
+.venv/.installed: pyproject.toml constraints.txt
+	@[ -n "$(PYTHON)" ] || { echo "Ottla needs Python 3.11 or newer (with venv); none was found" >&2; exit 1; }
+	@echo "setting up .venv with $$($(PYTHON) --version) (PySpark is 400 MB: about two minutes, once)"
+	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
+	@$(PY) -m pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# The connector's jars are kept per version outside the checkout; found there, this takes no time.
+jars: .venv/.installed
+	@$(PY) -m ottla.spark.connector
+
+.typing/ottla: $(wildcard facade/*.py)
+	@rm -rf $@ && mkdir -p $@
+	@ln -sf $(addprefix ../../,$(wildcard facade/*) $(ROOMS)) $@/
+
+demo: setup ## exactly once, end to end: orders in transactions, Spark, the numbers (ARGS=--kill)
+	@$(PY) -m ottla demo $(ARGS)
+
+serve: .venv/.installed ## a broker on LISTEN with its data in DATA
+	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
+
+test: setup ## all tests (ARGS='-m "not spark"' leaves Spark out)
+	@$(PY) -m pytest -q $(ARGS)
+
+test-kafka: setup ## the tests that compare with a real Kafka, at OTTLA_KAFKA=HOST:PORT
+	@[ -n "$${OTTLA_KAFKA:-}" ] || { echo "say which: make test-kafka OTTLA_KAFKA=HOST:PORT" >&2; exit 2; }
+	@$(PY) -m pytest -q -m kafka $(ARGS)
+
+check: style types test ## style, types and tests
+
+style: .venv/.installed ## ruff: rules and format
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check .
+
+types: .venv/.installed .typing/ottla ## mypy, strict
+	@$(PY) -m mypy -p ottla | sed 's#\.typing/ottla/##'
+	@$(PY) -m mypy tests benchmarks
+
+bench-start: .venv/.installed ## start time and idle memory
+	@$(PY) benchmarks/bench_start.py $(ARGS)
+
+bench-quick: .venv/.installed ## every benchmark, shortest form
+	@for bench in benchmarks/bench_*.py; do echo "== $$bench"; $(PY) $$bench --quick; done
+
+# A stale build/lib would put modules that no longer exist into the wheel.
+wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl
+	@rm -rf build dist && $(PY) -m pip wheel -q --no-deps -w dist .
+
+clean: ## everything that setup and the tests made
+	@rm -rf .venv .typing .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,173 @@
+"""The command line: `ottla serve | demo | config | health`.
+
+A command imports what it needs when it runs, so that `serve` answers within 200 ms and `health`
+within 50. A setting that cannot be is one line on standard error and exit status 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ottla.broker.config import BrokerConfig
+
+DEFAULT_LISTEN = "127.0.0.1:9092"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        status: int = given.run(given)
+    except KeyboardInterrupt:
+        return 130
+    except _CannotRun as error:
+        print(f"ottla: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+class _CannotRun(Exception):
+    """What the person at the prompt can put right."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ottla", description="A Kafka-compatible broker for one machine."
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    serve = commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C")
+    _add_settings(serve)
+    serve.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="where the logs are (or set log.dirs)"
+    )
+    serve.add_argument(
+        "--ready-file", type=Path, metavar="F", help="written when the broker answers"
+    )
+    serve.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
+    serve.set_defaults(run=_serve)
+
+    demo = commands.add_parser("demo", help="exactly once, end to end, with Spark")
+    demo.add_argument("--kill", action="store_true", help="kill the broker half-way, restart it")
+    demo.add_argument("--bootstrap", metavar="HOST:PORT", help="use a broker that runs already")
+    demo.add_argument(
+        "--transactions", type=int, default=60, metavar="N", help="how many (default 60)"
+    )
+    demo.set_defaults(run=_demo)
+
+    config = commands.add_parser("config", help="the settings a broker would run with")
+    _add_settings(config)
+    config.add_argument("names", nargs="*", metavar="NAME", help="these only; default all")
+    config.set_defaults(run=_config)
+
+    health = commands.add_parser("health", help="exit 0 when a broker answers, else 1")
+    health.add_argument("address", nargs="?", default=DEFAULT_LISTEN, metavar="HOST:PORT")
+    health.set_defaults(run=_health)
+    return parser
+
+
+def _add_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--listen", metavar="HOST:PORT", help=f"default {DEFAULT_LISTEN}")
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings, as Kafka's server.properties"
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="one setting by Kafka's name; may come again; wins over the file",
+    )
+
+
+class _Version(argparse.Action):
+    """`--version`, which reads the version only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="print the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from ottla import __version__
+
+        parser.exit(0, f"ottla {__version__}\n")
+
+
+def _broker_config(given: argparse.Namespace) -> BrokerConfig:
+    from ottla.broker.config import BadSetting, BrokerConfig
+
+    settings: dict[str, str] = {}
+    if given.config is not None:
+        from ottla.properties import read_properties
+
+        try:
+            settings = read_properties(given.config.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise _CannotRun(f"cannot read {given.config}: {error}") from None
+    if given.listen is not None or "listeners" not in settings:
+        settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"
+    for pair in given.settings:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise _CannotRun(f"--set {pair}: NAME=VALUE was expected")
+        settings[name.strip()] = value.strip()
+    try:
+        return BrokerConfig.from_settings(settings)
+    except BadSetting as error:
+        raise _CannotRun(str(error)) from None
+
+
+def _serve(given: argparse.Namespace) -> int:
+    config = _broker_config(given)
+    if given.until_stdin_ends:
+        from ottla.lifeline import end_with_stdin
+
+        end_with_stdin()
+    from ottla.broker.server import serve
+
+    return serve(config, data_dir=given.data_dir, ready_file=given.ready_file)
+
+
+def _demo(given: argparse.Namespace) -> int:
+    try:
+        from ottla.demo import run_demo
+    except ModuleNotFoundError as error:
+        raise _CannotRun(
+            f"the demo needs `pip install 'ottla[spark]'`: {error.name} is missing"
+        ) from None
+    if given.kill and given.bootstrap:
+        raise _CannotRun("--kill takes a broker of the demo's own: leave --bootstrap out")
+    return run_demo(bootstrap=given.bootstrap, kill=given.kill, transactions=given.transactions)
+
+
+def _config(given: argparse.Namespace) -> int:
+    from ottla.settings import describe
+
+    config = _broker_config(given)
+    for line in describe(config, given.names):
+        print(line)
+    return 0
+
+
+def _health(given: argparse.Namespace) -> int:
+    from ottla.health import answers
+
+    host, _, port = given.address.rpartition(":")
+    if not port.isdecimal():
+        raise _CannotRun(f"{given.address}: HOST:PORT was expected")
+    trouble = answers(host.strip("[]") or "127.0.0.1", int(port))
+    if trouble is not None:
+        print(f"ottla: {given.address}: {trouble}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
