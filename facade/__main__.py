@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = given.run(given)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # `ottla config | head`: what was wanted has been read
+        sys.stdout = None  # type: ignore[assignment]  # or the interpreter flushes it once more
+        return 0
     except _CannotRun as error:
         print(f"ottla: {error}", file=sys.stderr)
         return 2
@@ -119,7 +122,7 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
             raise _CannotRun(f"--set {pair}: NAME=VALUE was expected")
         settings[name.strip()] = value.strip()
     try:
-        return BrokerConfig.from_settings(settings)
+        return BrokerConfig.from_settings(settings, source=str(given.config or ""))
     except BadSetting as error:
         raise _CannotRun(str(error)) from None
 
@@ -151,8 +154,11 @@ def _config(given: argparse.Namespace) -> int:
     from ottla.settings import describe
 
     config = _broker_config(given)
-    for line in describe(config, given.names):
-        print(line)
+    try:
+        for line in describe(config, given.names):
+            print(line)
+    except KeyError as unknown:
+        raise _CannotRun(f"{unknown.args[0]} is no broker setting") from None
     return 0
 
 

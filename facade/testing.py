@@ -1,8 +1,8 @@
 """A real broker for a test: a process of its own, on a free port, in a temporary directory.
 
-`running_broker()` returns when the broker answers (some 0.2 s) and leaves nothing behind. The broker
-watches a pipe that its parent holds, so it also ends with a parent that was killed; the temporary
-directory of such a parent stays, for there is nobody left who knows whether it is wanted.
+`running_broker()` returns when the broker answers (some 0.2 s) and leaves nothing behind. The
+broker watches a pipe that its parent holds, so it also ends with a parent that was killed; the
+temporary directory of such a parent stays, for nobody is left who knows whether it is wanted.
 """
 
 from __future__ import annotations

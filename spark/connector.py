@@ -1,0 +1,255 @@
+"""The jars of Spark's Kafka connector for the PySpark that is installed, kept per version.
+
+Maven copies them where there is `mvn`; else Ivy, which PySpark brings along, fetches them. They are
+kept in the user's cache, so that both are needed once and everything works offline afterwards.
+OTTLA_SPARK_JARS names a directory that holds them already. `python -m ottla.spark.connector`
+fetches them and says how.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+SCALA = "2.13"
+# Beside the connector: what it needs that Spark itself does not have. Where the token provider of
+# the same version was never published, 4.0.0's has the same interface.
+_OLDER_TOKEN_PROVIDER = "4.0.0"
+_NEEDED_JARS = (
+    "spark-sql-kafka-",
+    "spark-token-provider-kafka-",
+    "kafka-clients-",
+    "commons-pool2-",
+)
+
+# Ivy would fetch 50 MB that Spark has already.
+_IN_SPARK = ("org.apache.hadoop:hadoop-client-api", "org.apache.hadoop:hadoop-client-runtime")
+
+
+class SparkUnavailable(Exception):
+    """Spark cannot run here; the message says what is missing and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Companions:
+    """The versions that one version of the connector was built with."""
+
+    kafka_clients: str
+    commons_pool2: str
+
+
+COMPANIONS = {
+    "4.0.0": Companions("3.9.0", "2.12.0"),
+    "4.2.0": Companions("3.9.2", "2.13.1"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorJars:
+    """Where the jars are, and in a few words how they came there."""
+
+    paths: tuple[Path, ...]
+    how: str
+
+
+def connector_jars() -> ConnectorJars:
+    """The jars for `spark.jars`, fetched when they are not there yet.
+
+    Raises SparkUnavailable without PySpark or Java 17, and when neither Maven nor Ivy got the jars.
+    """
+    if given := os.environ.get("OTTLA_SPARK_JARS"):
+        return ConnectorJars(_jars_in(Path(given)), f"given by OTTLA_SPARK_JARS={given}")
+    version = pyspark_version()
+    kept = _cache() / f"spark-kafka-{version}"
+    how = "kept from before" if kept.is_dir() else _fetch(version, kept)
+    return ConnectorJars(_jars_in(kept), f"connector {version}, {how}")
+
+
+def pyspark_version() -> str:
+    """The installed PySpark's version, found without importing it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        raise SparkUnavailable("PySpark is missing: pip install 'ottla[spark]'") from None
+
+
+def need_java() -> None:
+    """Raises SparkUnavailable when there is no Java, or one that is too old for Spark 4."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        told = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False
+        ).stderr
+    except OSError:
+        raise SparkUnavailable("Java is missing: Spark needs Java 17 or newer") from None
+    found = re.search(r'version "(\d+)', told)
+    if found is None or int(found[1]) < 17:
+        raise SparkUnavailable(f"Spark needs Java 17 or newer; {java} is {told.splitlines()[:1]}")
+
+
+def _fetch(version: str, kept: Path) -> str:
+    """Put the jars into `kept`, all or none; return how."""
+    need_java()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    troubles = []
+    for way in (_by_maven, _by_ivy):
+        with tempfile.TemporaryDirectory(dir=kept.parent) as work:
+            try:
+                how = way(version, Path(work))
+                jars = _jars_in(Path(work) / "jars")
+            except SparkUnavailable as error:
+                troubles.append(str(error))
+                continue
+            ready = Path(work) / "ready"
+            ready.mkdir()
+            for jar in jars:
+                shutil.copy(jar, ready)
+            try:
+                ready.rename(kept)
+            except OSError:
+                if not kept.is_dir():  # else somebody else was faster; theirs are the same
+                    raise
+            return how
+    raise SparkUnavailable("Spark's Kafka connector could not be fetched: " + "; ".join(troubles))
+
+
+def _by_maven(version: str, work: Path) -> str:
+    """`dependency:copy-dependencies` of the jars into `work`/jars."""
+    if shutil.which("mvn") is None:
+        raise SparkUnavailable("there is no mvn")
+    trouble = ""
+    for token_provider in dict.fromkeys((version, _OLDER_TOKEN_PROVIDER)):
+        pom = work / "pom.xml"
+        pom.write_text(_pom(version, token_provider))
+        target = f"-DoutputDirectory={work / 'jars'}"
+        done = subprocess.run(
+            ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", target],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            return f"copied by Maven (token provider {token_provider})"
+        trouble = next((line for line in done.stdout.splitlines() if "ERROR" in line), "it failed")
+    raise SparkUnavailable(f"mvn: {trouble[:300]}")
+
+
+def _pom(version: str, token_provider: str) -> str:
+    companions = COMPANIONS.get(version, COMPANIONS[max(COMPANIONS)])
+    wanted = (
+        ("org.apache.spark", f"spark-sql-kafka-0-10_{SCALA}", version),
+        ("org.apache.spark", f"spark-token-provider-kafka-0-10_{SCALA}", token_provider),
+        ("org.apache.kafka", "kafka-clients", companions.kafka_clients),
+        ("org.apache.commons", "commons-pool2", companions.commons_pool2),
+    )
+    # What the four depend on themselves is in Spark.
+    everything = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
+    rest = f"<exclusions>{everything}</exclusions>"
+    dependencies = "\n".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{of}</version>{rest}</dependency>"
+        for group, artifact, of in wanted
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
+        "<groupId>ottla</groupId><artifactId>connector</artifactId><version>1</version>"
+        f"<packaging>pom</packaging>\n<dependencies>\n{dependencies}\n</dependencies></project>\n"
+    )
+
+
+def _by_ivy(version: str, work: Path) -> str:
+    """Ivy, as `spark.jars.packages` runs it when a session starts; into `work`/jars."""
+    companions = COMPANIONS.get(version, COMPANIONS[max(COMPANIONS)])
+    connector = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{version}"
+    provider = f"org.apache.spark:spark-token-provider-kafka-0-10_{SCALA}"
+    parts = (
+        f"org.apache.kafka:kafka-clients:{companions.kafka_clients}",
+        f"org.apache.commons:commons-pool2:{companions.commons_pool2}",
+    )
+    # In one go; where the token provider of this version is missing, it is fetched on its own.
+    attempts = (
+        (((connector, *parts), _IN_SPARK),),
+        (
+            ((connector, *parts), (*_IN_SPARK, provider)),
+            ((f"{provider}:{_OLDER_TOKEN_PROVIDER}",), _IN_SPARK),
+        ),
+    )
+    trouble = ""
+    for attempt in attempts:
+        try:
+            for packages, excludes in attempt:
+                _run_ivy(packages, excludes, work)
+        except SparkUnavailable as error:
+            trouble = str(error)
+        else:
+            return "fetched by Ivy"
+    raise SparkUnavailable(f"Ivy: {trouble}")
+
+
+_IVY_SESSION = """
+import sys
+from pyspark.sql import SparkSession
+ivy, packages, excludes = sys.argv[1:]
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.jars.ivy", ivy).config("spark.jars.packages", packages)
+if excludes:
+    builder = builder.config("spark.jars.excludes", excludes)
+builder.getOrCreate().stop()
+"""
+
+
+def _run_ivy(packages: tuple[str, ...], excludes: tuple[str, ...], work: Path) -> None:
+    """Start and stop a session that fetches these packages."""
+    home = work / "home"
+    home.mkdir(exist_ok=True)
+    # An empty home: a POM without its jar in ~/.m2 would make Ivy fail with NOT FOUND.
+    environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"-Duser.home={home}"}
+    done = subprocess.run(
+        [sys.executable, "-c", _IVY_SESSION, str(work), ",".join(packages), ",".join(excludes)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = done.stderr.splitlines()
+        told = [line.strip() for line in lines if "not found" in line or "Exception" in line]
+        raise SparkUnavailable((told or ["it failed"])[0][:300])
+
+
+def _jars_in(directory: Path) -> tuple[Path, ...]:
+    """The connector's jars in a directory; Ivy puts the group before the name."""
+    found = sorted(directory.glob("*.jar"))
+    jars = []
+    for start in _NEEDED_JARS:
+        of_it = [jar for jar in found if re.match(rf"(org\..*_)?{start}", jar.name)]
+        if not of_it:
+            raise SparkUnavailable(f"{directory} has no {start}*.jar")
+        jars.append(of_it[-1])
+    return tuple(jars)
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ottla"
+
+
+def main() -> int:
+    """Fetch the jars; say how. Not having them is no failure: all but Spark works without."""
+    try:
+        sys.stdout.write(f"Spark's Kafka connector: {connector_jars().how}\n")
+    except SparkUnavailable as error:
+        sys.stdout.write(f"Spark is left out: {error}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""Exactly once, end to end: orders in transactions, streaming queries over them, and the numbers.
+
+A producer writes orders in transactions and aborts every tenth; Spark reads what is committed, adds
+it up into a second topic and keeps it in a table, all at the same time. Then the producer's ledger
+is compared with what arrived. Exit status 1 when the numbers do not add up.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from .audit import Audit, audit
+from .connector import SparkUnavailable, connector_jars
+from .orders import Fate, Ledger, Moment, write_orders
+from .pipeline import Pipeline
+from .session import session
+
+ORDERS_EACH = 100
+PAUSE_S = 0.2  # between transactions: a shop with customers, not a benchmark
+
+
+class Broker(Protocol):
+    """A broker that the demo may kill (`ottla.testing.RunningBroker` is one)."""
+
+    def kill(self) -> None:
+        """SIGKILL."""
+
+    def start(self) -> None:
+        """Run it again, same port, same data."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of the demo: where it writes, and what is known so far."""
+
+    bootstrap: str
+    orders: str
+    totals: str
+    transactions: int
+    broker: Broker | None = None  # to be killed, when given
+    ledger: Ledger = field(default_factory=Ledger)
+    kills: int = 0
+    away_ms: list[int] = field(default_factory=list)
+    failure: BaseException | None = None
+
+    def disturb(self, number: int, moment: Moment) -> None:
+        """Kill the broker twice: inside an open transaction, and while a commit is on its way."""
+        if self.broker is None:
+            return
+        if moment is Moment.HALF_WRITTEN and number == self.transactions // 3:
+            self._kill_and_start()
+        elif moment is Moment.COMMITTING and number == 2 * self.transactions // 3:
+            threading.Thread(target=self._kill_and_start, name="killer").start()
+
+    def _kill_and_start(self) -> None:
+        assert self.broker is not None
+        try:
+            self.broker.kill()
+            killed = time.monotonic()
+            self.broker.start()
+            self.away_ms.append(round((time.monotonic() - killed) * 1000))
+            self.kills += 1
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def write(self) -> None:
+        """Write the orders; what goes wrong is kept for the main thread."""
+        try:
+            write_orders(
+                self.ledger,
+                bootstrap=self.bootstrap,
+                topic=self.orders,
+                transactions=self.transactions,
+                orders_each=ORDERS_EACH,
+                pause_s=PAUSE_S,
+                disturb=self.disturb,
+            )
+        except BaseException as error:
+            self.failure = error
+
+
+def run(
+    *, bootstrap: str, transactions: int, suffix: str = "", broker: Broker | None = None
+) -> int:
+    """Run the demo against a broker, killing it on the way when `broker` is given.
+
+    `suffix` ends the names of the topics, where older runs may have left theirs. Returns the exit
+    status: 0 when the numbers add up, 1 when they do not.
+    """
+    console = Console()
+    this = Run(bootstrap, f"orders{suffix}", f"order-totals{suffix}", transactions, broker=broker)
+    try:
+        _create_topics(this)
+        with tempfile.TemporaryDirectory(prefix="ottla-demo-") as directory:
+            found = _pipeline(this, console, Path(directory))
+    except (KafkaException, SparkUnavailable) as error:
+        console.print(f"[red]the demo could not run: {error}")
+        return 1
+    _show(this, found, console)
+    return 1 if found.faults() else 0
+
+
+def _create_topics(this: Run) -> None:
+    admin = AdminClient({"bootstrap.servers": this.bootstrap, "log_level": 0})
+    topics = [NewTopic(this.orders, 4, 1), NewTopic(this.totals, 1, 1)]
+    for created in admin.create_topics(topics, operation_timeout=30).values():
+        created.result(timeout=30)
+
+
+def _pipeline(this: Run, console: Console, directory: Path) -> Audit:
+    """Everything between the topics and the numbers."""
+    jars = connector_jars()
+    console.print(f"broker {this.bootstrap}; Spark's {jars.how}")
+    with console.status("starting Spark"):
+        spark = session("ottla-demo", log_path=directory / "spark.log")
+    try:
+        pipeline = Pipeline(
+            spark,
+            bootstrap=this.bootstrap,
+            orders=this.orders,
+            totals=this.totals,
+            directory=directory,
+        )
+        pipeline.start()
+        writer = threading.Thread(target=this.write, name="orders", daemon=True)
+        writer.start()
+        _watch(this, pipeline, console, lambda: writer.is_alive())
+        if this.failure is not None:
+            raise this.failure
+        with console.status("Spark is reading the rest"):
+            pipeline.finish()
+        with console.status("comparing with the ledger"):
+            return audit(
+                this.ledger,
+                read_committed=pipeline.table_ids(),
+                read_uncommitted=pipeline.topic_ids("read_uncommitted"),
+                totals=pipeline.totals(),
+            )
+    finally:
+        spark.stop()
+
+
+def _watch(this: Run, pipeline: Pipeline, console: Console, goes_on: Callable[[], bool]) -> None:
+    """Show what happens for as long as it happens."""
+    if not console.is_terminal:
+        while goes_on():
+            pipeline.keep_up()
+            console.print(_line(this, pipeline), soft_wrap=True)
+            time.sleep(5)
+        return
+    with Live(_progress(this, pipeline), console=console, refresh_per_second=4) as live:
+        while goes_on():
+            pipeline.keep_up()
+            live.update(_progress(this, pipeline))
+            time.sleep(0.25)
+        live.update(_progress(this, pipeline))
+
+
+def _state(this: Run, pipeline: Pipeline) -> list[tuple[str, str]]:
+    ledger = this.ledger
+    return [
+        ("transactions", f"{len(ledger.entries)} of {this.transactions}"),
+        ("orders acknowledged", str(len(ledger.acknowledged))),
+        ("orders committed", str(ledger.count(Fate.COMMITTED))),
+        ("orders aborted", str(ledger.count(Fate.ABORTED))),
+        ("Spark: added up", str(pipeline.rows_read("totals"))),
+        ("Spark: in the table", str(pipeline.rows_read("table"))),
+        ("broker killed", f"{this.kills} times" if this.broker else "no"),
+    ]
+
+
+def _line(this: Run, pipeline: Pipeline) -> str:
+    return ", ".join(f"{name} {value}" for name, value in _state(this, pipeline))
+
+
+def _progress(this: Run, pipeline: Pipeline) -> Table:
+    table = Table(title="orders, in transactions", show_header=False, title_justify="left")
+    table.add_column(style="cyan")
+    table.add_column(justify="right", min_width=14)
+    for name, value in _state(this, pipeline):
+        table.add_row(name, value)
+    return table
+
+
+def _show(this: Run, found: Audit, console: Console) -> None:
+    """The numbers, and whether they add up."""
+    table = Table(title="orders", title_justify="left", show_header=False)
+    table.add_column(style="cyan")
+    table.add_column(justify="right")
+    for name, value in (
+        ("produced", found.produced),
+        ("acknowledged", found.acknowledged),
+        ("committed", found.committed),
+        ("aborted", found.aborted),
+        ("seen by read_committed", found.seen_by_read_committed),
+        ("seen by read_uncommitted", found.seen_by_read_uncommitted),
+        ("duplicates", found.duplicates),
+        ("missing", found.missing),
+    ):
+        table.add_row(name, str(value))
+    console.print(table)
+    if this.kills:
+        away = " and ".join(f"{ms} ms" for ms in this.away_ms)
+        console.print(f"killed {this.kills} times by SIGKILL, back after {away}")
+    if this.kills or this.ledger.restarts:
+        console.print(
+            f"transactions whose end the producer never learned: {found.unknown_committed} found "
+            f"committed, {found.unknown_aborted} found aborted"
+        )
+    for fault in found.faults():
+        console.print(f"[red]{fault}")
+    console.print("[red]the numbers do not add up" if found.faults() else "the numbers add up")

@@ -1,0 +1,226 @@
+"""Orders, written in transactions by a confluent-kafka producer, and the ledger of their fate.
+
+The ledger knows what the producer knows and nothing else: which orders it handed over, which were
+acknowledged, and how each transaction ended. A transaction whose end the producer never learned
+is UNKNOWN; the audit finds out from the log, and holds that it is all there or not at all.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+REGIONS = ("north", "east", "south", "west")
+SCHEMA = "id LONG, transaction INT, region STRING, amount_cents LONG"
+ANSWER_TIMEOUT_S = 60.0
+
+
+class Fate(enum.Enum):
+    """How a transaction ended, as far as its producer knows."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
+class Moment(enum.Enum):
+    """The moments of a transaction at which a broker may be disturbed."""
+
+    HALF_WRITTEN = "half of it is acknowledged, it is open"
+    COMMITTING = "its commit is about to be sent"
+
+
+@dataclass(slots=True)
+class Entry:
+    """One transaction: the ids of its orders, [first_id, end_id), and its fate."""
+
+    number: int
+    first_id: int
+    end_id: int
+    fate: Fate = Fate.OPEN
+
+    def ids(self) -> range:
+        """The ids of the orders that were handed to the producer."""
+        return range(self.first_id, self.end_id)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything that was produced. Written by the producer's thread alone; others only read."""
+
+    entries: list[Entry] = field(default_factory=list)
+    acknowledged: set[int] = field(default_factory=set)
+    restarts: int = 0  # producers that had to be made anew
+
+    def ids(self, *fates: Fate) -> set[int]:
+        """The ids of the orders in transactions of these fates."""
+        return {order for entry in self.entries if entry.fate in fates for order in entry.ids()}
+
+    def count(self, *fates: Fate) -> int:
+        """How many orders are in transactions of these fates."""
+        return sum(len(entry.ids()) for entry in list(self.entries) if entry.fate in fates)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order; the same id is the same order in every run."""
+
+    id: int
+    transaction: int
+
+    @property
+    def region(self) -> str:
+        """Which region it comes from."""
+        return REGIONS[random.Random(self.id).randrange(len(REGIONS))]
+
+    @property
+    def amount_cents(self) -> int:
+        """What it is worth."""
+        return 100 + self.id * 7919 % 9900
+
+    def value(self) -> bytes:
+        """The record's value: JSON of SCHEMA."""
+        return json.dumps(
+            {
+                "id": self.id,
+                "transaction": self.transaction,
+                "region": self.region,
+                "amount_cents": self.amount_cents,
+            }
+        ).encode()
+
+
+def write_orders(
+    ledger: Ledger,
+    *,
+    bootstrap: str,
+    topic: str,
+    transactions: int,
+    orders_each: int = 100,
+    pause_s: float = 0.0,
+    disturb: Callable[[int, Moment], None] = lambda _number, _moment: None,
+) -> None:
+    """Write that many transactions, abort every tenth, and note in the ledger what is known.
+
+    `disturb` is called at the moments of each transaction, with its number. Raises KafkaException
+    when the broker stays away for longer than a minute.
+    """
+    writer = _Writer(ledger, bootstrap, topic, disturb)
+    for number, first_id in enumerate(range(0, transactions * orders_each, orders_each)):
+        entry = Entry(number, first_id, first_id)
+        ledger.entries.append(entry)
+        writer.write(entry, first_id + orders_each)
+        if pause_s:
+            time.sleep(pause_s)
+
+
+class _Writer:
+    """A transactional producer that begins anew when its transaction is beyond repair."""
+
+    def __init__(
+        self, ledger: Ledger, bootstrap: str, topic: str, disturb: Callable[[int, Moment], None]
+    ) -> None:
+        self._ledger = ledger
+        self._topic = topic
+        self._disturb = disturb
+        self._settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": f"{topic}-writer",
+            "transaction.timeout.ms": 60_000,
+            "linger.ms": 5,
+            # A broker that restarts is back in less than a second: look for it often.
+            "reconnect.backoff.max.ms": 500,
+            "log_level": 0,
+        }
+        self._producer = self._new_producer()
+
+    def _new_producer(self) -> Producer:
+        producer = Producer(self._settings)
+        for _ in _until_answered("init_transactions"):
+            try:
+                producer.init_transactions(ANSWER_TIMEOUT_S)
+                break
+            except KafkaException as failure:
+                if not _error(failure).retriable():
+                    raise
+        return producer
+
+    def write(self, entry: Entry, end_id: int) -> None:
+        """Write the entry's orders up to `end_id` and end its transaction."""
+        commit = entry.number % 10 != 9
+        try:
+            self._produce(entry, end_id)
+            if commit:
+                self._disturb(entry.number, Moment.COMMITTING)
+            entry.fate = self._end(commit=commit)
+        except KafkaException as failure:
+            entry.fate = self._rescue(failure)
+
+    def _produce(self, entry: Entry, end_id: int) -> None:
+        self._producer.begin_transaction()
+        half = (entry.first_id + end_id) // 2
+        for order_id in range(entry.first_id, end_id):
+            if order_id == half:
+                self._producer.flush(ANSWER_TIMEOUT_S)
+                self._disturb(entry.number, Moment.HALF_WRITTEN)
+            order = Order(order_id, entry.number)
+            self._producer.produce(
+                self._topic, order.value(), order.region, on_delivery=self._note_for(order_id)
+            )
+            entry.end_id = order_id + 1
+            self._producer.poll(0)
+        # Also before an abort, which would drop what is still on its way: this counts records that
+        # were written and then aborted, not records that never left.
+        self._producer.flush(ANSWER_TIMEOUT_S)
+
+    def _note_for(self, order_id: int) -> Callable[[KafkaError | None, Message], None]:
+        def note(error: KafkaError | None, _message: Message) -> None:
+            if error is None:
+                self._ledger.acknowledged.add(order_id)
+
+        return note
+
+    def _end(self, *, commit: bool) -> Fate:
+        """Commit or abort, again for as long as the client says that this is safe."""
+        end = self._producer.commit_transaction if commit else self._producer.abort_transaction
+        for _ in _until_answered("the end of a transaction"):
+            try:
+                end(ANSWER_TIMEOUT_S)
+                break
+            except KafkaException as failure:
+                if not _error(failure).retriable():
+                    raise
+        return Fate.COMMITTED if commit else Fate.ABORTED
+
+    def _rescue(self, failure: KafkaException) -> Fate:
+        """After an error: abort where the client asks for it; else begin anew, not knowing."""
+        if _error(failure).txn_requires_abort():
+            try:
+                return self._end(commit=False)
+            except KafkaException:
+                pass
+        # The same transactional id: the broker ends what this producer left open before the new one
+        # may write, so that the fate is settled then, though not known here.
+        self._ledger.restarts += 1
+        self._producer = self._new_producer()
+        return Fate.UNKNOWN
+
+
+def _error(failure: KafkaException) -> KafkaError:
+    error: KafkaError = failure.args[0]
+    return error
+
+
+def _until_answered(what: str) -> Iterator[None]:
+    """Turns of a retry loop; raises TimeoutError when they have gone on for too long."""
+    deadline = time.monotonic() + 2 * ANSWER_TIMEOUT_S
+    while time.monotonic() < deadline:
+        yield
+    raise TimeoutError(f"no answer to {what} in {2 * ANSWER_TIMEOUT_S:.0f} s")
