@@ -1,0 +1,66 @@
+"""What a handler knows of the request besides its body, and how it may end otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..protocol.api_keys import ApiKey
+
+
+class Disconnect(Exception):
+    """The connection is closed instead of an answer: what Kafka does when acks=0 meets an error."""
+
+
+class ConnectionInfo:
+    """Who is at the other end.
+
+    Attributes:
+        id: as Kafka writes it: LOCAL_HOST:PORT-REMOTE_HOST:PORT-NUMBER.
+        peer: REMOTE_HOST:PORT.
+        host: REMOTE_HOST.
+        advertised: host and port by which clients of this connection's listener reach the node.
+        client_software: name and version, told by ApiVersions 3 and later.
+    """
+
+    __slots__ = ("advertised", "client_software", "host", "id", "peer")
+
+    def __init__(
+        self, connection_id: str, peer: str, host: str, advertised: tuple[str, int]
+    ) -> None:
+        self.id = connection_id
+        self.peer = peer
+        self.host = host
+        self.advertised = advertised
+        self.client_software = ("unknown", "unknown")
+
+
+class Context:
+    """One request: its header, its connection, and a way to hasten it while it waits."""
+
+    __slots__ = ("api_key", "client_id", "connection", "correlation_id", "hasten", "version")
+
+    def __init__(
+        self,
+        api_key: ApiKey,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        connection: ConnectionInfo,
+    ) -> None:
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+        # Set by a handler that waits only because it may (a Fetch below min_bytes): answer now.
+        self.hasten: Callable[[], None] | None = None
+
+    def log_fields(self) -> dict[str, Any]:
+        """What every log line about this request carries."""
+        return {
+            "client_id": self.client_id,
+            "connection": self.connection.id,
+            "api": self.api_key.name,
+            "version": self.version,
+        }

@@ -1,0 +1,203 @@
+"""From a whole frame to the bytes of its answer: version check, decoding, handler, errors.
+
+A handler is a coroutine function that usually never waits. Its first step is run right here; only
+one that does wait becomes a task, so that most requests are answered in the turn they came in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from importlib import import_module
+from types import coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.errors import Code, Malformed, Refused
+from ..protocol.messages import RequestHeader, answer, read_request, read_request_header
+from .context import ConnectionInfo, Context, Disconnect
+from .handlers import HANDLERS
+from .logs import Log
+
+if TYPE_CHECKING:
+    from .node import Node
+
+Handler = Callable[["Node", Context, Any], Coroutine[Any, Any, dict[str, Any] | None]]
+Function = TypeVar("Function", bound=Callable[..., Any])
+Answer = bytearray | None  # None: the client waits for no answer
+
+_log = Log("dispatch")
+_loaded: dict[int, Handler] = {}
+
+
+def serves(api_key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Function], Function]:
+    """Say which API and versions a handler serves; they must be those of `handlers.HANDLERS`."""
+
+    def mark(function: Function) -> Function:
+        listed = HANDLERS[api_key]
+        if (listed.lowest, listed.highest) != versions:
+            raise TypeError(f"{api_key.name} is listed with {listed}, and served with {versions}")
+        _loaded[api_key] = function
+        return function
+
+    return mark
+
+
+def handler_of(api_key: int) -> Handler:
+    """The handler of an API that HANDLERS lists; imported when it is first asked for."""
+    handler = _loaded.get(api_key)
+    if handler is None:
+        import_module(f".handlers.{HANDLERS[ApiKey(api_key)].module}", __package__)
+        handler = _loaded[api_key]
+    return handler
+
+
+class Dispatch:
+    """Answers the requests of all connections of one node."""
+
+    __slots__ = ("_node", "_versions")
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._versions = {
+            int(key): (max(served.lowest, served.closed_below), served.highest)
+            for key, served in HANDLERS.items()
+        }
+
+    def _header_of(self, frame: memoryview) -> RequestHeader:
+        """The header of a frame whose API and version are served. Raises Malformed."""
+        header = read_request_header(frame)
+        served = self._versions.get(header.api_key)
+        if served is None:
+            raise Malformed(f"API key {header.api_key} is not served")
+        lowest, highest = served
+        if not lowest <= header.api_version <= highest and header.api_key != ApiKey.API_VERSIONS:
+            raise Malformed(
+                f"{ApiKey(header.api_key).name} version {header.api_version} is not served "
+                f"({lowest} to {highest} are)"
+            )
+        return header
+
+    def serve(
+        self, frame: memoryview, connection: ConnectionInfo
+    ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
+        """Answer one request, at once or by a future.
+
+        Raises:
+            Malformed: it is no request that is served; the connection is to be closed.
+            Disconnect: the request asks for no answer, and has failed.
+        """
+        header = self._header_of(frame)
+        context = Context(
+            ApiKey(header.api_key),
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            connection,
+        )
+        _, highest = self._versions[header.api_key]
+        if not 0 <= header.api_version <= highest:  # ApiVersions alone gets here
+            return context, _unsupported_api_versions(context)
+        try:
+            request = read_request(header, frame)
+        except Malformed as malformed:
+            raise Malformed(
+                f"{context.api_key.name} version {context.version}: {malformed}"
+            ) from None
+        return context, self._handle(context, request)
+
+    def _handle(self, context: Context, request: Any) -> Answer | asyncio.Future[Answer]:
+        handling = handler_of(context.api_key)(self._node, context, request)
+        try:
+            waited_for = handling.send(None)
+        except StopIteration as done:
+            return _encoded(context, done.value)
+        except Refused as refused:
+            return _refusal(context, refused)
+        except Disconnect:
+            raise
+        except Exception as bug:
+            return _unexpected(context, bug)
+        return asyncio.ensure_future(_later(context, _Started(handling, waited_for)))
+
+
+class _Started:
+    """A coroutine after its first step, which had to wait: what is left of it can be awaited."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], waited_for: Any) -> None:
+        self._coroutine = coroutine
+        self._waited_for = waited_for
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _rest(self._coroutine, self._waited_for)
+
+
+@coroutine
+def _rest(started: Coroutine[Any, Any, Any], waited_for: Any) -> Generator[Any, Any, Any]:
+    try:
+        while True:
+            try:
+                sent = yield waited_for
+            except BaseException as thrown:
+                waited_for = started.throw(thrown)
+            else:
+                waited_for = started.send(sent)
+    except StopIteration as done:
+        return done.value
+
+
+async def _later(context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
+    try:
+        return _encoded(context, await rest)
+    except Refused as refused:
+        return _refusal(context, refused)
+    except Disconnect:
+        raise
+    except Exception as bug:
+        return _unexpected(context, bug)
+    finally:
+        context.hasten = None
+
+
+def _encoded(context: Context, body: dict[str, Any] | None) -> Answer:
+    if body is None:
+        return None
+    return answer(context.api_key, context.version, context.correlation_id, body)
+
+
+def _refusal(context: Context, refused: Refused) -> Answer:
+    """An answer whose only content is its error. Raises Disconnect where it has no place for one."""
+    for body in (
+        {"error_code": refused.code, "error_message": refused.why},
+        {"error_code": refused.code},
+    ):
+        try:
+            return _encoded(context, body)
+        except KeyError:
+            continue
+    raise Disconnect(str(refused))
+
+
+def _unexpected(context: Context, bug: Exception) -> Answer:
+    _log.error("a request failed by a fault of the broker", exc_info=bug, **context.log_fields())
+    return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
+
+
+def _unsupported_api_versions(context: Context) -> bytearray:
+    """KIP-511: an ApiVersions of a version from the future is answered in version 0."""
+    listed = HANDLERS[ApiKey.API_VERSIONS]
+    return answer(
+        ApiKey.API_VERSIONS,
+        0,
+        context.correlation_id,
+        {
+            "error_code": Code.UNSUPPORTED_VERSION,
+            "api_keys": [
+                {
+                    "api_key": ApiKey.API_VERSIONS,
+                    "min_version": listed.lowest,
+                    "max_version": listed.highest,
+                }
+            ],
+        },
+    )

@@ -1,0 +1,139 @@
+"""What a Fetch reads from the logs: limits, isolation, and what Kafka's leader checks first.
+
+Reading follows ReplicaManager.readFromLog: partitions in the order asked, each taking from what is
+left of the request's limit; the first batch of the first partition that has any is always given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from ..storage.log import PartitionLog
+from .fetch_sessions import PartitionKey, TopicRef, Wanted
+
+if TYPE_CHECKING:
+    from .node import Node
+
+_NO_EPOCH = -1
+
+
+class Limits(NamedTuple):
+    """What holds for all partitions of a Fetch.
+
+    Attributes:
+        max_bytes: of the whole answer; zero and less let one batch through all the same.
+        committed: read_committed: nothing at or beyond the last stable offset.
+        replica_id: -1 and -2 are consumers; a follower is nobody's on one machine.
+    """
+
+    max_bytes: int
+    committed: bool
+    replica_id: int
+
+
+class PartitionRead(NamedTuple):
+    """One partition's part of an answer."""
+
+    key: PartitionKey
+    error: Code
+    records: bytes | memoryview = b""
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    aborted: list[dict[str, int]] | None = None
+    diverging: tuple[int, int] | None = None  # epoch and its end offset
+
+
+Item = tuple[PartitionKey, Wanted]
+
+
+def read_all(
+    node: Node, wanted: Iterable[Item], limits: Limits
+) -> tuple[list[PartitionRead], int, bool]:
+    """Read every partition once.
+
+    Returns:
+        the parts in the order asked, the bytes of records in them, and whether one is in error or
+        has diverged, so that the answer does not wait.
+    """
+    parts: list[PartitionRead] = []
+    total_bytes, in_error = 0, False
+    for key, asked in wanted:
+        left = limits.max_bytes - total_bytes
+        try:
+            part = _read(node, key, asked, limits, left, min_one=total_bytes == 0)
+        except Refused as refused:
+            part = PartitionRead(key, refused.code, aborted=[] if limits.committed else None)
+        total_bytes += len(part.records)
+        in_error = in_error or part.error != Code.NONE or part.diverging is not None
+        parts.append(part)
+    return parts, total_bytes, in_error
+
+
+def _read(
+    node: Node, key: PartitionKey, asked: Wanted, limits: Limits, left: int, *, min_one: bool
+) -> PartitionRead:
+    log = _log_of(node, key)
+    if limits.replica_id >= 0:
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER, "no replica of this partition is elsewhere")
+    node.check_leader_epoch(log, asked.current_leader_epoch)
+    diverging = _divergence(log, asked)
+    high_watermark, stable = log.high_watermark, log.last_stable_offset
+    records: bytes | memoryview = b""
+    aborted: list[dict[str, int]] | None = [] if limits.committed else None
+    if diverging is None:
+        up_to = stable if limits.committed else high_watermark
+        offset = asked.fetch_offset
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            raise Refused(Code.OFFSET_OUT_OF_RANGE)
+        if offset < up_to and (min_one or left > 0):
+            max_bytes = min(asked.max_bytes, left)
+            read = log.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=min_one)
+            records = read.records
+            if limits.committed and records:
+                aborted = _aborted(log, offset, read.next_offset)
+    return PartitionRead(
+        key, Code.NONE, records, high_watermark, stable, log.log_start_offset, aborted, diverging
+    )
+
+
+def name_of(node: Node, ref: TopicRef) -> str:
+    """The name of a topic; empty when no topic has the id."""
+    if isinstance(ref, str):
+        return ref
+    topic = node.catalog.topic_by_id(ref)
+    return "" if topic is None else topic.name
+
+
+def _log_of(node: Node, key: PartitionKey) -> PartitionLog:
+    ref, partition = key
+    topic = name_of(node, ref)
+    if not topic and not isinstance(ref, str):
+        raise Refused(Code.UNKNOWN_TOPIC_ID)
+    log = node.log_of(topic, partition)
+    if log is None:
+        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+    if not node.leads(topic, partition):
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    return log
+
+
+def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
+    """Where the asker's log and this one part (KIP-595); None when they do not."""
+    if asked.last_fetched_epoch == _NO_EPOCH:
+        return None
+    epoch, end_offset = log.offset_for_leader_epoch(asked.last_fetched_epoch)
+    if epoch == _NO_EPOCH or end_offset == -1:
+        raise Refused(Code.OFFSET_OUT_OF_RANGE, "an epoch that this log never had")
+    if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
+        return epoch, end_offset
+    return None
+
+
+def _aborted(log: PartitionLog, first_offset: int, next_offset: int) -> list[dict[str, Any]]:
+    return [
+        {"producer_id": aborted.producer_id, "first_offset": aborted.first_offset}
+        for aborted in log.aborted_transactions(first_offset, next_offset)
+    ]

@@ -1,0 +1,60 @@
+"""One module an API. This table is what ApiVersions offers; a module is imported at first use."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ...protocol.api_keys import ApiKey
+
+
+class Served(NamedTuple):
+    """The versions of an API that are served, all that Kafka 4.1 offers, and where.
+
+    Attributes:
+        closed_below: versions below it are offered, yet close the connection: Kafka offers Produce
+            from 0 on for an old librdkafka that looks for it, and answers from 3 on (KIP-896).
+    """
+
+    lowest: int
+    highest: int
+    module: str
+    closed_below: int = 0
+
+
+HANDLERS: Final[dict[ApiKey, Served]] = {
+    ApiKey.PRODUCE: Served(0, 13, "produce", closed_below=3),
+    ApiKey.FETCH: Served(4, 18, "fetch"),
+    ApiKey.LIST_OFFSETS: Served(1, 10, "list_offsets"),
+    ApiKey.METADATA: Served(0, 13, "metadata"),
+    ApiKey.OFFSET_COMMIT: Served(2, 9, "offset_commit"),
+    ApiKey.OFFSET_FETCH: Served(1, 9, "offset_fetch"),
+    ApiKey.FIND_COORDINATOR: Served(0, 6, "find_coordinator"),
+    ApiKey.JOIN_GROUP: Served(0, 9, "join_group"),
+    ApiKey.HEARTBEAT: Served(0, 4, "heartbeat"),
+    ApiKey.LEAVE_GROUP: Served(0, 5, "leave_group"),
+    ApiKey.SYNC_GROUP: Served(0, 5, "sync_group"),
+    ApiKey.DESCRIBE_GROUPS: Served(0, 6, "describe_groups"),
+    ApiKey.LIST_GROUPS: Served(0, 5, "list_groups"),
+    ApiKey.API_VERSIONS: Served(0, 4, "api_versions"),
+    ApiKey.CREATE_TOPICS: Served(2, 7, "create_topics"),
+    ApiKey.DELETE_TOPICS: Served(1, 6, "delete_topics"),
+    ApiKey.DELETE_RECORDS: Served(0, 2, "delete_records"),
+    ApiKey.INIT_PRODUCER_ID: Served(0, 5, "init_producer_id"),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Served(2, 4, "offset_for_leader_epoch"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Served(0, 5, "add_partitions_to_txn"),
+    ApiKey.ADD_OFFSETS_TO_TXN: Served(0, 4, "add_offsets_to_txn"),
+    ApiKey.END_TXN: Served(0, 5, "end_txn"),
+    ApiKey.WRITE_TXN_MARKERS: Served(1, 1, "write_txn_markers"),
+    ApiKey.TXN_OFFSET_COMMIT: Served(0, 5, "txn_offset_commit"),
+    ApiKey.DESCRIBE_CONFIGS: Served(1, 4, "describe_configs"),
+    ApiKey.ALTER_CONFIGS: Served(0, 2, "alter_configs"),
+    ApiKey.CREATE_PARTITIONS: Served(0, 3, "create_partitions"),
+    ApiKey.DELETE_GROUPS: Served(0, 2, "delete_groups"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(0, 1, "incremental_alter_configs"),
+    ApiKey.OFFSET_DELETE: Served(0, 0, "offset_delete"),
+    ApiKey.DESCRIBE_CLUSTER: Served(0, 2, "describe_cluster"),
+    ApiKey.DESCRIBE_PRODUCERS: Served(0, 0, "describe_producers"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Served(0, 0, "describe_transactions"),
+    ApiKey.LIST_TRANSACTIONS: Served(0, 2, "list_transactions"),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(0, 0, "describe_topic_partitions"),
+}

@@ -1,0 +1,65 @@
+"""ApiVersions (18), versions 0-4: which APIs the broker has, and its features.
+
+0    keys and their versions
+1    throttle time
+3    flexible encoding (the answer's header is not); the client names its software (KIP-511);
+     supported and finalized features (KIP-584)
+4    supported features whose lowest level is 0 are told, too (KIP-1022)
+
+Skipped: nothing. A version above 4 is answered by broker/dispatch.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+from ..context import Context
+from ..dispatch import serves
+from . import HANDLERS
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+# Name, lowest and highest level that Kafka 4.1 knows.
+SUPPORTED_FEATURES: Final = (
+    ("group.version", 0, 1),
+    ("kraft.version", 0, 1),
+    ("metadata.version", 7, 27),
+    ("share.version", 0, 1),
+    ("transaction.version", 0, 2),
+    ("eligible.leader.replicas.version", 0, 1),
+)
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+_API_KEYS: Final = [
+    {"api_key": int(key), "min_version": served.lowest, "max_version": served.highest}
+    for key, served in sorted(HANDLERS.items())
+]
+
+
+@serves(ApiKey.API_VERSIONS, versions=(0, 4))
+async def api_versions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if context.version >= 3:
+        software = request.client_software_name, request.client_software_version
+        if not all(_SOFTWARE.fullmatch(part or "") for part in software):
+            return {"error_code": Code.INVALID_REQUEST}
+        context.connection.client_software = software
+    lowest_told = 0 if context.version >= 4 else 1
+    return {
+        "api_keys": _API_KEYS,
+        "supported_features": [
+            {"name": name, "min_version": lowest, "max_version": highest}
+            for name, lowest, highest in SUPPORTED_FEATURES
+            if lowest >= lowest_told
+        ],
+        "finalized_features_epoch": node.catalog.last_offset,
+        "finalized_features": [
+            {"name": name, "min_version_level": level, "max_version_level": level}
+            for name, level in node.catalog.features.items()
+            if level > 0
+        ],
+        "zk_migration_ready": False,
+    }

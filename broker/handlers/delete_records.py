@@ -1,0 +1,61 @@
+"""DeleteRecords (21), versions 0-2: move the start of a log up to an offset.
+
+2    flexible encoding
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_HIGH_WATERMARK: Final = -1
+
+
+@serves(ApiKey.DELETE_RECORDS, versions=(0, 2))
+async def delete_records(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return {
+        "topics": [
+            {
+                "name": topic.name,
+                "partitions": [
+                    _deleted(node, topic.name, asked.partition_index, asked.offset)
+                    for asked in topic.partitions
+                ],
+            }
+            for topic in request.topics
+        ]
+    }
+
+
+def _deleted(node: Node, topic: str, partition: int, before_offset: int) -> dict[str, Any]:
+    try:
+        low_watermark, error = _delete(node, topic, partition, before_offset), Code.NONE
+    except Refused as refused:
+        low_watermark, error = -1, refused.code
+    return {"partition_index": partition, "low_watermark": low_watermark, "error_code": error}
+
+
+def _delete(node: Node, topic: str, partition: int, before_offset: int) -> int:
+    known = node.catalog.topics.get(topic)
+    log = node.log_of(topic, partition)
+    if known is None or log is None:
+        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+    if known.is_internal:
+        raise Refused(Code.INVALID_TOPIC_EXCEPTION)
+    if not node.leads(topic, partition):
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    if not log.config.deletes:
+        raise Refused(Code.POLICY_VIOLATION, "the topic's cleanup.policy does not have delete")
+    offset = log.high_watermark if before_offset == _HIGH_WATERMARK else before_offset
+    if not 0 <= offset <= log.high_watermark:
+        raise Refused(Code.OFFSET_OUT_OF_RANGE)
+    return log.delete_records(offset)

@@ -1,0 +1,250 @@
+"""Fetch (1), versions 4-18: read batches from partitions, waiting for more when there is little.
+
+4    isolation level, last stable offset, aborted transactions (KIP-98)
+5    log start offset
+7    sessions (KIP-227)
+9    the consumer's leader epoch is checked (KIP-320)
+11   the consumer's rack; a preferred replica may be named (KIP-392)
+12   flexible encoding; the epoch last fetched, and where the logs diverge (KIP-595)
+13   topics by id (KIP-516)
+15   the replica's id moves into a tagged field (KIP-903)
+16   endpoints of new leaders (KIP-951)
+17   the replica's directory id
+18   the replica's high watermark
+
+Skipped: racks and preferred replicas; there is one replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+from ..fetch_reads import Item, Limits, PartitionRead, name_of, read_all
+from ..fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    PartitionKey,
+    Session,
+    TopicRef,
+    Wanted,
+)
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_SESSIONS_SINCE: Final = 7
+_IDS_SINCE: Final = 13
+_REPLICA_STATE_SINCE: Final = 15
+_READ_COMMITTED: Final = 1
+_ZERO_ID: Final = uuid.UUID(int=0)
+
+
+class _Plan(NamedTuple):
+    """What a request comes to: the session it belongs to and what is to be read."""
+
+    session: Session | None
+    is_incremental: bool
+    items: list[Item]
+
+
+@serves(ApiKey.FETCH, versions=(4, 18))
+async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if request.isolation_level not in (0, _READ_COMMITTED):
+        return _error_everywhere(context, request, Code.UNKNOWN_SERVER_ERROR)
+    try:
+        plan = _plan(node, context, request)
+    except Refused as refused:
+        return {"error_code": refused.code, "session_id": NO_SESSION, "responses": []}
+    limits = Limits(
+        min(request.max_bytes, node.config["fetch.max.bytes"]),
+        request.isolation_level == _READ_COMMITTED,
+        _replica_id(context, request),
+    )
+    parts, size_bytes, in_error = read_all(node, plan.items, limits)
+    if size_bytes < request.min_bytes and request.max_wait_ms > 0 and plan.items and not in_error:
+        parts = await _read_later(node, context, request, plan, limits)
+    return _response(plan, parts)
+
+
+async def _read_later(
+    node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
+) -> list[PartitionRead]:
+    """Wait until min_bytes are there, a partition is in error, or the time is up; then read."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + request.max_wait_ms / 1000
+    places = [(name_of(node, ref), index) for (ref, index), _ in plan.items]
+    hastened = False
+
+    def time_is_up(waiting: asyncio.Future[None]) -> None:
+        nonlocal hastened
+        hastened = True
+        if not waiting.done():
+            waiting.set_result(None)
+
+    while True:
+        waiting = node.fetch_waits.wait(places)
+        timer = loop.call_at(deadline_s, time_is_up, waiting)
+        context.hasten = lambda waiting=waiting: time_is_up(waiting)  # type: ignore[misc]
+        try:
+            await waiting
+        finally:
+            timer.cancel()
+            context.hasten = None
+            node.fetch_waits.forget(waiting, places)
+        parts, size_bytes, in_error = read_all(node, plan.items, limits)
+        if hastened or in_error or size_bytes >= request.min_bytes or node.is_stopping:
+            return parts
+
+
+def _replica_id(context: Context, request: Any) -> int:
+    if context.version < _REPLICA_STATE_SINCE:
+        return int(request.replica_id)
+    state = request.replica_state
+    return -1 if state is None else int(state.replica_id)
+
+
+def _plan(node: Node, context: Context, request: Any) -> _Plan:
+    """Find or make the session. Raises Refused with the error of the whole request."""
+    by_id = context.version >= _IDS_SINCE
+    wanted = _wanted(request, by_id=by_id)
+    if context.version < _SESSIONS_SINCE:
+        return _Plan(None, False, list(wanted.items()))
+    sessions, now_ms = node.fetch_sessions, node.clock.now_ms()
+    session_id, epoch = request.session_id, request.session_epoch
+    if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        # Whichever it asks for, the session it had is over.
+        sessions.end(session_id)
+        session = None
+        if epoch == INITIAL_EPOCH:
+            session = sessions.begin(wanted, uses_topic_ids=by_id, now_ms=now_ms)
+        return _Plan(session, False, list(wanted.items()))
+    session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
+    session.update(wanted, _forgotten(request, by_id=by_id), now_ms)
+    items = [(key, cached.wanted) for key, cached in session.partitions.items()]
+    return _Plan(session, True, items)
+
+
+def _ref(topic: Any, *, by_id: bool) -> TopicRef:
+    return (topic.topic_id or _ZERO_ID) if by_id else topic.topic
+
+
+def _wanted(request: Any, *, by_id: bool) -> dict[PartitionKey, Wanted]:
+    wanted: dict[PartitionKey, Wanted] = {}
+    for topic in request.topics:
+        ref = _ref(topic, by_id=by_id)
+        for asked in topic.partitions:
+            wanted[ref, asked.partition] = Wanted(
+                asked.fetch_offset,
+                asked.partition_max_bytes,
+                asked.current_leader_epoch,
+                asked.last_fetched_epoch,
+            )
+    return wanted
+
+
+def _forgotten(request: Any, *, by_id: bool) -> list[PartitionKey]:
+    return [
+        (_ref(topic, by_id=by_id), partition)
+        for topic in request.forgotten_topics_data or ()
+        for partition in topic.partitions
+    ]
+
+
+def _response(plan: _Plan, parts: list[PartitionRead]) -> dict[str, Any]:
+    session = plan.session
+    if session is not None:
+        parts = _with_news(session, parts, all_of_them=not plan.is_incremental)
+    return {
+        "session_id": session.session_id if session is not None else NO_SESSION,
+        "responses": _by_topic(parts),
+    }
+
+
+def _with_news(
+    session: Session, parts: list[PartitionRead], *, all_of_them: bool
+) -> list[PartitionRead]:
+    """Those that an incremental answer names, and what the session remembers of all."""
+    told: list[PartitionRead] = []
+    for part in parts:
+        cached = session.partitions.get(part.key)
+        if cached is None:
+            continue
+        in_error = part.error != Code.NONE
+        news = (
+            all_of_them
+            or len(part.records) > 0
+            or in_error
+            or cached.had_error
+            or part.diverging is not None
+            or part.high_watermark != cached.high_watermark
+            or part.log_start_offset != cached.log_start_offset
+            or part.last_stable_offset != cached.last_stable_offset
+        )
+        cached.high_watermark = part.high_watermark
+        cached.log_start_offset = part.log_start_offset
+        cached.last_stable_offset = part.last_stable_offset
+        cached.had_error = in_error
+        if news:
+            told.append(part)
+    session.rotate([part.key for part in told if part.records])
+    return told
+
+
+def _by_topic(parts: list[PartitionRead]) -> list[dict[str, Any]]:
+    """Partitions under their topics, in the order asked; a topic may be named more than once."""
+    topics: list[dict[str, Any]] = []
+    last: TopicRef | None = None
+    for part in parts:
+        ref, index = part.key
+        if ref != last:
+            named = {"topic": ref} if isinstance(ref, str) else {"topic_id": ref}
+            topics.append({**named, "partitions": []})
+            last = ref
+        topics[-1]["partitions"].append(_partition(index, part))
+    return topics
+
+
+def _partition(index: int, part: PartitionRead) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "partition_index": index,
+        "error_code": part.error,
+        "high_watermark": part.high_watermark,
+        "last_stable_offset": part.last_stable_offset,
+        "log_start_offset": part.log_start_offset,
+        "aborted_transactions": part.aborted,
+        "preferred_read_replica": -1,
+        "records": part.records,
+    }
+    if part.diverging is not None:
+        epoch, end_offset = part.diverging
+        answer["diverging_epoch"] = {"epoch": epoch, "end_offset": end_offset}
+    return answer
+
+
+def _error_everywhere(context: Context, request: Any, code: Code) -> dict[str, Any]:
+    """What FetchRequest.getErrorResponse gives: up to version 12 every partition has the error."""
+    if context.version >= _IDS_SINCE:
+        return {"error_code": code, "responses": []}
+    return {
+        "error_code": code,
+        "responses": [
+            {
+                "topic": topic.topic,
+                "partitions": [
+                    _partition(
+                        asked.partition,
+                        PartitionRead((topic.topic, asked.partition), code, aborted=[]),
+                    )
+                    for asked in topic.partitions
+                ],
+            }
+            for topic in request.topics
+        ],
+    }

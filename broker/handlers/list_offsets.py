@@ -1,0 +1,109 @@
+"""ListOffsets (2), versions 1-10: the offset of a time, or of one of the log's landmarks.
+
+1    one offset for each partition
+2    isolation level: the latest offset of a read_committed consumer is the last stable one
+4    the consumer's leader epoch is checked, and the epoch of the offset answered
+6    flexible encoding
+7    -3, the offset of the largest timestamp (KIP-734)
+8    -4, the earliest offset on this machine's disk (KIP-405)
+9    -5, the latest offset that is in tiered storage (KIP-1005)
+10   the client's time limit
+
+Skipped: tiered storage; there is none, so -5 is -1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.log import PartitionLog
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+_KNOWN_SINCE: Final = {
+    LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9,
+}  # fmt: skip
+_READ_COMMITTED: Final = 1
+_CONSUMER: Final = -1
+
+Found = tuple[int, int, int]  # offset, timestamp, leader epoch
+_NOTHING: Final[Found] = (-1, -1, -1)
+
+
+@serves(ApiKey.LIST_OFFSETS, versions=(1, 10))
+async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    topics = []
+    for topic in request.topics:
+        times_asked = Counter(asked.partition_index for asked in topic.partitions)
+        # Kafka answers a partition that is asked for twice once, with an error.
+        once = {asked.partition_index: asked for asked in topic.partitions}
+        answers = []
+        for index, asked in once.items():
+            try:
+                if times_asked[index] > 1:
+                    raise Refused(Code.INVALID_REQUEST)
+                log = _log(node, topic.name, asked)
+                found = _find(log, context.version, asked.timestamp, _limit(log, request))
+                error = Code.NONE
+            except Refused as refused:
+                found, error = _NOTHING, refused.code
+            answers.append(
+                {
+                    "partition_index": index,
+                    "error_code": error,
+                    "offset": found[0],
+                    "timestamp": found[1],
+                    "leader_epoch": found[2],
+                }
+            )
+        topics.append({"name": topic.name, "partitions": answers})
+    return {"topics": topics}
+
+
+def _log(node: Node, topic: str, asked: Any) -> PartitionLog:
+    log = node.log_of(topic, asked.partition_index)
+    if log is None:
+        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+    if not node.leads(topic, asked.partition_index):
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    node.check_leader_epoch(log, asked.current_leader_epoch)
+    return log
+
+
+def _limit(log: PartitionLog, request: Any) -> int:
+    """The offset at which the log ends for who asks."""
+    if request.isolation_level not in (0, _READ_COMMITTED):
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, "no such isolation level")
+    if request.isolation_level == _READ_COMMITTED and request.replica_id == _CONSUMER:
+        return log.last_stable_offset
+    return log.high_watermark
+
+
+def _find(log: PartitionLog, version: int, timestamp: int, limit: int) -> Found:
+    if timestamp < 0 and version < _KNOWN_SINCE.get(timestamp, 1 << 15):
+        raise Refused(Code.UNSUPPORTED_VERSION)
+    match timestamp:
+        case -1:
+            return limit, -1, log.leader_epoch
+        case -2 | -4:
+            return log.log_start_offset, -1, log.leader_epoch
+        case -3:
+            found = log.max_timestamp()
+        case -5:
+            return -1, -1, -1
+        case _:
+            found = log.offset_for_timestamp(timestamp)
+    if found is None or found[0] >= limit:
+        return _NOTHING
+    return found

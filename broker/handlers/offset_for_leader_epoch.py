@@ -1,0 +1,53 @@
+"""OffsetForLeaderEpoch (23), versions 2-4: where an epoch of a partition's leader ended (KIP-101).
+
+2    the asker's own epoch is checked
+3    a replica names itself
+4    flexible encoding
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
+async def offset_for_leader_epoch(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return {
+        "topics": [
+            {
+                "topic": topic.topic,
+                "partitions": [_end_of(node, topic.topic, asked) for asked in topic.partitions],
+            }
+            for topic in request.topics
+        ]
+    }
+
+
+def _end_of(node: Node, topic: str, asked: Any) -> dict[str, Any]:
+    error, epoch, end_offset = Code.NONE, -1, -1
+    try:
+        log = node.log_of(topic, asked.partition)
+        if log is None:
+            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        if not node.leads(topic, asked.partition):
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        node.check_leader_epoch(log, asked.current_leader_epoch)
+        epoch, end_offset = log.offset_for_leader_epoch(asked.leader_epoch)
+    except Refused as refused:
+        error = refused.code
+    return {
+        "error_code": error,
+        "partition": asked.partition,
+        "leader_epoch": epoch,
+        "end_offset": end_offset,
+    }

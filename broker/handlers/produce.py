@@ -1,0 +1,182 @@
+"""Produce (0), versions 3-13: append batches to partitions.
+
+3-6   batches of format v2 only, none compressed by zstd
+5     the log start offset is answered
+7     zstd
+8     what is wrong with single records is answered (KIP-467)
+9     flexible encoding
+10    the current leader is told when it is another one (KIP-951)
+11    a transactional batch whose partition was not added is TRANSACTION_ABORTABLE (KIP-890)
+12    the partition is added to the transaction by the batch itself (KIP-890)
+13    topics by id (KIP-516)
+
+Skipped: nothing. Versions 0-2 are offered and closed, as Kafka does.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.outcome import Producer
+from ...coordinator.transaction_states import BUMPS_EPOCHS, Partition
+from ...protocol.api_keys import ApiKey
+from ...protocol.batch import HEADER_SIZE, Compression, read_header
+from ...protocol.errors import Code, Refused
+from ...storage.log import InvalidRecords, PartitionLog
+from ..context import Context, Disconnect
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_VALID_ACKS: Final = (0, 1, -1)
+_ZSTD_SINCE: Final = 7
+_ABORTABLE_SINCE: Final = 11
+_ADDS_SINCE: Final = 12
+_IDS_SINCE: Final = 13
+_NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
+
+
+@serves(ApiKey.PRODUCE, versions=(0, 13))
+async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
+    refused = _refused_whole(context, request)
+    responses = []
+    failed: str | None = None
+    for topic_data in request.topic_data:
+        answers = []
+        name, unknown = _topic(node, context, topic_data)
+        # Of two batches for one partition Kafka keeps the last one alone; so does this dict.
+        for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
+            answer = refused or unknown
+            if answer is None:
+                answer = _append(node, context, request.transactional_id, (name, index), records)
+            answers.append({"index": index, **answer})
+            if "error_code" in answer:
+                failed = f"{name}-{index}: {Code(answer['error_code']).name}"
+        topic = {"topic_id": topic_data.topic_id} if context.version >= _IDS_SINCE else {"name": name}
+        responses.append({**topic, "partition_responses": answers})
+    if request.acks == 0:
+        if failed is not None:
+            raise Disconnect(f"a produce with acks=0 failed: {failed}")
+        return None
+    return {"responses": responses}
+
+
+def _error(code: Code, why: str | None = None) -> dict[str, Any]:
+    return {"error_code": code, "error_message": why, **_NO_OFFSETS}
+
+
+def _refused_whole(context: Context, request: Any) -> dict[str, Any] | None:
+    """The one error of every partition, when the request as a whole is wrong."""
+    if request.acks not in _VALID_ACKS:
+        return _error(Code.INVALID_REQUIRED_ACKS)
+    if request.transactional_id is None:
+        for topic_data in request.topic_data:
+            for partition_data in topic_data.partition_data:
+                if _is_transactional(partition_data.records):
+                    return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    return None
+
+
+def _is_transactional(records: bytes | None) -> bool:
+    # The attributes' low byte: a whole header would be read twice.
+    return records is not None and len(records) >= HEADER_SIZE and bool(records[22] & 0x10)
+
+
+def _topic(node: Node, context: Context, topic_data: Any) -> tuple[str, dict[str, Any] | None]:
+    """The name of a topic and, where there is no such topic, every partition's answer."""
+    if context.version < _IDS_SINCE:
+        name: str = topic_data.name
+        if node.catalog.topics.get(name) is None:
+            return name, _error(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        return name, None
+    topic = node.catalog.topic_by_id(topic_data.topic_id or uuid.UUID(int=0))
+    if topic is None:
+        return "", _error(Code.UNKNOWN_TOPIC_ID)
+    return topic.name, None
+
+
+def _append(
+    node: Node,
+    context: Context,
+    transactional_id: str | None,
+    place: tuple[str, int],
+    records: bytes | None,
+) -> dict[str, Any]:
+    """Append one partition's batch; its answer without the index."""
+    try:
+        log = _log_for_client(node, place)
+        if records is None or len(records) < HEADER_SIZE:
+            raise Refused(Code.INVALID_RECORD, "no whole batch")
+        header = read_header(records)
+        if header.compression == Compression.ZSTD and context.version < _ZSTD_SINCE:
+            raise Refused(
+                Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
+            )
+        if header.is_transactional and transactional_id is not None:
+            producer = Producer(header.producer_id, header.producer_epoch)
+            _verify(node, context, transactional_id, place, producer)
+        appended = log.append(records, now_ms=node.clock.now_ms())
+    except InvalidRecords as invalid:
+        return {**_error(invalid.code, invalid.why), "record_errors": _record_errors(invalid)}
+    except Refused as refused:
+        return _error(refused.code, refused.why)
+    if not appended.is_duplicate:
+        node.appended(log)
+    return {
+        "base_offset": appended.base_offset,
+        "log_append_time_ms": appended.log_append_time_ms,
+        "log_start_offset": log.log_start_offset,
+    }
+
+
+def _record_errors(invalid: InvalidRecords) -> list[dict[str, Any]]:
+    return [
+        {"batch_index": index, "batch_index_error_message": why}
+        for index, why in invalid.record_errors
+    ]
+
+
+def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
+    """The log of a partition that clients may write to. Raises Refused."""
+    topic = node.catalog.topics.get(place[0])
+    if topic is None:
+        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.is_internal:
+        raise Refused(Code.INVALID_TOPIC_EXCEPTION, "an internal topic takes no records of clients")
+    log = node.log_of(*place)
+    if log is None:
+        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+    if not node.leads(*place):
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    return log
+
+
+def _verify(
+    node: Node, context: Context, transactional_id: str, place: Partition, producer: Producer
+) -> None:
+    """Make sure that the batch belongs to a transaction that its coordinator has open (KIP-890).
+
+    It is asked each time: that the log has a transaction of the producer open is not enough, for
+    that may have been decided already and only waits for its marker.
+
+    Raises:
+        Refused: what the coordinator says; a partition that was not added is INVALID_TXN_STATE up
+            to Produce 10 and TRANSACTION_ABORTABLE from 11 on.
+    """
+    shard = node.transactions.shard_of(transactional_id)
+    if context.version >= _ADDS_SINCE:
+        shard.run_now(
+            lambda machine, now_ms: machine.add_partitions(
+                transactional_id, producer, (place,), now_ms=now_ms, client_version=BUMPS_EPOCHS
+            )
+        )
+        return
+    code = shard.ask(
+        lambda machine: machine.verify_partitions(transactional_id, producer, (place,))
+    )[place]
+    if code == Code.TRANSACTION_ABORTABLE and context.version < _ABORTABLE_SINCE:
+        code = Code.INVALID_TXN_STATE
+    if code != Code.NONE:
+        raise Refused(code, "the partition is not in an open transaction of this producer")

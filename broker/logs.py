@@ -1,0 +1,65 @@
+"""Logging by structlog, set up at the first line: a broker that says nothing never imports it.
+
+Console lines for a terminal, JSON otherwise; always on stderr: stdout has the ready line alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+_lowest = LEVELS["info"]
+_logger: Any = None
+
+
+def set_level(name: str) -> None:
+    """Leave out what is below `name`, one of LEVELS."""
+    global _lowest, _logger
+    _lowest, _logger = LEVELS[name], None
+
+
+def _structlog() -> Any:
+    global _logger
+    if _logger is None:
+        import structlog
+
+        terminal = sys.stderr.isatty()
+        renderer: Any = (
+            structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+        )
+        _logger = structlog.wrap_logger(
+            structlog.WriteLogger(sys.stderr),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=not terminal),
+                structlog.processors.format_exc_info,
+                renderer,
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(_lowest),
+        )
+    return _logger
+
+
+class Log:
+    """Log lines of one room: an event and its fields, all by keyword."""
+
+    __slots__ = ("_room",)
+
+    def __init__(self, room: str) -> None:
+        self._room = room
+
+    def debug(self, event: str, **fields: Any) -> None:
+        if _lowest <= LEVELS["debug"]:
+            _structlog().debug(event, room=self._room, **fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        if _lowest <= LEVELS["info"]:
+            _structlog().info(event, room=self._room, **fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        _structlog().warning(event, room=self._room, **fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        _structlog().error(event, room=self._room, **fields)

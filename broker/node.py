@@ -1,0 +1,199 @@
+"""A node: what a handler is given.
+
+It has an id and a listener and leads partitions; whether it leads is asked of it from the first
+day, although one node leads all. It owns the logs, the catalog and the coordinators, and knows
+neither sockets nor frames.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..coordinator.outcome import Effect
+from ..coordinator.producer_ids import ProducerIds
+from ..coordinator.transaction_states import WriteMarkers
+from ..coordinator.transactions import Transactions
+from ..protocol.errors import Code, Refused
+from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, Topic
+from ..storage.files import RealFiles
+from ..storage.log import PartitionLog
+from ..storage.log_directory import LogDirectory
+from ..storage.metadata_log import MetadataLog
+from ..storage.metadata_records import EndPoint
+from .clock import Clock
+from .config import BrokerConfig
+from .controller import Controller
+from .coordinators import AnyCoordinator, Coordinator
+from .fetch_sessions import FetchSessions
+from .fetch_waits import FetchWaits
+from .listeners import Listener
+from .logs import Log
+from .shard import Shard
+
+_NO_EPOCH = -1
+_log = Log("node")
+
+
+class Node:
+    """One broker.
+
+    Args:
+        config: its settings.
+        data_dir: where its logs are; locked while it runs.
+        clock: the time.
+
+    Raises:
+        DirectoryInUse, DirectoryDamaged: what `LogDirectory.open` raises.
+    """
+
+    def __init__(self, config: BrokerConfig, data_dir: Path, clock: Clock) -> None:
+        self.config = config
+        self.clock = clock
+        self.node_id = config.node_id
+        self.is_stopping = False
+        self.listener = ("", 0)  # what clients are told where they say nothing of a listener
+        self.fetch_waits = FetchWaits()
+        self.fetch_sessions = FetchSessions(
+            limit=config["max.incremental.fetch.session.cache.slots"]
+        )
+        now_ms = clock.now_ms()
+        self.logs = LogDirectory.open(
+            RealFiles(), str(data_dir), node_id=self.node_id, cluster_id=None, now_ms=now_ms
+        )
+        self.cluster_id = self.logs.cluster_id
+        self.catalog = Catalog()
+        metadata_log = MetadataLog.open(self.logs, now_ms=now_ms)
+        metadata_log.replay_into(self.catalog)
+        self.controller = Controller(
+            self.catalog, metadata_log, self.logs, node_id=self.node_id, config=config, clock=clock
+        )
+        self.controller.bootstrap()
+        self.controller.open_logs()
+        self.producer_ids = ProducerIds(self.controller.next_producer_id_block)
+        self.transactions: Coordinator[Transactions] = Coordinator(
+            TRANSACTION_STATE, self._transaction_shard
+        )
+        self.groups: AnyCoordinator = Coordinator(CONSUMER_OFFSETS, self._group_shard)
+        self.controller.on_topic_created.append(self._topic_created)
+        self.controller.on_topic_deleted.append(self._topic_deleted)
+        self.controller.on_partitions_created.append(lambda topic, _: self._topic_created(topic))
+        for topic in list(self.catalog.topics.values()):
+            self._topic_created(topic)
+
+    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition; None when there is no such partition."""
+        return self.logs.log_of(topic, partition)
+
+    def leads(self, topic: str, partition: int) -> bool:
+        """Whether this node is the partition's leader."""
+        known = self.catalog.topics.get(topic)
+        return (
+            known is not None
+            and 0 <= partition < len(known.partitions)
+            and known.partitions[partition].leader_id == self.node_id
+        )
+
+    def check_leader_epoch(self, log: PartitionLog, current_leader_epoch: int) -> None:
+        """Compare the epoch that a client believes in with the log's (KIP-320).
+
+        Raises:
+            Refused: FENCED_LEADER_EPOCH when the client's is older, UNKNOWN_LEADER_EPOCH when it
+                is newer; -1 is no epoch and always right.
+        """
+        if current_leader_epoch in (_NO_EPOCH, log.leader_epoch):
+            return
+        if current_leader_epoch < log.leader_epoch:
+            raise Refused(Code.FENCED_LEADER_EPOCH)
+        raise Refused(Code.UNKNOWN_LEADER_EPOCH)
+
+    def appended(self, log: PartitionLog) -> None:
+        """Records or a marker came to a log: whoever waits for them looks again."""
+        self.fetch_waits.wake(log.topic, log.partition)
+
+    def start(self, advertised: list[Listener]) -> None:
+        """Register, finish what a crash left unfinished, and begin to tick; the event loop runs.
+
+        Args:
+            advertised: what clients are told to connect to; the first is the default.
+        """
+        from . import markers
+
+        self.listener = (advertised[0].host, advertised[0].port)
+        self.controller.register_broker(
+            self.node_id,
+            [EndPoint(each.name, each.host, each.port, 0) for each in advertised],
+        )
+
+        for shard in self.transactions.shards():
+            for effect in shard.machine.unfinished():
+                markers.write(self, shard, effect)
+        self.transactions.start()
+        self.groups.start()
+
+    def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
+        """Do what a decision asked for besides records and a reply."""
+        if isinstance(effect, WriteMarkers):
+            from . import markers
+
+            markers.write(self, shard, effect)
+        else:
+            raise TypeError(f"nobody carries out {effect!r}")
+
+    def close(self, *, clean: bool = True) -> None:
+        """Unload the coordinators, flush and close all logs, and leave the clean mark."""
+        self.is_stopping = True
+        self.transactions.unload()
+        self.groups.unload()
+        self.logs.close(clean=clean)
+
+    def _topic_created(self, topic: Topic) -> None:
+        """A topic, or more partitions of one, are there; internal ones get their coordinators."""
+        for coordinator in (self.transactions, self.groups):
+            if coordinator.topic == topic.name:
+                coordinator.load(len(topic.partitions))
+
+    def _topic_deleted(self, topic: Topic) -> None:
+        for coordinator in (self.transactions, self.groups):
+            if coordinator.topic == topic.name:
+                coordinator.unload()
+        for partition in topic.partitions:
+            self.fetch_waits.wake(topic.name, partition.index)
+        for shard in self.groups.shards():
+            shard.run_now(lambda machine, now_ms: machine.forget_topic(topic.name, now_ms=now_ms))
+
+    def _transaction_shard(self, partition: int) -> Shard[Transactions]:
+        from ..coordinator.transaction_records import decode, encode
+
+        log = self._internal_log(TRANSACTION_STATE, partition)
+        machine = Transactions(
+            next_producer_id=self.producer_ids.next,
+            transaction_max_timeout_ms=self.config["transaction.max.timeout.ms"],
+            transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
+            coordinator_epoch=log.leader_epoch,
+        )
+        return self._loaded(Shard(
+            log, machine, (encode, decode),
+            clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
+        ))  # fmt: skip
+
+    def _group_shard(self, partition: int) -> Shard[Any]:
+        from ..coordinator.group_records import decode, encode
+        from ..coordinator.groups import Groups
+        from .group_settings import group_settings
+
+        log = self._internal_log(CONSUMER_OFFSETS, partition)
+        machine = Groups(group_settings(self.config))
+        return self._loaded(Shard(
+            log, machine, (encode, decode),
+            clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
+        ))  # fmt: skip
+
+    def _loaded(self, shard: Shard[Any]) -> Shard[Any]:
+        shard.load()
+        return shard
+
+    def _internal_log(self, topic: str, partition: int) -> PartitionLog:
+        log = self.logs.log_of(topic, partition)
+        assert log is not None, (topic, partition)
+        return log

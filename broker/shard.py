@@ -1,0 +1,237 @@
+"""Runs a state machine over a partition of an internal topic.
+
+Decide, append, replay, carry out, reply: in this order and, up to the reply, without an await, so
+that no lock exists. A restart replays the same records into a fresh machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
+from ..protocol.batch import BatchHeader, Bytes, build, headers_in
+from ..protocol.control import marker, read_marker
+from ..protocol.errors import Code, Refused
+from ..protocol.records import records_in
+from ..storage.log import Origin, PartitionLog
+from .clock import Clock
+from .logs import Log
+
+_LOAD_BYTES = 8 << 20
+
+_log = Log("shard")
+
+
+class Machine(Protocol):
+    """What the shard asks of a machine, whatever it decides about."""
+
+    def replay(self, record: Any) -> None: ...
+    def next_deadline(self) -> int | None: ...
+    def tick(self, now_ms: int) -> Outcome[None]: ...
+
+
+class PendingMachine(Machine, Protocol):
+    """A machine of which some records are pending until their transaction ends."""
+
+    def replay_pending(self, record: Any, producer: Producer) -> None: ...
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
+
+
+M = TypeVar("M")
+Reply = TypeVar("Reply")
+Encode = Callable[[Any], tuple[bytes, bytes | None]]
+Decode = Callable[[bytes, bytes | None], Any]
+
+
+class Shard(Generic[M]):
+    """One partition of `__transaction_state` or `__consumer_offsets`, and the machine it feeds.
+
+    Args:
+        machine: fresh; `load` replays the log into it.
+        encode, decode: a record to key and value, and back; decode gives None for unknown ones.
+        carry_out: does what an effect says, except for `Answer`, which the shard does itself.
+    """
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        machine: M,
+        codec: tuple[Encode, Decode],
+        *,
+        clock: Clock,
+        carry_out: Callable[[Shard[Any], Effect], None],
+        on_append: Callable[[PartitionLog], None],
+    ) -> None:
+        self.log = log
+        self.machine = machine
+        self._any: Any = machine  # the same, as what `Machine` and `PendingMachine` promise
+        self._encode, self._decode = codec
+        self._clock = clock
+        self._carry_out = carry_out
+        self._on_append = on_append
+        self._last_ticket = 0
+        self._parked: dict[int, asyncio.Future[Any]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_deadline_ms: int | None = None
+        self._closed = False
+
+    @property
+    def partition(self) -> int:
+        return self.log.partition
+
+    async def run(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
+        """Decide and make it so; the reply. Raises Refused, and then nothing has changed."""
+        return self.run_now(decide)
+
+    def run_now(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
+        """`run` for who cannot wait: the marker channel, timers."""
+        if self._closed:
+            raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
+        now_ms = self._clock.now_ms()
+        outcome = decide(self.machine, now_ms)
+        self._make_so(outcome, now_ms)
+        return outcome.reply
+
+    async def run_parked(self, decide: Callable[[M, int, int], Outcome[Any]]) -> Any:
+        """`run` with a ticket; when the reply is PARKED, waits for the `Answer` of that ticket."""
+        self._last_ticket += 1
+        ticket = self._last_ticket
+        waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._parked[ticket] = waiting
+        try:
+            reply = self.run_now(lambda machine, now_ms: decide(machine, now_ms, ticket))
+            return await waiting if reply is PARKED else reply
+        finally:
+            self._parked.pop(ticket, None)
+
+    def ask(self, read: Callable[[M], Reply]) -> Reply:
+        """What the machine says, changing nothing. Raises Refused when it is unloaded."""
+        if self._closed:
+            raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
+        return read(self.machine)
+
+    def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
+        """End a producer's transaction on this partition: the marker into the log, then replayed.
+
+        Raises:
+            Refused: the log does not take it (TRANSACTION_COORDINATOR_FENCED, storage errors).
+        """
+        now_ms = self._clock.now_ms()
+        batch = marker(
+            commit=commit,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            timestamp_ms=now_ms,
+        )
+        self.log.append_marker(batch, now_ms=now_ms)
+        self._any.replay_marker(producer, commit=commit)
+        self._on_append(self.log)
+        self._set_timer()
+
+    def load(self) -> None:
+        """Replay the whole log into the machine."""
+        offset, end = self.log.log_start_offset, self.log.log_end_offset
+        while offset < end:
+            data = self.log.read(offset, max_bytes=_LOAD_BYTES, up_to=end, min_one=True).records
+            before = offset
+            for position, header in headers_in(data):
+                offset = header.next_offset
+                self._replay_batch(data, position, header)
+            if offset == before:
+                break
+        self._set_timer()
+
+    def start_timer(self) -> None:
+        """Begin to tick; called when the event loop runs."""
+        self._set_timer()
+
+    def close(self) -> None:
+        """Unload: no timer runs, and who waits is told to look for another coordinator."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for waiting in self._parked.values():
+            if not waiting.done():
+                waiting.set_exception(Refused(Code.NOT_COORDINATOR))
+
+    def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
+        producer = Producer(header.producer_id, header.producer_epoch)
+        if header.is_control:
+            ended = read_marker(data, position, header)
+            if ended is not None:
+                self._any.replay_marker(producer, commit=ended.commit)
+            return
+        for stored in records_in(data, position, header):
+            record = self._decode(stored.key or b"", stored.value)
+            if record is None:
+                continue
+            if header.is_transactional:
+                self._any.replay_pending(record, producer)
+            else:
+                self._any.replay(record)
+
+    def _make_so(self, outcome: Outcome[Any], now_ms: int) -> None:
+        if outcome.records:
+            self._append(outcome.records, outcome.producer, now_ms)
+        for effect in outcome.effects:
+            if isinstance(effect, Answer):
+                waiting = self._parked.get(effect.ticket)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(effect.reply)
+            else:
+                self._carry_out(self, effect)
+        self._set_timer()
+
+    def _append(self, records: Iterable[Any], producer: Producer | None, now_ms: int) -> None:
+        encoded = [self._encode(record) for record in records]
+        if producer is None:
+            batch = build(encoded, timestamp_ms=now_ms)
+        else:
+            batch = build(
+                encoded,
+                timestamp_ms=now_ms,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                transactional=True,
+            )
+        self.log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+        for record in records:
+            if producer is None:
+                self._any.replay(record)
+            else:
+                self._any.replay_pending(record, producer)
+        self._on_append(self.log)
+
+    def _set_timer(self) -> None:
+        deadline_ms = None if self._closed else self._any.next_deadline()
+        if deadline_ms == self._timer_deadline_ms:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_deadline_ms = None, None
+        if deadline_ms is None:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # loading before the loop runs; start_timer comes later
+        wait_s = max(0, deadline_ms - self._clock.now_ms()) / 1000
+        self._timer = loop.call_later(wait_s, self._tick)
+        self._timer_deadline_ms = deadline_ms
+
+    def _tick(self) -> None:
+        self._timer, self._timer_deadline_ms = None, None
+        now_ms = self._clock.now_ms()
+        try:
+            self._make_so(self._any.tick(now_ms), now_ms)
+        except Refused as refused:
+            _log.error(
+                "a timer's work was refused",
+                topic=self.log.topic,
+                partition=self.partition,
+                reason=str(refused),
+            )
+            asyncio.get_running_loop().call_later(1.0, self._tick)
