@@ -1,0 +1,387 @@
+"""Changes to topics, settings, brokers and producer id blocks, in one order each.
+
+Decide on the catalog, append to the metadata log, replay, then make it so on disk and tell who
+wants to know. Nothing here waits. What a crash leaves undone between the log and the partitions'
+directories, `open_logs` does at the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid4
+
+from ..protocol.errors import Code, Refused
+from ..storage.catalog import (
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    PRODUCER_ID_BLOCK_SIZE,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    Assignments,
+    Catalog,
+    ResourceType,
+    Topic,
+    topic_of,
+)
+from ..storage.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    EndPoint,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    FeatureRange,
+    MetadataRecord,
+    RegisterBrokerRecord,
+)
+from .topic_names import check_topic_name
+
+if TYPE_CHECKING:
+    from ..storage.log_directory import LogDirectory
+    from ..storage.metadata_log import MetadataLog
+    from .clock import Clock
+    from .config import BrokerConfig
+
+# What `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
+FEATURES: Final = {
+    "metadata.version": 27,
+    "eligible.leader.replicas.version": 1,
+    "group.version": 1,
+    "transaction.version": 2,
+}
+SUPPORTED_FEATURES: Final = (
+    FeatureRange("group.version", 0, 1),
+    FeatureRange("kraft.version", 0, 1),
+    FeatureRange("metadata.version", 7, 27),
+    FeatureRange("share.version", 0, 1),
+    FeatureRange("transaction.version", 0, 2),
+    FeatureRange("eligible.leader.replicas.version", 0, 1),
+)
+_NO_CONFIGS: Final[Mapping[str, str | None]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _InternalTopic:
+    """Settings of the broker that an internal topic is made by, and settings of its own."""
+
+    partitions: str
+    replication_factor: str
+    segment_bytes: str
+    min_isr: str | None
+    configs: Mapping[str, str]
+
+
+_INTERNAL: Final = {
+    CONSUMER_OFFSETS: _InternalTopic(
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "offsets.topic.segment.bytes",
+        None,
+        {"compression.type": "producer", "cleanup.policy": "compact"},
+    ),
+    TRANSACTION_STATE: _InternalTopic(
+        "transaction.state.log.num.partitions",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.segment.bytes",
+        "transaction.state.log.min.isr",
+        {
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "unclean.leader.election.enable": "false",
+        },
+    ),
+    SHARE_GROUP_STATE: _InternalTopic(
+        "share.coordinator.state.topic.num.partitions",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.segment.bytes",
+        "share.coordinator.state.topic.min.isr",
+        {"compression.type": "producer", "cleanup.policy": "delete", "retention.ms": "-1"},
+    ),
+}
+
+
+def random_topic_id() -> UUID:
+    """An id whose text in Kafka's base64 does not begin with a dash (Uuid.randomUuid)."""
+    while True:
+        topic_id = uuid4()
+        if topic_id.bytes[0] >> 2 != 62:
+            return topic_id
+
+
+class Controller:
+    """The one who changes the catalog.
+
+    Args:
+        node_id: the node that asks for producer ids and whose dynamic settings count.
+        new_id: makes topic ids.
+
+    Attributes:
+        on_topic_created, on_topic_deleted: called after the logs are there, or gone.
+        on_partitions_created: called with the topic as it is now, and the first new index.
+        on_configs_changed: called with the type and name of the resource.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        metadata_log: MetadataLog,
+        directory: LogDirectory,
+        *,
+        node_id: int,
+        config: BrokerConfig,
+        clock: Clock,
+        new_id: Callable[[], UUID] = random_topic_id,
+    ) -> None:
+        self.catalog = catalog
+        self.on_topic_created: list[Callable[[Topic], None]] = []
+        self.on_topic_deleted: list[Callable[[Topic], None]] = []
+        self.on_partitions_created: list[Callable[[Topic, int], None]] = []
+        self.on_configs_changed: list[Callable[[int, str], None]] = []
+        self._metadata_log = metadata_log
+        self._directory = directory
+        self._node_id = node_id
+        self._config = config
+        self._clock = clock
+        self._new_id = new_id
+
+    def _commit(self, records: Sequence[MetadataRecord]) -> None:
+        """Append one decision and make it true."""
+        if not records:
+            return
+        offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
+        for delta, record in enumerate(records):
+            self.catalog.replay(record, offset + delta)
+
+    # Start.
+
+    def bootstrap(self) -> None:
+        """Give a new cluster its features; close what Kafka was about to decide when it died."""
+        if self.catalog.is_undecided:
+            self._commit([AbortTransactionRecord()])
+        if not self.catalog.features:
+            self._commit(
+                [
+                    BeginTransactionRecord("Bootstrap records"),
+                    *(FeatureLevelRecord(name, level) for name, level in FEATURES.items()),
+                    # Eligible leader replicas want the minimum to be the cluster's (KIP-966).
+                    ConfigRecord(
+                        ResourceType.BROKER,
+                        "",
+                        "min.insync.replicas",
+                        str(self._config["min.insync.replicas"]),
+                    ),
+                    EndTransactionRecord(),
+                ]
+            )
+        self._use_dynamic_settings()
+
+    def register_broker(
+        self, node_id: int, end_points: Iterable[EndPoint], *, incarnation_id: UUID | None = None
+    ) -> None:
+        """A node has come, and listens; one that came back to the same place is known already."""
+        known = self.catalog.brokers.get(node_id)
+        log_dirs = (self._directory.directory_id,)
+        wanted = tuple(end_points)
+        if known and known.is_active and (known.end_points, known.log_dirs) == (wanted, log_dirs):
+            return
+        epoch = self._metadata_log.end_offset
+        self._commit(
+            [
+                RegisterBrokerRecord(
+                    broker_id=node_id,
+                    incarnation_id=incarnation_id or self._new_id(),
+                    broker_epoch=epoch,
+                    end_points=wanted,
+                    features=SUPPORTED_FEATURES,
+                    log_dirs=log_dirs,
+                )
+            ]
+        )
+        self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
+
+    def open_logs(self) -> None:
+        """Open every partition's log, making those that a crash left out."""
+        for topic in self.catalog.topics.values():
+            self._open_logs(topic)
+
+    def _open_logs(self, topic: Topic, first: int = 0) -> None:
+        overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
+        config = self._config.log_config(overrides)
+        now_ms = self._clock.now_ms()
+        for partition in topic.partitions[first:]:
+            self._directory.open_log(
+                topic.name, partition.index, topic_id=topic.topic_id, config=config, now_ms=now_ms
+            )
+
+    # Topics.
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Assignments | Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str | None] = _NO_CONFIGS,
+        validate_only: bool = False,
+    ) -> Topic:
+        """Make a topic and its logs.
+
+        Args:
+            partitions, replication_factor: -1 is the broker's default, and is what they must be
+                where `assignments` gives each partition's replicas.
+            configs: settings of its own.
+            validate_only: the topic is returned, and not made.
+
+        Raises:
+            Refused: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_CONFIG, and what
+                `Catalog.create_topic` raises.
+        """
+        check_topic_name(name)
+        self.catalog.check_free(name)
+        settings = self._checked_configs(configs)
+        if not assignments:
+            if partitions == -1:
+                partitions = self._config["num.partitions"]
+            if replication_factor == -1:
+                replication_factor = self._config["default.replication.factor"]
+        elif isinstance(assignments, Mapping):
+            assignments = list(assignments.items())
+        records = self.catalog.create_topic(
+            name,
+            self._new_id(),
+            partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=assignments or None,
+            configs=settings,
+        )
+        if validate_only:
+            return topic_of(records)
+        self._commit(records)
+        topic = self.catalog.topics[name]
+        self._open_logs(topic)
+        for tell in self.on_topic_created:
+            tell(topic)
+        return topic
+
+    def _checked_configs(self, configs: Mapping[str, str | None]) -> dict[str, str]:
+        nulls = [name for name, value in configs.items() if value is None]
+        if nulls:
+            raise Refused(
+                Code.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {','.join(nulls)}",
+            )
+        return {name: value for name, value in configs.items() if value is not None}
+
+    def create_internal_topic(self, name: str) -> Topic:
+        """`__consumer_offsets`, `__transaction_state` or `__share_group_state`, as it is or made.
+
+        The replication factor is the configured one, or the number of brokers where those are
+        fewer: Kafka's default of 3 must not keep one machine from coordinating.
+        """
+        present = self.catalog.topics.get(name)
+        if present is not None:
+            return present
+        internal = _INTERNAL[name]
+        wanted: int = self._config[internal.replication_factor]
+        replication_factor = min(wanted, len(self.catalog.brokers))
+        configs = {**internal.configs, "segment.bytes": str(self._config[internal.segment_bytes])}
+        if internal.min_isr is not None:
+            min_isr = min(self._config[internal.min_isr], replication_factor)
+            configs["min.insync.replicas"] = str(min_isr)
+        return self.create_topic(
+            name,
+            partitions=self._config[internal.partitions],
+            replication_factor=replication_factor,
+            configs=configs,
+        )
+
+    def auto_create_topic(self, name: str) -> Topic:
+        """A topic that somebody wants to write to or read from. Raises as `create_topic` does."""
+        if name in INTERNAL_TOPICS:
+            return self.create_internal_topic(name)
+        return self.create_topic(name)
+
+    def delete_topic(self, name: str) -> Topic:
+        """Delete a topic, its settings and its logs; what it was is returned.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        topic = self.catalog.topics.get(name)
+        if topic is None:
+            raise Refused(
+                Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        self._commit(self.catalog.delete_topic(topic.topic_id))
+        for partition in topic.partitions:
+            self._directory.delete_log(name, partition.index)
+        for tell in self.on_topic_deleted:
+            tell(topic)
+        return topic
+
+    def create_partitions(
+        self,
+        name: str,
+        count: int,
+        *,
+        assignments: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Bring a topic to `count` partitions. Raises as `Catalog.create_partitions` does."""
+        records = self.catalog.create_partitions(name, count, assignments)
+        if validate_only:
+            return
+        first = len(self.catalog.topics[name].partitions)
+        self._commit(records)
+        topic = self.catalog.topics[name]
+        self._open_logs(topic, first)
+        for tell in self.on_partitions_created:
+            tell(topic, first)
+
+    def change_leader(self, name: str, partition: int, leader_id: int) -> None:
+        """Let another replica lead. Raises as `Catalog.change_leader` does."""
+        self._commit(self.catalog.change_leader(name, partition, leader_id))
+
+    # Settings and producer ids.
+
+    def set_configs(
+        self, resource_type: int, resource_name: str, changes: Mapping[str, str | None]
+    ) -> None:
+        """Set legal settings of a resource; None takes one away. Open logs go by them at once.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist.
+        """
+        self._commit(self.catalog.set_configs(resource_type, resource_name, changes))
+        if resource_type == ResourceType.TOPIC:
+            self._configure_logs([self.catalog.topics[resource_name]])
+        elif resource_type == ResourceType.BROKER:
+            self._use_dynamic_settings()
+            self._configure_logs(self.catalog.topics.values())
+        for tell in self.on_configs_changed:
+            tell(resource_type, resource_name)
+
+    def _use_dynamic_settings(self) -> None:
+        self._config.use_dynamic(
+            self.catalog.overrides(ResourceType.BROKER, ""),
+            self.catalog.overrides(ResourceType.BROKER, str(self._node_id)),
+        )
+
+    def _configure_logs(self, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
+            config = self._config.log_config(overrides)
+            for partition in topic.partitions:
+                log = self._directory.log_of(topic.name, partition.index)
+                if log is not None:
+                    log.config = config
+
+    def next_producer_id_block(self) -> tuple[int, int]:
+        """The first of a block of producer ids that nobody else gets, and how many they are."""
+        first, records = self.catalog.allocate_producer_ids(self._node_id)
+        self._commit(records)
+        return first, PRODUCER_ID_BLOCK_SIZE

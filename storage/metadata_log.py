@@ -1,0 +1,95 @@
+"""`__cluster_metadata-0`: the log that the catalog is replayed from, in the format of KRaft.
+
+One batch is one decision: all of it is there after a crash, or nothing. The log is a partition's
+log like any other; nobody fetches it, and nothing is ever deleted from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from ..protocol.batch import build, headers_in
+from ..protocol.records import records_in
+from .catalog import CLUSTER_METADATA, Catalog
+from .log_config import LONG_MAX, LogConfig
+from .metadata_records import MetadataRecord, decode, encode
+
+if TYPE_CHECKING:
+    from .log import PartitionLog
+    from .log_directory import LogDirectory
+
+METADATA_TOPIC_ID: Final = UUID(int=1)
+FIRST_LEADER_EPOCH: Final = 1
+_READ_BYTES: Final = 1 << 20
+
+
+def metadata_log_config(flush_messages: int = LONG_MAX) -> LogConfig:
+    """The settings of the log: it is kept for ever (org.apache.kafka.raft.MetadataLogConfig)."""
+    return LogConfig(
+        flush_messages=flush_messages,
+        max_message_bytes=8 << 20,
+        retention_bytes=-1,
+        retention_ms=-1,
+        segment_ms=LONG_MAX,
+    )
+
+
+class MetadataLog:
+    """Appends decisions, and replays them."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+
+    @classmethod
+    def open(
+        cls, directory: LogDirectory, *, now_ms: int, flush_messages: int = LONG_MAX
+    ) -> MetadataLog:
+        """The metadata log of a data directory, made when it is not there."""
+        log = directory.open_log(
+            CLUSTER_METADATA,
+            0,
+            topic_id=METADATA_TOPIC_ID,
+            config=metadata_log_config(flush_messages),
+            now_ms=now_ms,
+        )
+        return cls(log)
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._log.log_end_offset
+
+    def append(self, records: Sequence[MetadataRecord], *, now_ms: int) -> int:
+        """Write one decision, as one batch; the offset of its first record."""
+        batch = build(
+            [(None, encode(record)) for record in records],
+            timestamp_ms=now_ms,
+            leader_epoch=self._log.leader_epoch,
+        )
+        return self._log.append(batch, now_ms=now_ms).base_offset
+
+    def replay_into(self, catalog: Catalog) -> None:
+        """Bring a catalog to the end of the log.
+
+        Control batches (a leader's first record, snapshots) say nothing about topics.
+
+        Raises:
+            Malformed: a record that cannot be read: this is not to be started on.
+        """
+        offset = max(self._log.log_start_offset, catalog.last_offset + 1)
+        end_offset = self._log.log_end_offset
+        while offset < end_offset:
+            data = self._log.read(
+                offset, max_bytes=_READ_BYTES, up_to=end_offset, min_one=True
+            ).records
+            before = offset
+            for position, header in headers_in(data):
+                if not header.is_control:
+                    for record in records_in(data, position, header):
+                        if record.offset > catalog.last_offset:
+                            catalog.replay(decode(record.value or b""), record.offset)
+                offset = header.next_offset
+            if offset == before:
+                raise RuntimeError(f"nothing to read at {offset} before the end, {end_offset}")

@@ -1,0 +1,306 @@
+"""The records of the metadata log (KRaft, KIP-500), and their bytes.
+
+A record's value is a frame version, the schema's number, its version and its fields; the numbers
+in front are unsigned varints (org.apache.kafka.metadata.MetadataRecordSerde). Whoever reads a log
+of Apache Kafka meets types that mean nothing here: they decode to None and are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+from uuid import UUID
+
+from ..protocol import codec
+from ..protocol.batch import Bytes
+from ..protocol.errors import Malformed
+
+FRAME_VERSION: Final = 1
+NO_LEADER: Final = -1
+LEADER_UNCHANGED: Final = -2
+ZERO_ID: Final = UUID(int=0)
+
+
+class MetadataRecord:
+    """One decision of the controller."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord(MetadataRecord):
+    """A topic exists; its settings and partitions follow."""
+
+    name: str
+    topic_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveTopicRecord(MetadataRecord):
+    """A topic is gone, with its partitions and settings."""
+
+    topic_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRecord(MetadataRecord):
+    """A partition as it was when it was made."""
+
+    partition_id: int
+    topic_id: UUID
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    directories: tuple[UUID, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+    eligible_leader_replicas: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChangeRecord(MetadataRecord):
+    """What has changed of a partition; None, -2 (leader) and -1 (recovery) mean: as before."""
+
+    partition_id: int
+    topic_id: UUID
+    isr: tuple[int, ...] | None = None
+    leader: int = LEADER_UNCHANGED
+    replicas: tuple[int, ...] | None = None
+    removing_replicas: tuple[int, ...] | None = None
+    adding_replicas: tuple[int, ...] | None = None
+    leader_recovery_state: int = -1
+    directories: tuple[UUID, ...] | None = None
+    eligible_leader_replicas: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRecord(MetadataRecord):
+    """One setting of one resource (ConfigResource.Type); None takes it away."""
+
+    resource_type: int
+    resource_name: str
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureLevelRecord(MetadataRecord):
+    """The finalized level of a feature; 0 switches it off."""
+
+    name: str
+    feature_level: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsRecord(MetadataRecord):
+    """All producer ids below `next_producer_id` are given out."""
+
+    broker_id: int
+    broker_epoch: int
+    next_producer_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndPoint:
+    """Where a broker listens."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRange:
+    """The levels of a feature that a broker can work with."""
+
+    name: str
+    min_supported_version: int
+    max_supported_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterBrokerRecord(MetadataRecord):
+    """A broker has come; its epoch is the offset of this record."""
+
+    broker_id: int
+    incarnation_id: UUID
+    broker_epoch: int
+    end_points: tuple[EndPoint, ...]
+    features: tuple[FeatureRange, ...] = ()
+    rack: str | None = None
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[UUID, ...] = ()
+    is_migrating_zk_broker: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistrationChangeRecord(MetadataRecord):
+    """What has changed of a broker: fenced 1, unfenced -1; 0 is as before."""
+
+    broker_id: int
+    broker_epoch: int
+    fenced: int = 0
+    in_controlled_shutdown: int = 0
+    log_dirs: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTransactionRecord(MetadataRecord):
+    """The records up to the end count together or not at all (KIP-868)."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransactionRecord(MetadataRecord):
+    """The records since the begin count."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortTransactionRecord(MetadataRecord):
+    """The records since the begin do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearElrRecord(MetadataRecord):
+    """The eligible leader replicas of a topic are forgotten; "" is all topics (KIP-966)."""
+
+    topic_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoOpRecord(MetadataRecord):
+    """Nothing; Kafka writes one every half second, so that followers see the log move."""
+
+
+# The schema's number, and the version that is written at metadata.version 27 (4.1-IV1).
+_WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
+    RegisterBrokerRecord: (0, 3),
+    TopicRecord: (2, 0),
+    PartitionRecord: (3, 2),
+    ConfigRecord: (4, 0),
+    PartitionChangeRecord: (5, 2),
+    RemoveTopicRecord: (9, 0),
+    FeatureLevelRecord: (12, 0),
+    ProducerIdsRecord: (15, 0),
+    BrokerRegistrationChangeRecord: (17, 0),
+    NoOpRecord: (20, 0),
+    BeginTransactionRecord: (23, 0),
+    EndTransactionRecord: (24, 0),
+    AbortTransactionRecord: (25, 0),
+    ClearElrRecord: (28, 0),
+}
+_TYPES: Final = {number: kind for kind, (number, _) in _WRITTEN.items()}
+# The codec knows no struct without fields; these are nothing but an empty set of tagged ones.
+_EMPTY: Final = frozenset({NoOpRecord, EndTransactionRecord, AbortTransactionRecord})
+_NESTED: Final[Mapping[str, type]] = {"end_points": EndPoint, "features": FeatureRange}
+
+
+def encode(record: MetadataRecord) -> bytes:
+    """The value of a record in the metadata log."""
+    number, version = _WRITTEN[type(record)]
+    front = bytes((FRAME_VERSION, number, version))
+    if type(record) in _EMPTY:
+        return front + b"\0"
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+
+    schema = codec.data_class(type(record).__name__)
+    values = {field.name: getattr(record, field.name) for field in fields(record)}  # type: ignore[arg-type]
+    for name in _NESTED.keys() & values.keys():
+        nested = schema._struct.fields[name].data_class
+        values[name] = [
+            nested(version=version, **{inner.name: getattr(item, inner.name) for inner in fields(item)})
+            for item in values[name]
+        ]
+    values = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if schema._struct.fields[name].for_version_q(version)
+    }
+    with EncodeBufferPool.acquire() as out:
+        codec.encoder(schema, version)(schema(version=version, **values), out)
+        return front + bytes(out.result())
+
+
+def decode(value: Bytes) -> MetadataRecord | None:
+    """The record in a value; None when its type means nothing here.
+
+    Raises:
+        Malformed: the bytes are cut, of another frame version, or of a version that the schema
+            does not have (a newer Kafka's: this metadata cannot be read).
+    """
+    view = memoryview(value)
+    try:
+        frame_version, position = _unsigned_varint(view, 0)
+        number, position = _unsigned_varint(view, position)
+        version, position = _unsigned_varint(view, position)
+    except IndexError:
+        raise Malformed("a metadata record without a header") from None
+    if frame_version != FRAME_VERSION:
+        raise Malformed(f"a metadata record of frame version {frame_version}")
+    kind = _TYPES.get(number)
+    if kind is None:
+        return None
+    if kind in _EMPTY:
+        return kind()
+    schema = codec.data_class(kind.__name__)
+    lowest, highest = schema.valid_versions
+    if not lowest <= version <= highest:
+        raise Malformed(f"{kind.__name__} has no version {version}")
+    try:
+        item, position = codec.decoder(schema, version)(view, position)
+        record = _reader(kind)(item)
+    except Exception as broken:  # the compiled coders fail in a dozen ways on cut bytes
+        raise Malformed(f"{kind.__name__}: {type(broken).__name__}: {broken}") from None
+    if position > len(view):
+        raise Malformed(f"{kind.__name__} ends early")
+    return record
+
+
+_readers: dict[type, Callable[[Any], Any]] = {}
+
+
+def _reader(kind: type) -> Callable[[Any], Any]:
+    """A function from the codec's object to ours; made once for each type."""
+    if kind in _readers:
+        return _readers[kind]
+    names = [field.name for field in fields(kind)]
+
+    def read(item: Any) -> Any:
+        return kind(*(_plain(name, getattr(item, name)) for name in names))
+
+    _readers[kind] = read
+    return read
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Lists as tuples, nested structs as ours, and the zero id as an id."""
+    if name.endswith("_id") and value is None:
+        return ZERO_ID  # the codec reads sixteen zero bytes as None
+    if not isinstance(value, list):
+        return value
+    nested = _NESTED.get(name)
+    if nested is not None:
+        return tuple(_reader(nested)(item) for item in value)
+    return tuple(ZERO_ID if element is None else element for element in value)
+
+
+def _unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+        if shift > 28:
+            raise Malformed("a number of more than five bytes")
