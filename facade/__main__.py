@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `ottla config | head`: what was wanted has been read
-        sys.stdout = None  # type: ignore[assignment]  # or the interpreter flushes it once more
+        sys.stdout = None  # or the interpreter flushes it once more
         return 0
     except _CannotRun as error:
         print(f"ottla: {error}", file=sys.stderr)

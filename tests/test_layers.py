@@ -1,0 +1,104 @@
+"""Who may import whom. Walks the syntax tree of every module; nothing is imported to find out."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# The rooms a room may import, and the packages of others.
+ROOMS: dict[str, tuple[set[str], set[str]]] = {
+    "protocol": (set(), {"kafka", "crc32c", "cramjam"}),
+    "storage": ({"protocol"}, set()),
+    "coordinator": ({"protocol"}, {"re2"}),
+    "broker": ({"protocol", "storage", "coordinator"}, {"uvloop", "structlog"}),
+    "facade": ({"broker", "spark", "facade"}, {"pytest"}),
+    "spark": ({"protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
+}
+# What decides is given time, chance and bytes; it does not go and get them.
+PURE_ROOMS = {"protocol", "coordinator"}
+WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
+CLOCK = "broker/clock.py"
+MODULES = sorted(
+    path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
+)
+
+
+def imports(module: str) -> Iterator[tuple[int, str]]:
+    """Line and target of each import: "room:storage" for ours, else the outermost package."""
+    # Rooms lie directly under `ottla`: from broker/server.py, two dots lead out of the room.
+    depth = len(Path(module).parts)
+    for node in ast.walk(ast.parse((ROOT / module).read_text())):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield node.lineno, _absolute(name.name)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0:
+                yield from ((node.lineno, _absolute(target)) for target in _targets(node))
+            elif node.level >= depth:
+                assert node.module, f"{module}:{node.lineno} imports the package around the rooms"
+                yield node.lineno, "room:" + node.module.split(".")[0]
+
+
+def _targets(node: ast.ImportFrom) -> list[str]:
+    assert node.module is not None
+    if node.module == "ottla":
+        return [f"ottla.{name.name}" for name in node.names]
+    return [node.module]
+
+
+def _absolute(name: str) -> str:
+    outermost, *inner = name.split(".")
+    if outermost != "ottla":
+        return outermost
+    return "room:" + (inner[0] if inner and inner[0] in ROOMS else "facade")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_room_imports_only_the_rooms_below_it(module: str) -> None:
+    room = module.split("/")[0]
+    allowed = {f"room:{name}" for name in ROOMS[room][0]}
+    wrong = [
+        f"{module}:{line} imports {target}"
+        for line, target in imports(module)
+        if target.startswith("room:") and target not in allowed
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_room_uses_only_the_packages_it_is_there_for(module: str) -> None:
+    room = module.split("/")[0]
+    allowed = ROOMS[room][1] | set(sys.stdlib_module_names)
+    wrong = [
+        f"{module}:{line} imports {target}"
+        for line, target in imports(module)
+        if not target.startswith("room:") and target not in allowed
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in MODULES if module.split("/")[0] in PURE_ROOMS]
+)
+def test_what_decides_reaches_for_nothing_outside(module: str) -> None:
+    wrong = [f"{module}:{line}: {name}" for line, name in imports(module) if name in WORLD]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in MODULES if module.split("/")[0] in ("broker", "storage")]
+)
+def test_the_time_comes_from_the_clock(module: str) -> None:
+    if module != CLOCK:
+        assert "time" not in {name for _, name in imports(module)}
+
+
+def test_the_rooms_are_found() -> None:
+    assert {module.split("/")[0] for module in MODULES} == ROOMS.keys()
+    assert ("room:storage" in {name for _, name in imports("broker/config.py")}) is True

@@ -1,0 +1,78 @@
+"""What is installed is what is in the repository, at versions that were tried."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ottla
+
+ROOT = Path(__file__).parent.parent
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+FOLDERS: dict[str, str] = SETUPTOOLS["package-dir"]
+
+
+def packages_in_the_repository() -> dict[str, Path]:
+    """Every folder below a room, under its installed name."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in [ROOT / folder, *(ROOT / folder).rglob("*")]:
+            if path.is_dir() and not {"__pycache__", ".mypy_cache"} & set(path.parts):
+                inner = path.relative_to(ROOT / folder).parts
+                found[".".join([package, *inner])] = path
+    return found
+
+
+def test_every_folder_of_a_room_is_installed() -> None:
+    assert set(SETUPTOOLS["packages"]) == packages_in_the_repository().keys()
+
+
+def test_every_data_file_is_installed() -> None:
+    globs: dict[str, list[str]] = SETUPTOOLS["package-data"]
+    left_out = [
+        str(path.relative_to(ROOT))
+        for package, folder in packages_in_the_repository().items()
+        for path in folder.iterdir()
+        if path.is_file()
+        and path.suffix not in {".py", ".pyc"}
+        and not any(path.match(glob) for glob in globs.get(package, []))
+    ]
+    assert not left_out
+
+
+@pytest.mark.parametrize("package", SETUPTOOLS["packages"])
+def test_every_package_says_what_it_is_for(package: str) -> None:
+    assert import_module(package).__doc__
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    """The packages that a list of requirements names, normalized."""
+    names = (re.match(r"[A-Za-z0-9_.-]+", requirement) for requirement in requirements)
+    return {re.sub(r"[-_.]+", "-", name[0]).lower() for name in names if name}
+
+
+def test_every_requirement_is_pinned_to_a_version_that_was_tried() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.]+", pin)] == []
+    project = PROJECT["project"]
+    wanted = names_of(project["dependencies"])
+    wanted |= names_of(sum(project["optional-dependencies"].values(), []))
+    assert wanted - names_of(pins) == {"ottla"}
+
+
+def test_the_command_and_the_fixtures_are_where_the_metadata_says() -> None:
+    module, function = PROJECT["project"]["scripts"]["ottla"].split(":")
+    assert callable(getattr(import_module(module), function))
+    assert import_module(PROJECT["project"]["entry-points"]["pytest11"]["ottla"])
+
+
+def test_the_changelog_tells_of_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert f"## [{ottla.__version__}]" in changelog or "## [Unreleased]" in changelog

@@ -1,0 +1,112 @@
+"""Limits on size, and words that do not belong: what a reader would otherwise have to ask for."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FUNCTION_LINES = 70
+FILE_LINES = 600
+POSITIONAL_PARAMETERS = 5
+NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
+# Written in two halves, so that this file may have them.
+NO_WORDS = [
+    "/wo" + "rk/",
+    "/ro" + "ot/",
+    "/tmp" + "/w/",
+    "/ho" + "me/",
+    "pypi" + ".org",
+    "python" + "hosted",
+    "maven" + ".org",
+    "index" + "-url",
+    "TO" + "DO",
+    "FIX" + "ME",
+]
+
+
+def files_of_the_project() -> list[Path]:
+    """What git has or would take; without git, everything that is no build product."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        paths = [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
+    else:
+        paths = [ROOT / line for line in listed.stdout.splitlines()]
+    return sorted(path for path in paths if path.is_file())
+
+
+FILES = files_of_the_project()
+MODULES = [path for path in FILES if path.suffix == ".py"]
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body without the docstring."""
+    body = function.body
+    if ast.get_docstring(function, clean=False) is not None:
+        body = body[1:]
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_is_short_and_says_what_it_is_for(path: Path) -> None:
+    source = path.read_text()
+    assert source.count("\n") <= FILE_LINES, "where is the second thing that this file does?"
+    assert path.stem not in NO_NAMES
+    assert ast.get_docstring(ast.parse(source)) or path.name == "conftest.py" or not source
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_function_fits_on_a_screen(path: Path) -> None:
+    long = [
+        f"{name(path)}:{function.lineno} {function.name}: {body_lines(function)} lines"
+        for function in functions(path)
+        if body_lines(function) > FUNCTION_LINES
+    ]
+    assert not long
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_function_takes_few_things_by_position(path: Path) -> None:
+    many = []
+    for function in functions(path):
+        given = [each.arg for each in function.args.posonlyargs + function.args.args]
+        if given[:1] in (["self"], ["cls"]):
+            given = given[1:]
+        if len(given) > POSITIONAL_PARAMETERS and not function.name.startswith("test_"):
+            many.append(f"{name(path)}:{function.lineno} {function.name}: {len(given)}")
+    assert not many
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_no_file_names_a_machine_or_a_registry(path: Path) -> None:
+    try:
+        text = path.read_text()
+    except UnicodeDecodeError:
+        return
+    found = [
+        f"{name(path)}:{number}: {word}"
+        for number, line in enumerate(text.splitlines(), 1)
+        for word in NO_WORDS
+        if word in line
+    ]
+    assert not found
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert len(MODULES) > 20
