@@ -166,7 +166,7 @@ def _encoded(context: Context, body: dict[str, Any] | None) -> Answer:
 
 
 def _refusal(context: Context, refused: Refused) -> Answer:
-    """An answer whose only content is its error. Raises Disconnect where it has no place for one."""
+    """An answer that is an error alone. Raises Disconnect where it has no place for one."""
     for body in (
         {"error_code": refused.code, "error_message": refused.why},
         {"error_code": refused.code},

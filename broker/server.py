@@ -93,9 +93,7 @@ class _Server:
         self._dispatch = Dispatch(node)
         node.start(advertised)
         servers = [
-            await loop.create_server(
-                partial(self._connection, told), sock=bound, backlog=_BACKLOG
-            )
+            await loop.create_server(partial(self._connection, told), sock=bound, backlog=_BACKLOG)
             for told, bound in zip(advertised, sockets, strict=True)
         ]
         self._tell(sockets[0].getsockname())

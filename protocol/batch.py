@@ -110,7 +110,7 @@ def next_sequence(sequence: int, delta: int) -> int:
 
 
 def read_header(data: Bytes, position: int = 0) -> BatchHeader:
-    """The header of the batch at `position`. Raises struct.error when fewer than 61 bytes are left."""
+    """The header of the batch at `position`. Raises struct.error when it is cut."""
     return BatchHeader._make(HEADER.unpack_from(data, position))
 
 
@@ -165,7 +165,7 @@ def build(
     control: bool = False,
     leader_epoch: int = 0,
 ) -> bytearray:
-    """One uncompressed batch of (key, value) records, all of one time; what the broker writes itself.
+    """One uncompressed batch of (key, value) records of one time: what the broker writes itself.
 
     Args:
         records: at least one; a value of None is a tombstone.
@@ -182,8 +182,8 @@ def build(
     count = len(records)
     data = bytearray(HEADER_SIZE) + payload
     HEADER.pack_into(
-        data, 0, base_offset, len(data) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes, count - 1,
-        timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count,
+        data, 0, base_offset, len(data) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes,
+        count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count,
     )  # fmt: skip
     seal(data)
     return data

@@ -54,7 +54,9 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
             answers.append({"index": index, **answer})
             if "error_code" in answer:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
-        topic = {"topic_id": topic_data.topic_id} if context.version >= _IDS_SINCE else {"name": name}
+        topic = (
+            {"topic_id": topic_data.topic_id} if context.version >= _IDS_SINCE else {"name": name}
+        )
         responses.append({**topic, "partition_responses": answers})
     if request.acks == 0:
         if failed is not None:
