@@ -1,0 +1,64 @@
+"""When something is due, by key: a heap of numbers, no clock.
+
+Putting a deadline off is what happens most (every heartbeat does it) and costs a dict entry only:
+the heap keeps the earlier time, and the key is looked at again, and moved, when that time is next.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Deadlines(Generic[Key]):
+    """Keys with the time, in ms, at which each is due."""
+
+    def __init__(self) -> None:
+        self._due_ms: dict[Key, int] = {}
+        self._queued_ms: dict[Key, int] = {}  # not after `_due_ms`: where the key is in the heap
+        self._heap: list[tuple[int, int, Key]] = []
+        self._pushed = 0  # orders what is due at the same time, and keeps keys from being compared
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._due_ms
+
+    def set(self, key: Key, due_ms: int) -> None:
+        """Make the key due at a time, whatever it was before."""
+        self._due_ms[key] = due_ms
+        queued_ms = self._queued_ms.get(key)
+        if queued_ms is None or due_ms < queued_ms:
+            self._push(key, due_ms)
+
+    def cancel(self, key: Key) -> None:
+        """The key is not due any more; nothing happens if it was not."""
+        self._due_ms.pop(key, None)
+
+    def next(self) -> int | None:
+        """The earliest deadline; None when there is none."""
+        while self._heap:
+            queued_ms, _, key = self._heap[0]
+            due_ms = self._due_ms.get(key)
+            if due_ms == queued_ms:
+                return queued_ms
+            heapq.heappop(self._heap)
+            if self._queued_ms.get(key) == queued_ms:
+                del self._queued_ms[key]
+                if due_ms is not None:
+                    self._push(key, due_ms)
+        return None
+
+    def take_due(self, now_ms: int) -> Iterator[Key]:
+        """Take out what is due, the earliest first; what is made due meanwhile comes too."""
+        while (due_ms := self.next()) is not None and due_ms <= now_ms:
+            _, _, key = heapq.heappop(self._heap)
+            del self._due_ms[key]
+            del self._queued_ms[key]
+            yield key
+
+    def _push(self, key: Key, due_ms: int) -> None:
+        self._queued_ms[key] = due_ms
+        self._pushed += 1
+        heapq.heappush(self._heap, (due_ms, self._pushed, key))

@@ -1,0 +1,223 @@
+"""Records of classic groups and of committed offsets, as `__consumer_offsets` holds them.
+
+Keys and values are Kafka's (OffsetCommitKey/Value, GroupMetadataKey/Value): the first two bytes of
+a key say which kind it is. A key without a value deletes. Values are written in the versions that
+Kafka 4.1 writes, and read in all of them.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..protocol.errors import Malformed
+from ..protocol.messages import decode_data, encode_data
+
+OFFSET_KEY_VERSIONS: Final = (0, 1)
+GROUP_KEY_VERSION: Final = 2
+
+_NO_TOPIC_ID: Final = uuid.UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitted:
+    """A group's position in a partition.
+
+    Attributes:
+        leader_epoch: of the last record consumed; -1 when the client did not say.
+        commit_timestamp_ms: when the coordinator took the commit.
+        expire_timestamp_ms: when the offset goes, if the client asked for a retention of its own
+            (OffsetCommit 2-4); else the broker's retention counts.
+        topic_id: of the topic it was committed for, when the client named it by id.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_timestamp_ms: int = -1
+    expire_timestamp_ms: int | None = None
+    topic_id: uuid.UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRemoved:
+    """A tombstone: the group has no offset for this partition any more, nor a pending one."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMember:
+    """A member of a classic group, with what it subscribed to and was assigned."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes = field(repr=False)
+    assignment: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStored:
+    """A classic group between two rebalances: empty, or with members and their assignment.
+
+    Attributes:
+        protocol_type: `consumer`, `connect`, ...; empty when no member ever joined.
+        protocol: the name of the assignment strategy that was voted for.
+        current_state_timestamp_ms: since when the group is empty, or was rebalanced; -1: unknown.
+    """
+
+    group_id: str
+    protocol_type: str
+    generation_id: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp_ms: int
+    members: tuple[StoredMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRemoved:
+    """A tombstone: there is no such group any more."""
+
+    group_id: str
+
+
+GroupRecord = OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved
+
+
+def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
+    """The key and the value of a record; a tombstone has no value."""
+    match record:
+        case OffsetCommitted():
+            return _offset_key(record), _offset_value(record)
+        case OffsetRemoved():
+            return _offset_key(record), None
+        case GroupStored():
+            return _group_key(record.group_id), _group_value(record)
+        case GroupRemoved():
+            return _group_key(record.group_id), None
+
+
+def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
+    """What a record says; None when its key is of a kind that is not known here.
+
+    Raises:
+        Malformed: the key or the value is cut, or the value of an unknown version.
+    """
+    if len(key) < 2:
+        raise Malformed("a key without its version")
+    (kind,) = struct.unpack_from(">h", key)
+    if kind in OFFSET_KEY_VERSIONS:
+        named = decode_data("OffsetCommitKey", key)
+        if value is None:
+            return OffsetRemoved(named.group, named.topic, named.partition)
+        return _committed(named, decode_data("OffsetCommitValue", value))
+    if kind == GROUP_KEY_VERSION:
+        group_id = decode_data("GroupMetadataKey", key).group
+        if value is None:
+            return GroupRemoved(group_id)
+        return _stored(group_id, decode_data("GroupMetadataValue", value))
+    return None
+
+
+def _offset_key(record: OffsetCommitted | OffsetRemoved) -> bytes:
+    fields = {"group": record.group_id, "topic": record.topic, "partition": record.partition}
+    return encode_data("OffsetCommitKey", 1, fields)
+
+
+def _offset_value(record: OffsetCommitted) -> bytes:
+    fields: dict[str, Any] = {
+        "offset": record.offset,
+        "metadata": record.metadata,
+        "commit_timestamp": record.commit_timestamp_ms,
+    }
+    if record.expire_timestamp_ms is not None:
+        # Only version 1 has room for it (MetadataVersion.offsetCommitValueVersion), and none for
+        # the leader epoch: clients that ask for a retention are older than leader epochs.
+        fields["expire_timestamp"] = record.expire_timestamp_ms
+        return encode_data("OffsetCommitValue", 1, fields)
+    fields["leader_epoch"] = record.leader_epoch
+    if record.topic_id is not None:
+        fields["topic_id"] = record.topic_id
+    return encode_data("OffsetCommitValue", 4, fields)
+
+
+def _committed(key: Any, value: Any) -> OffsetCommitted:
+    return OffsetCommitted(
+        key.group,
+        key.topic,
+        key.partition,
+        value.offset,
+        value.leader_epoch,
+        value.metadata,
+        value.commit_timestamp,
+        None if value.expire_timestamp == -1 else value.expire_timestamp,
+        None if value.topic_id == _NO_TOPIC_ID else value.topic_id,
+    )
+
+
+def _group_key(group_id: str) -> bytes:
+    return encode_data("GroupMetadataKey", GROUP_KEY_VERSION, {"group": group_id})
+
+
+def _group_value(record: GroupStored) -> bytes:
+    fields = {
+        "protocol_type": record.protocol_type,
+        "generation": record.generation_id,
+        "protocol": record.protocol,
+        "leader": record.leader,
+        "current_state_timestamp": record.current_state_timestamp_ms,
+        "members": [_member_fields(member) for member in record.members],
+    }
+    return encode_data("GroupMetadataValue", 3, fields)
+
+
+def _member_fields(member: StoredMember) -> Mapping[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "rebalance_timeout": member.rebalance_timeout_ms,
+        "session_timeout": member.session_timeout_ms,
+        "subscription": member.subscription,
+        "assignment": member.assignment,
+    }
+
+
+def _stored(group_id: str, value: Any) -> GroupStored:
+    members = tuple(
+        StoredMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            # Version 0 knew one timeout only.
+            member.session_timeout if member.rebalance_timeout == -1 else member.rebalance_timeout,
+            member.session_timeout,
+            bytes(member.subscription),
+            bytes(member.assignment),
+        )
+        for member in value.members
+    )
+    return GroupStored(
+        group_id,
+        value.protocol_type,
+        value.generation,
+        value.protocol,
+        value.leader,
+        value.current_state_timestamp,
+        members,
+    )

@@ -1,0 +1,358 @@
+"""The group coordinator of one partition of `__consumer_offsets`: its groups and their offsets.
+
+The machine that a shard drives. It brings together what neither half may know of the other: commits
+are checked against the group, and offsets expire by what the group is doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..protocol.errors import Code, Refused
+from .classic_group import ClassicGroup, Member, State
+from .classic_groups import ClassicGroups
+from .classic_requests import (
+    GroupSettings,
+    JoinReply,
+    JoinRequest,
+    LeavingMember,
+    SyncReply,
+    SyncRequest,
+)
+from .group_records import GroupRecord, GroupRemoved, GroupStored, OffsetCommitted, OffsetRemoved
+from .offsets import Offsets, OffsetToCommit, Partition
+from .outcome import Outcome, Parked, Producer
+
+CLASSIC = "classic"
+"""The group type of this protocol, as ListGroups calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """Who commits: a member of a generation, or nobody (-1 and an empty id)."""
+
+    member_id: str = ""
+    generation_id: int = -1
+    group_instance_id: str | None = None
+
+
+class FetchedOffset(NamedTuple):
+    """An offset as OffsetFetch tells it; -1 when there is none."""
+
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+    error: Code = Code.NONE
+
+
+class ListedGroup(NamedTuple):
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """A group as DescribeGroups shows it.
+
+    Attributes:
+        protocol: empty unless the group is stable: only then is there metadata to show.
+        members: each with its metadata.
+    """
+
+    state: str
+    protocol_type: str
+    protocol: str
+    members: tuple[tuple[Member, bytes], ...]
+
+
+class Groups:
+    """Groups with their offsets. Methods decide; `replay` and its kin carry out what is logged."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+        self._classic = ClassicGroups(settings)
+        self._offsets = Offsets(metadata_max_size=settings.offset_metadata_max_size)
+        self._expiry_due_ms: int | None = None
+
+    # ---- members
+
+    def join(
+        self, request: JoinRequest, *, ticket: int, now_ms: int
+    ) -> Outcome[JoinReply | Parked]:
+        """JoinGroup (11); see `ClassicGroups.join`."""
+        _check_name(request.group_id)
+        return self._classic.join(request, ticket=ticket, now_ms=now_ms)
+
+    def sync(
+        self, request: SyncRequest, *, ticket: int, now_ms: int
+    ) -> Outcome[SyncReply | Parked]:
+        """SyncGroup (14); see `ClassicGroups.sync`."""
+        _check_name(request.group_id)
+        return self._classic.sync(request, ticket=ticket, now_ms=now_ms)
+
+    def heartbeat(self, group_id: str, member: Committer, *, now_ms: int) -> Outcome[Code]:
+        """Heartbeat (12); see `ClassicGroups.heartbeat`."""
+        _check_name(group_id)
+        return self._classic.heartbeat(
+            group_id,
+            member.member_id,
+            generation_id=member.generation_id,
+            group_instance_id=member.group_instance_id,
+            now_ms=now_ms,
+        )
+
+    def leave(
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now_ms: int
+    ) -> Outcome[tuple[Code, ...]]:
+        """LeaveGroup (13); see `ClassicGroups.leave`."""
+        _check_name(group_id)
+        return self._classic.leave(group_id, leaving, now_ms=now_ms)
+
+    # ---- offsets
+
+    def commit(
+        self,
+        group_id: str,
+        committer: Committer,
+        offsets: Sequence[OffsetToCommit],
+        *,
+        retention_ms: int | None = None,
+        now_ms: int,
+    ) -> Outcome[tuple[Code, ...]]:
+        """OffsetCommit (8): a code for each offset.
+
+        Args:
+            retention_ms: how long they are kept, if the client says so (versions 2-4).
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+                REBALANCE_IN_PROGRESS.
+        """
+        self._check_commit(group_id, committer, transactional=False)
+        self._classic.saw_commit(group_id, committer.member_id, now_ms=now_ms)
+        codes, records = self._offsets.commit(
+            group_id, offsets, retention_ms=retention_ms, now_ms=now_ms
+        )
+        return Outcome(codes, records)
+
+    def commit_in_transaction(
+        self,
+        group_id: str,
+        committer: Committer,
+        producer: Producer,
+        offsets: Sequence[OffsetToCommit],
+        *,
+        now_ms: int,
+    ) -> Outcome[tuple[Code, ...]]:
+        """TxnOffsetCommit (28): pending until the producer's transaction ends.
+
+        That the transaction is open is checked before, by who knows it.
+
+        Raises:
+            Refused: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION
+                (also for a generation of a group that is not there).
+        """
+        _check_name(group_id)
+        try:
+            self._check_commit(group_id, committer, transactional=True)
+        except Refused as refused:
+            if refused.code is Code.GROUP_ID_NOT_FOUND:
+                raise Refused(Code.ILLEGAL_GENERATION) from None
+            raise
+        codes, records = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now_ms)
+        return Outcome(codes, records, producer=producer)
+
+    def _check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
+        self._classic.check_commit(
+            group_id,
+            committer.member_id,
+            generation_id=committer.generation_id,
+            group_instance_id=committer.group_instance_id,
+            transactional=transactional,
+        )
+
+    def fetch_offset(
+        self, group_id: str, topic: str, partition: int, *, require_stable: bool
+    ) -> FetchedOffset:
+        """The committed offset; UNSTABLE_OFFSET_COMMIT while a transaction holds another one."""
+        if require_stable and self._offsets.is_pending(group_id, topic, partition):
+            return FetchedOffset(error=Code.UNSTABLE_OFFSET_COMMIT)
+        held = self._offsets.committed(group_id, topic, partition)
+        if held is None:
+            return FetchedOffset()
+        return FetchedOffset(held.offset, held.leader_epoch, held.metadata)
+
+    def committed_partitions(self, group_id: str) -> Mapping[str, Sequence[int]]:
+        """The partitions, by topic, for which the group has committed offsets."""
+        return self._offsets.partitions_of(group_id)
+
+    def delete_offsets(
+        self, group_id: str, partitions: Sequence[Partition]
+    ) -> Outcome[tuple[Code, ...]]:
+        """OffsetDelete (47): a code for each partition; GROUP_SUBSCRIBED_TO_TOPIC is one.
+
+        Raises:
+            Refused: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (its members are no
+                consumers, so that nobody knows what they read).
+        """
+        _check_name(group_id)
+        group = self._group(group_id)
+        if group.state is not State.EMPTY and not group.uses_consumer_protocol:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        codes, free = [], []
+        for partition in partitions:
+            if group.is_subscribed_to(partition[0]):
+                codes.append(Code.GROUP_SUBSCRIBED_TO_TOPIC)
+            else:
+                codes.append(Code.NONE)
+                free.append(partition)
+        return Outcome(tuple(codes), self._offsets.removal(group_id, free))
+
+    def topic_deleted(self, topic: str) -> Outcome[None]:
+        """Offsets of a topic that is gone go too."""
+        return Outcome(None, self._offsets.removal_of_topic(topic))
+
+    # ---- groups
+
+    def list_groups(
+        self, *, states: Collection[str] = (), types: Collection[str] = ()
+    ) -> list[ListedGroup]:
+        """ListGroups (16): all, or those in one of the states and of one of the types.
+
+        Names are compared without regard to case; one that does not exist matches nothing.
+        """
+        wanted_states = {state.strip().lower() for state in states}
+        wanted_types = {group_type.lower() for group_type in types}
+        if wanted_types and CLASSIC not in wanted_types:
+            return []
+        return [
+            ListedGroup(group.group_id, group.protocol_type or "", group.state.value, "classic")
+            for group in self._classic.groups()
+            if not wanted_states or group.state.value.lower() in wanted_states
+        ]
+
+    def describe(self, group_id: str) -> DescribedGroup | None:
+        """DescribeGroups (15); None when there is no such group."""
+        group = self._classic.get(group_id)
+        if group is None:
+            return None
+        protocol = group.protocol if group.state is State.STABLE else None
+        return DescribedGroup(
+            group.state.value,
+            group.protocol_type or "",
+            protocol or "",
+            tuple(
+                (member, b"" if protocol is None else member.metadata(protocol))
+                for member in group.members.values()
+            ),
+        )
+
+    def delete(self, group_id: str) -> Outcome[None]:
+        """DeleteGroups (42): an empty group and its offsets.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        """
+        if self._group(group_id).state is not State.EMPTY:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        return Outcome(None, (*self._offsets.removal_of_group(group_id), GroupRemoved(group_id)))
+
+    def _group(self, group_id: str) -> ClassicGroup:
+        group = self._classic.get(group_id)
+        if group is None:
+            raise Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return group
+
+    # ---- replay
+
+    def replay(self, record: GroupRecord) -> None:
+        """Make true what the log says. Nothing else changes what is stored."""
+        match record:
+            case OffsetCommitted():
+                self._classic.replay_offset(record.group_id)
+                self._offsets.replay(record)
+            case OffsetRemoved():
+                self._offsets.replay(record)
+            case GroupStored() | GroupRemoved():
+                self._classic.replay(record)
+
+    def replay_pending(self, record: GroupRecord, producer: Producer) -> None:
+        """A record of a transactional batch: nothing but offsets is committed in transactions."""
+        assert isinstance(record, OffsetCommitted), record
+        self._classic.replay_offset(record.group_id)
+        self._offsets.replay_pending(record, producer)
+
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None:
+        """A control record: the producer's transaction has ended."""
+        self._offsets.replay_marker(producer, commit=commit)
+
+    # ---- time
+
+    def next_deadline(self) -> int | None:
+        """When `tick` has something to do; 0 for at once, None while there are no groups."""
+        if not self._classic.groups():
+            return None
+        if self._expiry_due_ms is None:
+            return 0
+        deadline_ms = self._classic.next_deadline()
+        return self._expiry_due_ms if deadline_ms is None else min(deadline_ms, self._expiry_due_ms)
+
+    def tick(self, now_ms: int) -> Outcome[None]:
+        """End what was waited for in vain, and now and then remove what has expired."""
+        outcome = self._classic.tick(now_ms)
+        if self._expiry_due_ms is not None and now_ms < self._expiry_due_ms:
+            return outcome
+        expired = () if self._expiry_due_ms is None else self._expired(now_ms)
+        self._expiry_due_ms = now_ms + self._settings.offsets_retention_check_interval_ms
+        return Outcome(None, (*outcome.records, *expired), outcome.effects)
+
+    def _expired(self, now_ms: int) -> tuple[GroupRecord, ...]:
+        """Tombstones for offsets past their retention, and for groups of which nothing is left."""
+        records: list[GroupRecord] = []
+        for group in self._classic.groups():
+            held = sum(map(len, self._offsets.partitions_of(group.group_id).values()))
+            is_expired = self._expiry_of(group, now_ms)
+            removed = self._offsets.removal_of_expired(group.group_id, is_expired)
+            records += removed
+            if (
+                group.state is State.EMPTY
+                and len(removed) == held
+                and not self._offsets.has_open_transactions(group.group_id)
+            ):
+                records.append(GroupRemoved(group.group_id))
+        return tuple(records)
+
+    def _expiry_of(self, group: ClassicGroup, now_ms: int) -> Callable[[OffsetCommitted], bool]:
+        """What makes an offset of the group expire (ClassicGroup.offsetExpirationCondition).
+
+        Its age, or for a group whose members have left the time since then; never what is being
+        consumed, and nothing of groups that are in a rebalance or whose protocol is unreadable.
+        """
+        retention_ms = self._settings.offsets_retention_ms
+        is_empty = group.protocol_type is not None and group.state is State.EMPTY
+        may_expire = (
+            group.protocol_type is None
+            or is_empty
+            or (group.subscribed_topics is not None and group.state is State.STABLE)
+        )
+
+        def is_expired(record: OffsetCommitted) -> bool:
+            if not may_expire or group.is_subscribed_to(record.topic):
+                return False
+            if record.expire_timestamp_ms is not None:
+                return now_ms >= record.expire_timestamp_ms
+            since_ms = record.commit_timestamp_ms
+            if is_empty and group.state_timestamp_ms != -1:
+                since_ms = group.state_timestamp_ms
+            return now_ms - since_ms >= retention_ms
+
+        return is_expired
+
+
+def _check_name(group_id: str) -> None:
+    if not group_id:
+        raise Refused(Code.INVALID_GROUP_ID)

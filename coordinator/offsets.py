@@ -1,0 +1,214 @@
+"""Committed offsets of groups, and those that wait in a transaction for its marker.
+
+Follows Kafka's OffsetMetadataManager. Of two commits for a partition the later in the log counts,
+not the one whose transaction ended later: a plain commit made while a transactional one is pending
+is not undone by the marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..protocol.errors import Code
+from .group_records import OffsetCommitted, OffsetRemoved
+from .outcome import Producer
+
+Partition = tuple[str, int]
+"""A topic's name and a partition of it."""
+
+
+class OffsetToCommit(NamedTuple):
+    """What a client wants to be committed for one partition of a topic that exists."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = None
+
+
+class _Placed(NamedTuple):
+    """A commit with its place in the order of the log."""
+
+    place: int
+    record: OffsetCommitted
+
+
+_Topics = dict[str, dict[int, _Placed]]
+
+
+class Offsets:
+    """The offsets of one partition of `__consumer_offsets`. Groups are checked by whoever asks."""
+
+    def __init__(self, *, metadata_max_size: int) -> None:
+        self._metadata_max_size = metadata_max_size
+        self._committed: dict[str, _Topics] = {}
+        self._pending: dict[int, dict[str, _Topics]] = {}  # by producer id
+        self._producers: dict[str, set[int]] = {}  # which have pending offsets of a group
+        self._replayed = 0
+
+    # ---- questions
+
+    def committed(self, group_id: str, topic: str, partition: int) -> OffsetCommitted | None:
+        """The offset that counts now."""
+        placed = self._committed.get(group_id, {}).get(topic, {}).get(partition)
+        return None if placed is None else placed.record
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether an open transaction holds an offset for the partition (KIP-447)."""
+        return any(
+            partition in self._pending[producer_id][group_id].get(topic, ())
+            for producer_id in self._producers.get(group_id, ())
+        )
+
+    def has_open_transactions(self, group_id: str) -> bool:
+        return group_id in self._producers
+
+    def partitions_of(self, group_id: str) -> dict[str, list[int]]:
+        """The partitions with a committed offset, by topic."""
+        topics = self._committed.get(group_id, {})
+        return {topic: list(partitions) for topic, partitions in topics.items()}
+
+    def group_ids(self) -> Sequence[str]:
+        """The groups with committed offsets."""
+        return tuple(self._committed)
+
+    # ---- decisions
+
+    def commit(
+        self,
+        group_id: str,
+        offsets: Sequence[OffsetToCommit],
+        *,
+        retention_ms: int | None,
+        now_ms: int,
+    ) -> tuple[tuple[Code, ...], tuple[OffsetCommitted, ...]]:
+        """A code for each offset, and the records of those that are taken."""
+        expire_ms = None if retention_ms is None else now_ms + retention_ms
+        codes, records = [], []
+        for offset in offsets:
+            metadata = offset.metadata or ""
+            if self._is_too_large(metadata):
+                codes.append(Code.OFFSET_METADATA_TOO_LARGE)
+                continue
+            codes.append(Code.NONE)
+            records.append(
+                OffsetCommitted(
+                    group_id,
+                    offset.topic,
+                    offset.partition,
+                    offset.offset,
+                    offset.leader_epoch,
+                    metadata,
+                    now_ms,
+                    expire_ms,
+                )
+            )
+        return tuple(codes), tuple(records)
+
+    def _is_too_large(self, metadata: str) -> bool:
+        if len(metadata) * 2 <= self._metadata_max_size:
+            return False
+        beyond_16_bits = sum(character > "\uffff" for character in metadata)
+        return len(metadata) + beyond_16_bits > self._metadata_max_size
+
+    def removal(self, group_id: str, partitions: Sequence[Partition]) -> tuple[OffsetRemoved, ...]:
+        """Tombstones for those of the partitions that have an offset, committed or pending."""
+        return tuple(
+            OffsetRemoved(group_id, topic, partition)
+            for topic, partition in partitions
+            if self.committed(group_id, topic, partition) is not None
+            or self.is_pending(group_id, topic, partition)
+        )
+
+    def removal_of_group(self, group_id: str) -> tuple[OffsetRemoved, ...]:
+        """Tombstones for all offsets of a group."""
+        held = dict.fromkeys(_partitions(self._committed.get(group_id, {})))
+        for producer_id in self._producers.get(group_id, ()):
+            held.update(dict.fromkeys(_partitions(self._pending[producer_id][group_id])))
+        return tuple(OffsetRemoved(group_id, *partition) for partition in held)
+
+    def removal_of_topic(self, topic: str) -> tuple[OffsetRemoved, ...]:
+        """Tombstones for all offsets of a topic that was deleted."""
+        held: dict[OffsetRemoved, None] = {}
+        for by_group in (self._committed, *self._pending.values()):
+            for group_id, topics in by_group.items():
+                for partition in topics.get(topic, ()):
+                    held[OffsetRemoved(group_id, topic, partition)] = None
+        return tuple(held)
+
+    def removal_of_expired(
+        self, group_id: str, is_expired: Callable[[OffsetCommitted], bool]
+    ) -> tuple[OffsetRemoved, ...]:
+        """Tombstones for what is expired and has no successor pending."""
+        return tuple(
+            OffsetRemoved(group_id, topic, partition)
+            for topic, partitions in self._committed.get(group_id, {}).items()
+            for partition, (_, record) in partitions.items()
+            if is_expired(record) and not self.is_pending(group_id, topic, partition)
+        )
+
+    # ---- replay
+
+    def replay(self, record: OffsetCommitted | OffsetRemoved) -> None:
+        """Make true what the log says outside of transactions."""
+        if isinstance(record, OffsetCommitted):
+            self._replayed += 1
+            _put(self._committed, _Placed(self._replayed, record))
+            return
+        _remove(self._committed, record)
+        for producer_id in tuple(self._producers.get(record.group_id, ())):
+            _remove(self._pending[producer_id], record)
+            self._forget_if_empty(record.group_id, producer_id)
+
+    def replay_pending(self, record: OffsetCommitted, producer: Producer) -> None:
+        """An offset that counts from the commit marker of its transaction on."""
+        self._replayed += 1
+        pending = self._pending.setdefault(producer.producer_id, {})
+        _put(pending, _Placed(self._replayed, record))
+        self._producers.setdefault(record.group_id, set()).add(producer.producer_id)
+
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None:
+        """The transaction of a producer has ended: its offsets count now, or never did."""
+        pending = self._pending.pop(producer.producer_id, {})
+        for group_id, topics in pending.items():
+            self._forget_producer(group_id, producer.producer_id)
+            if commit:
+                for topic, partitions in topics.items():
+                    for partition, placed in partitions.items():
+                        held = self._committed.get(group_id, {}).get(topic, {}).get(partition)
+                        if held is None or held.place < placed.place:
+                            _put(self._committed, placed)
+
+    def _forget_if_empty(self, group_id: str, producer_id: int) -> None:
+        pending = self._pending[producer_id]
+        if group_id not in pending:
+            self._forget_producer(group_id, producer_id)
+            if not pending:
+                del self._pending[producer_id]
+
+    def _forget_producer(self, group_id: str, producer_id: int) -> None:
+        producers = self._producers[group_id]
+        producers.discard(producer_id)
+        if not producers:
+            del self._producers[group_id]
+
+
+def _partitions(topics: Mapping[str, Mapping[int, _Placed]]) -> Iterator[Partition]:
+    return ((topic, partition) for topic, partitions in topics.items() for partition in partitions)
+
+
+def _put(by_group: dict[str, _Topics], placed: _Placed) -> None:
+    record = placed.record
+    by_group.setdefault(record.group_id, {}).setdefault(record.topic, {})[record.partition] = placed
+
+
+def _remove(by_group: dict[str, _Topics], record: OffsetRemoved) -> None:
+    topics = by_group.get(record.group_id, {})
+    partitions = topics.get(record.topic, {})
+    partitions.pop(record.partition, None)
+    if record.topic in topics and not partitions:
+        del topics[record.topic]
+        if not topics:
+            del by_group[record.group_id]
