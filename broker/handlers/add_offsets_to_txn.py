@@ -1,0 +1,58 @@
+"""AddOffsetsToTxn (25), versions 0-4: the offsets of a group join the transaction.
+
+0-1  a producer of another epoch is told INVALID_PRODUCER_EPOCH
+2    ... is told PRODUCER_FENCED
+3    flexible encoding
+4    may answer TRANSACTION_ABORTABLE (KIP-890)
+
+What joins is the group's partition of `__consumer_offsets`, which need not exist yet: clients look
+for the group's coordinator, and so make the topic, only after this. Any group id goes, an empty
+one too; TxnOffsetCommit is where it is looked at.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...coordinator.outcome import Producer
+from ...coordinator.partitioning import partition_for
+from ...coordinator.transaction_states import ADDS_EXPLICITLY
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import CONSUMER_OFFSETS
+from ..code_versions import code_for
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ADD_OFFSETS_TO_TXN, versions=(0, 4))
+async def add_offsets_to_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    producer = Producer(request.producer_id, request.producer_epoch)
+    place = (CONSUMER_OFFSETS, partition_for(request.group_id, _partition_count(node)))
+    try:
+        if not request.transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        await node.transactions.shard_of(request.transactional_id).run(
+            lambda machine, now_ms: machine.add_partitions(
+                request.transactional_id,
+                producer,
+                (place,),
+                now_ms=now_ms,
+                client_version=ADDS_EXPLICITLY,
+            )
+        )
+    except Refused as refused:
+        return {"error_code": code_for(refused.code, context.api_key, context.version)}
+    return {}
+
+
+def _partition_count(node: Node) -> int:
+    topic = node.catalog.topics.get(CONSUMER_OFFSETS)
+    if topic is not None:
+        return len(topic.partitions)
+    configured: int = node.config["offsets.topic.num.partitions"]
+    return configured

@@ -1,0 +1,138 @@
+"""AddPartitionsToTxn (24), versions 0-5: partitions join a transaction; the first starts it.
+
+0-1  a producer of another epoch is told INVALID_PRODUCER_EPOCH
+2    ... is told PRODUCER_FENCED
+3    flexible encoding
+4    from broker to broker: several transactions at once, and `verify_only` (KIP-890)
+5    may answer TRANSACTION_ABORTABLE (KIP-890)
+
+All or nothing for each transaction: beside a partition that does not exist the others are
+OPERATION_NOT_ATTEMPTED. Up to version 3, a client's, internal topics are not for clients; from
+version 4 on they are let in, as Kafka does for its brokers.
+Skipped: nothing. Kafka never answers a version 4 without transactions; here the answer is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.outcome import Producer
+from ...coordinator.transaction_states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import INTERNAL_TOPICS
+from ..code_versions import code_for
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_FROM_BROKERS_SINCE: Final = 4
+
+
+@serves(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5))
+async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if context.version < _FROM_BROKERS_SINCE:
+        topics = request.v3_and_below_topics
+        faults = _faults(node, topics, is_client=True)
+        if faults is None:
+            producer = Producer(
+                request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
+            )
+            transactional_id = request.v3_and_below_transactional_id
+            faults = await _add(node, context, transactional_id, producer, _places(topics))
+        return {"results_by_topic_v3_and_below": _results(topics, faults)}
+    return {
+        "results_by_transaction": [
+            {
+                "transactional_id": transaction.transactional_id,
+                "topic_results": await _topic_results(node, context, transaction),
+            }
+            for transaction in request.transactions
+        ]
+    }
+
+
+async def _topic_results(node: Node, context: Context, transaction: Any) -> list[dict[str, Any]]:
+    topics = transaction.topics
+    faults = _faults(node, topics, is_client=False)
+    if faults is None:
+        join = _verify if transaction.verify_only else _add
+        producer = Producer(transaction.producer_id, transaction.producer_epoch)
+        faults = await join(node, context, transaction.transactional_id, producer, _places(topics))
+    return _results(topics, faults)
+
+
+def _places(topics: Any) -> list[Partition]:
+    return [(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _faults(node: Node, topics: Any, *, is_client: bool) -> dict[Partition, Code] | None:
+    """The answer when one of the partitions cannot join any transaction; None when all can."""
+    faults: dict[Partition, Code] = {}
+    for name, index in _places(topics):
+        topic = node.catalog.topics.get(name)
+        if is_client and name in INTERNAL_TOPICS:
+            faults[name, index] = Code.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or not 0 <= index < len(topic.partitions):
+            faults[name, index] = Code.UNKNOWN_TOPIC_OR_PARTITION
+    if not faults:
+        return None
+    return dict.fromkeys(_places(topics), Code.OPERATION_NOT_ATTEMPTED) | faults
+
+
+async def _add(
+    node: Node, context: Context, transactional_id: str, producer: Producer, places: list[Partition]
+) -> Mapping[Partition, Code]:
+    is_client = context.version < _FROM_BROKERS_SINCE
+    try:
+        _check_id(transactional_id)
+        await node.transactions.shard_of(transactional_id).run(
+            lambda machine, now_ms: machine.add_partitions(
+                transactional_id,
+                producer,
+                places,
+                now_ms=now_ms,
+                client_version=ADDS_EXPLICITLY if is_client else BUMPS_EPOCHS,
+            )
+        )
+    except Refused as refused:
+        code = code_for(refused.code, context.api_key, context.version)
+        return dict.fromkeys(places, code)
+    return {}
+
+
+async def _verify(
+    node: Node, context: Context, transactional_id: str, producer: Producer, places: list[Partition]
+) -> Mapping[Partition, Code]:
+    try:
+        _check_id(transactional_id)
+        missing = node.transactions.shard_of(transactional_id).ask(
+            lambda machine: machine.missing_partitions(transactional_id, producer, places)
+        )
+    except Refused as refused:
+        return dict.fromkeys(places, refused.code)
+    return dict.fromkeys(missing, Code.TRANSACTION_ABORTABLE)
+
+
+def _check_id(transactional_id: str) -> None:
+    if not transactional_id:
+        raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+
+
+def _results(topics: Any, faults: Mapping[Partition, Code]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": topic.name,
+            "results_by_partition": [
+                {
+                    "partition_index": index,
+                    "partition_error_code": faults.get((topic.name, index), Code.NONE),
+                }
+                for index in topic.partitions
+            ],
+        }
+        for topic in topics
+    ]

@@ -1,0 +1,63 @@
+"""DescribeProducers (61), version 0: who has written to partitions lately (KIP-664).
+
+Finds hanging transactions: a producer whose transaction began at an offset long gone.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+from ..topic_names import check_topic_name
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0))
+async def describe_producers(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return {
+        "topics": [
+            {
+                "name": topic.name,
+                "partitions": [
+                    {"partition_index": index, **_described(node, (topic.name, index))}
+                    for index in topic.partition_indexes
+                ],
+            }
+            for topic in request.topics
+        ]
+    }
+
+
+def _described(node: Node, place: tuple[str, int]) -> dict[str, Any]:
+    try:
+        check_topic_name(place[0])
+        if place[0] not in node.catalog.topics:
+            raise Refused(
+                Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        log = node.log_of(*place)
+        if log is None:
+            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        if not node.leads(*place):
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    except Refused as refused:
+        return {"error_code": refused.code, "error_message": refused.why}
+    return {
+        "active_producers": [
+            {
+                "producer_id": state.producer_id,
+                "producer_epoch": state.producer_epoch,
+                "last_sequence": state.last_sequence,
+                "last_timestamp": state.last_timestamp_ms,
+                "coordinator_epoch": state.coordinator_epoch,
+                "current_txn_start_offset": state.current_transaction_first_offset,
+            }
+            for state in log.producers.producers()
+        ]
+    }

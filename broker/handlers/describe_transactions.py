@@ -1,0 +1,44 @@
+"""DescribeTransactions (65), version 0: the state of transactional ids (KIP-664).
+
+The start time stays after a transaction is complete; an id that never had one starts at -1.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0))
+async def describe_transactions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return {"transaction_states": [_described(node, id_) for id_ in request.transactional_ids]}
+
+
+def _described(node: Node, transactional_id: str) -> dict[str, Any]:
+    try:
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        shard = node.transactions.shard_of(transactional_id)
+        known = shard.ask(lambda machine: machine.describe(transactional_id))
+    except Refused as refused:
+        return {"error_code": refused.code, "transactional_id": transactional_id}
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(known.partitions):
+        topics.setdefault(topic, []).append(index)
+    return {
+        "transactional_id": transactional_id,
+        "transaction_state": known.state.title,
+        "transaction_timeout_ms": known.timeout_ms,
+        "transaction_start_time_ms": known.started_ms,
+        "producer_id": known.producer_id,
+        "producer_epoch": known.producer_epoch,
+        "topics": [{"topic": topic, "partitions": ids} for topic, ids in topics.items()],
+    }

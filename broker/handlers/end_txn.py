@@ -1,0 +1,46 @@
+"""EndTxn (26), versions 0-5: commit or abort the open transaction of a producer.
+
+0-1  a producer of another epoch is told INVALID_PRODUCER_EPOCH
+2    ... is told PRODUCER_FENCED
+3    flexible encoding
+4    may answer TRANSACTION_ABORTABLE (KIP-890)
+5    each end raises the epoch, and the answer carries the new one (KIP-890)
+
+The decision is in the log and the markers are in their partitions when the answer leaves; Kafka
+answers before the markers (broker/markers.py).
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.outcome import Outcome, Producer
+from ...coordinator.transactions import Transactions
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..code_versions import code_for
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_BUMPS_SINCE: Final = 5
+
+
+@serves(ApiKey.END_TXN, versions=(0, 5))
+async def end_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    producer = Producer(request.producer_id, request.producer_epoch)
+
+    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
+        end = machine.end_and_bump if context.version >= _BUMPS_SINCE else machine.end
+        return end(request.transactional_id, producer, commit=request.committed, now_ms=now_ms)
+
+    try:
+        if not request.transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        ended = await node.transactions.shard_of(request.transactional_id).run(decide)
+    except Refused as refused:
+        return {"error_code": code_for(refused.code, context.api_key, context.version)}
+    return {"producer_id": ended.producer_id, "producer_epoch": ended.producer_epoch}

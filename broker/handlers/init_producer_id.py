@@ -1,0 +1,59 @@
+"""InitProducerId (22), versions 0-5: a producer id and epoch, under which older ones are fenced.
+
+0-1  a producer that somebody came after is told INVALID_PRODUCER_EPOCH, up to version 3
+2    flexible encoding
+3    the client may say who it was, to go on after an error (KIP-360)
+4    ... and is told PRODUCER_FENCED when somebody came after it
+5    may answer TRANSACTION_ABORTABLE (KIP-890)
+
+An open transaction is aborted first, under an epoch nobody gets, and the client asked to come
+again by CONCURRENT_TRANSACTIONS; as the markers are written at once, it finds the way clear.
+Skipped: version 6 (two-phase commit), which Kafka 4.1 does not offer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...coordinator.outcome import Producer
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..code_versions import code_for
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.INIT_PRODUCER_ID, versions=(0, 5))
+async def init_producer_id(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    try:
+        answer = await _init(node, request)
+    except Refused as refused:
+        answer = refused.code
+    if isinstance(answer, Producer):
+        return {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
+    code = code_for(answer, context.api_key, context.version)
+    return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
+
+
+async def _init(node: Node, request: Any) -> Producer | Code:
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        raise Refused(Code.INVALID_REQUEST, "a producer id and no epoch, or the other way round")
+    expected = None
+    if request.producer_id != -1:
+        expected = Producer(request.producer_id, request.producer_epoch)
+    if request.transactional_id is None:  # a plain idempotent producer: nothing to remember
+        return Producer(node.producer_ids.next(), 0)
+    if not request.transactional_id:
+        raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+    shard = node.transactions.shard_of(request.transactional_id)
+    return await shard.run(
+        lambda machine, now_ms: machine.init_producer_id(
+            request.transactional_id,
+            timeout_ms=request.transaction_timeout_ms,
+            expected=expected,
+            now_ms=now_ms,
+        )
+    )

@@ -1,0 +1,74 @@
+"""ListTransactions (66), versions 0-2: the transactional ids this node coordinates (KIP-664).
+
+1    only those open for longer than a duration (KIP-994)
+2    only those that match a regular expression as a whole (KIP-1152)
+
+A state nobody has heard of matches nothing, and is named in the answer.
+Skipped: expressions are Python's, without what RE2 lacks (look-around, references to groups,
+possessive and atomic ones); such a one is INVALID_REGULAR_EXPRESSION, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.transaction_states import STATE_OF_TITLE
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+# What RE2, which Kafka takes, does not know; `fine` are escapes and brackets, which hide it.
+_BEYOND_RE2: Final = re.compile(
+    r"\\[1-9]|(?P<fine>\\.|\[\^?\]?(?:[^\]\\]|\\.)*\])|\(\?(?:[=!>(]|<[=!]|P[=>])|[*+?}]\+",
+    re.DOTALL,
+)
+
+
+@serves(ApiKey.LIST_TRANSACTIONS, versions=(0, 2))
+async def list_transactions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    matches = _matcher(request.transactional_id_pattern)
+    wanted = set(request.state_filters)
+    unknown = [title for title in wanted if title not in STATE_OF_TITLE]
+    states = [STATE_OF_TITLE[title] for title in wanted if title in STATE_OF_TITLE]
+    now_ms = node.clock.now_ms()
+    listed = []
+    if states or not wanted:
+        for shard in node.transactions.shards():
+            listed += shard.ask(
+                lambda machine: machine.listed(
+                    now_ms=now_ms,
+                    states=states,
+                    producer_ids=request.producer_id_filters,
+                    open_longer_than_ms=request.duration_filter,
+                    matches=matches,
+                )
+            )
+    return {
+        "unknown_state_filters": unknown,
+        "transaction_states": [
+            {
+                "transactional_id": known.transactional_id,
+                "producer_id": known.producer_id,
+                "transaction_state": known.state.title,
+            }
+            for known in listed
+        ],
+    }
+
+
+def _matcher(pattern: str | None) -> Callable[[str], object] | None:
+    """What tells the ids that match as a whole. Raises Refused INVALID_REGULAR_EXPRESSION."""
+    if not pattern:
+        return None
+    if any(found["fine"] is None for found in _BEYOND_RE2.finditer(pattern)):
+        raise Refused(Code.INVALID_REGULAR_EXPRESSION, pattern)
+    try:
+        return re.compile(pattern).fullmatch
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Refused(Code.INVALID_REGULAR_EXPRESSION, f"{pattern}: {error}") from None

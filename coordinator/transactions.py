@@ -1,0 +1,432 @@
+"""The transaction coordinator of one partition of `__transaction_state` (KIP-98, 360, 890).
+
+One method per request decides and changes nothing: it returns records, effects and a reply, or
+raises `Refused`. Only `replay` assigns, for what was decided just now and for what the log says
+after a restart. Follows TransactionCoordinator and TransactionStateManager of Kafka 4.1.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from ..protocol.errors import Code, Refused
+from .outcome import Outcome, Producer
+from .transaction_states import (
+    AT_REST,
+    BUMPS_EPOCHS,
+    LAST_EPOCH,
+    MAY_FOLLOW,
+    NO_EPOCH,
+    NO_PARTITIONS,
+    PREPARED,
+    Expired,
+    Partition,
+    State,
+    Transaction,
+    TransactionRecord,
+    WriteMarkers,
+)
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+# A tick's records become one batch of the log, whose size is limited; the next tick goes on.
+MOST_IN_A_TICK: Final = 100
+
+
+class Transactions:
+    """The transactional ids of one coordinator partition.
+
+    Args:
+        next_producer_id: hands out producer ids nobody has had.
+        transaction_max_timeout_ms: `transaction.max.timeout.ms`.
+        transactional_id_expiration_ms: `transactional.id.expiration.ms`.
+        coordinator_epoch: the leader epoch of the partition; it goes into the markers.
+    """
+
+    def __init__(
+        self,
+        *,
+        next_producer_id: Callable[[], int],
+        transaction_max_timeout_ms: int = 15 * 60 * 1000,
+        transactional_id_expiration_ms: int = 7 * DAY_MS,
+        coordinator_epoch: int = 0,
+    ) -> None:
+        self._next_producer_id = next_producer_id
+        self._max_timeout_ms = transaction_max_timeout_ms
+        self._expiration_ms = transactional_id_expiration_ms
+        self._coordinator_epoch = coordinator_epoch
+        self._by_id: dict[str, Transaction] = {}
+        # The same by what they wait for, so that `next_deadline` costs nothing on a busy broker.
+        self._ongoing: dict[str, Transaction] = {}
+        self._prepared: dict[str, Transaction] = {}
+        self._at_rest: OrderedDict[str, Transaction] = OrderedDict()  # by their last change
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transactions) and self._by_id == other._by_id
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # Requests
+
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        *,
+        timeout_ms: int,
+        now_ms: int,
+        expected: Producer | None = None,
+    ) -> Outcome[Producer | Code]:
+        """InitProducerId (22) of a transactional id: a new epoch fences whoever had the last.
+
+        Args:
+            timeout_ms: how long the transactions to come may stay open.
+            expected: who the client thinks it is, when it goes on after an error (KIP-360).
+
+        Returns:
+            who the client is from now on, or CONCURRENT_TRANSACTIONS: a transaction was open, it
+            is being aborted under an epoch that nobody gets, and the client is to ask again.
+
+        Raises:
+            Refused: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED,
+                CONCURRENT_TRANSACTIONS.
+        """
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        if not 0 < timeout_ms <= self._max_timeout_ms:
+            raise Refused(
+                Code.INVALID_TRANSACTION_TIMEOUT,
+                f"a timeout of {timeout_ms} ms; at most {self._max_timeout_ms} ms are allowed",
+            )
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            fresh = Transaction(
+                transactional_id,
+                self._next_producer_id(),
+                0,
+                timeout_ms,
+                State.EMPTY,
+                NO_PARTITIONS,
+                now_ms,
+            )
+            return Outcome(fresh.producer, (fresh,))
+        if expected is not None and not _may_be(known, expected):
+            raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
+        if known.state in PREPARED:
+            raise _markers_pending(known)
+        if known.state is State.ONGOING:
+            aborted = self._fenced(known, now_ms=now_ms)
+            return Outcome(Code.CONCURRENT_TRANSACTIONS, (aborted,), self._markers(aborted))
+        producer, last_producer_epoch = self._successor(known, expected)
+        initialised = known.initialised(
+            producer, last_producer_epoch=last_producer_epoch, timeout_ms=timeout_ms, now_ms=now_ms
+        )
+        return Outcome(producer, (initialised,))
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Collection[Partition],
+        *,
+        now_ms: int,
+        client_version: int = BUMPS_EPOCHS,
+    ) -> Outcome[None]:
+        """AddPartitionsToTxn (24), AddOffsetsToTxn (25); the first one starts the transaction.
+
+        Produce 12 and TxnOffsetCommit 5 add what they write to in the same way (KIP-890).
+
+        Args:
+            client_version: ADDS_EXPLICITLY when the client asked by itself to add them.
+
+        Raises:
+            Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
+                CONCURRENT_TRANSACTIONS.
+        """
+        known = self._owned(transactional_id, producer)
+        if known.state in PREPARED:
+            raise _markers_pending(known)
+        added = frozenset(partitions)
+        if known.state is State.ONGOING and added <= known.partitions:
+            return Outcome(None)
+        ongoing = known.with_partitions(added, client_version=client_version, now_ms=now_ms)
+        return Outcome(None, (ongoing,))
+
+    def missing_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
+    ) -> frozenset[Partition]:
+        """Those that are not in the open transaction: AddPartitionsToTxn 4 with `verify_only`.
+
+        Raises:
+            Refused: as for `add_partitions`.
+        """
+        known = self._owned(transactional_id, producer)
+        if known.state in PREPARED:
+            raise _markers_pending(known)
+        return frozenset(partitions) - known.partitions
+
+    def verify_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
+    ) -> None:
+        """Let through what writes to the open transaction: Produce up to 11, TxnOffsetCommit to 4.
+
+        The open transaction in a partition's log is no substitute for this question (KIP-890): one
+        that is decided stays open there until its marker comes, and must not grow any more.
+
+        Raises:
+            Refused: as for `add_partitions`; TRANSACTION_ABORTABLE for a partition not added.
+        """
+        missing = self.missing_partitions(transactional_id, producer, partitions)
+        if missing:
+            names = ", ".join(f"{topic}-{index}" for topic, index in sorted(missing))
+            raise Refused(
+                Code.TRANSACTION_ABORTABLE, f"not in the transaction of {transactional_id}: {names}"
+            )
+
+    def end(
+        self, transactional_id: str, producer: Producer, *, commit: bool, now_ms: int
+    ) -> Outcome[Producer]:
+        """EndTxn (26) up to version 4: prepare the end, or answer a retry of it.
+
+        Raises:
+            Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
+                CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
+        """
+        known = self._owned(transactional_id, producer)
+        match known.state, commit:
+            case State.ONGOING, _:
+                prepared = known.prepared(commit=commit, now_ms=now_ms)
+                return Outcome(producer, (prepared,), self._markers(prepared))
+            case (State.PREPARE_COMMIT, True) | (State.PREPARE_ABORT, False):
+                raise _markers_pending(known)
+            case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
+                return Outcome(producer)  # a retry: the first answer was lost on its way
+        raise _cannot_end(known, commit=commit)
+
+    def end_and_bump(
+        self, transactional_id: str, producer: Producer, *, commit: bool, now_ms: int
+    ) -> Outcome[Producer]:
+        """EndTxn (26) from version 5: as `end`, and the producer goes on under the next epoch.
+
+        The epoch of a request tells a retry from the next request, so that a transaction without
+        a single partition can be aborted too (KIP-890).
+
+        Returns:
+            who the client is from now on: a new producer id when the epochs of this are used up.
+
+        Raises:
+            Refused: as for `end`.
+        """
+        known = self._known(transactional_id)
+        retries_rotation = known.previous_producer_id == producer.producer_id and (
+            producer.producer_epoch,
+            known.producer_epoch,
+        ) == (LAST_EPOCH, 0)
+        if known.producer_id != producer.producer_id and not retries_rotation:
+            raise _not_its_id(known, producer)
+        retries = retries_rotation or known.producer_epoch == producer.producer_epoch + 1
+        is_current = known.producer_epoch == producer.producer_epoch <= LAST_EPOCH
+        _check_epoch_to_end(known, producer, is_current=is_current, retries=retries)
+        match known.state, commit:
+            case State.ONGOING, _:
+                pass
+            case (State.PREPARE_COMMIT, True) | (State.PREPARE_ABORT, False):
+                raise _markers_pending(known)
+            case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False) if retries:
+                if known.producer_epoch > LAST_EPOCH:
+                    # Aborted for its timeout at its very last epoch: there is none to go on with.
+                    raise Refused(Code.PRODUCER_FENCED, f"{producer} has no epoch left")
+                return Outcome(known.producer)
+            case (State.EMPTY | State.COMPLETE_COMMIT | State.COMPLETE_ABORT, False) if is_current:
+                pass
+            case _:
+                raise _cannot_end(known, commit=commit)
+        if known.is_exhausted:
+            successor = Producer(self._next_producer_id(), 0)
+            prepared = known.prepared_and_bumped(
+                commit=commit, now_ms=now_ms, next_producer_id=successor.producer_id
+            )
+        else:
+            prepared = known.prepared_and_bumped(commit=commit, now_ms=now_ms)
+            successor = prepared.producer
+        return Outcome(successor, (prepared,), self._markers(prepared))
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """DescribeTransactions (65). Raises INVALID_REQUEST or TRANSACTIONAL_ID_NOT_FOUND."""
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise Refused(Code.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+        return known
+
+    def listed(
+        self,
+        *,
+        now_ms: int,
+        states: Collection[State] = (),
+        producer_ids: Collection[int] = (),
+        open_longer_than_ms: int = -1,
+        matches: Callable[[str], object] | None = None,
+    ) -> tuple[Transaction, ...]:
+        """ListTransactions (66): what passes every filter that is given.
+
+        A transactional id that never had a transaction is older than any duration: its start is
+        -1, and Kafka subtracts that (TransactionStateManager.listTransactionStates).
+        """
+        return tuple(
+            known
+            for known in self._by_id.values()
+            if (not states or known.state in states)
+            and (not producer_ids or known.producer_id in producer_ids)
+            and (open_longer_than_ms < 0 or now_ms - known.started_ms > open_longer_than_ms)
+            and (matches is None or matches(known.transactional_id))
+        )
+
+    # Markers and time
+
+    def markers_written(self, prepared: Transaction, *, now_ms: int) -> Outcome[None]:
+        """Every marker of this transaction is in its partition: it is complete."""
+        if self._by_id.get(prepared.transactional_id) != prepared:
+            return Outcome(None)  # told twice
+        return Outcome(None, (prepared.completed(now_ms=now_ms),))
+
+    def unfinished(self) -> tuple[WriteMarkers, ...]:
+        """The markers that are still wanted: the work to go on with after a restart."""
+        return tuple(
+            WriteMarkers(prepared, self._coordinator_epoch) for prepared in self._prepared.values()
+        )
+
+    def next_deadline(self) -> int | None:
+        """When `tick` has something to do, in ms; None when never."""
+        deadlines = [known.deadline_ms for known in self._ongoing.values()]
+        oldest = next(iter(self._at_rest.values()), None)
+        if oldest is not None:
+            deadlines.append(oldest.updated_ms + self._expiration_ms)
+        return min(deadlines, default=None)
+
+    def tick(self, now_ms: int) -> Outcome[None]:
+        """Abort what is past its timeout, under a new epoch: the sleeping producer is fenced.
+
+        Transactional ids that nobody has used for `transactional.id.expiration.ms` are forgotten.
+        """
+        records: list[TransactionRecord] = []
+        effects: list[WriteMarkers] = []
+        for known in self._ongoing.values():
+            if len(records) < MOST_IN_A_TICK and known.deadline_ms <= now_ms:
+                aborted = self._fenced(known, now_ms=now_ms)
+                records.append(aborted)
+                effects.extend(self._markers(aborted))
+        for known in self._at_rest.values():
+            if len(records) >= MOST_IN_A_TICK or known.updated_ms + self._expiration_ms > now_ms:
+                break
+            records.append(Expired(known.transactional_id))
+        return Outcome(None, tuple(records), tuple(effects))
+
+    # The log
+
+    def replay(self, record: TransactionRecord) -> None:
+        """Make true what the log says. Nothing else assigns."""
+        before = self._by_id.pop(record.transactional_id, None)
+        if before is not None:
+            self._waiting(before.state).pop(record.transactional_id)
+        if isinstance(record, Expired):
+            assert before is None or before.state in MAY_FOLLOW[State.DEAD], before
+            return
+        # A compacted log begins anywhere; from there on every step is in it.
+        assert before is None or before.state in MAY_FOLLOW[record.state], (before, record)
+        self._by_id[record.transactional_id] = record
+        self._waiting(record.state)[record.transactional_id] = record
+
+    def _waiting(self, state: State) -> dict[str, Transaction]:
+        if state in AT_REST:
+            return self._at_rest
+        return self._ongoing if state is State.ONGOING else self._prepared
+
+    # Decisions
+
+    def _known(self, transactional_id: str) -> Transaction:
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise Refused(
+                Code.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id"
+            )
+        return known
+
+    def _owned(self, transactional_id: str, producer: Producer) -> Transaction:
+        """What is known of the id, when `producer` is its owner: any other epoch is fenced."""
+        known = self._known(transactional_id)
+        if known.producer_id != producer.producer_id:
+            raise _not_its_id(known, producer)
+        if known.producer_epoch != producer.producer_epoch or producer.producer_epoch > LAST_EPOCH:
+            raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
+        return known
+
+    def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
+        """Aborted under the next epoch, which nobody is given; the last one is kept for this."""
+        return known.prepared_and_bumped(commit=False, now_ms=now_ms)
+
+    def _successor(self, known: Transaction, expected: Producer | None) -> tuple[Producer, int]:
+        """Who InitProducerId makes the owner, and the epoch before when it had the same owner.
+
+        KIP-360: a client that says who it is goes on only if nobody came after it, and is
+        answered again when it repeats itself. Kafka fails with UNKNOWN_SERVER_ERROR on a
+        repetition where the epochs are used up; here it is answered like any other.
+        """
+        epoch = NO_EPOCH if expected is None else expected.producer_epoch
+        if epoch not in (NO_EPOCH, known.producer_epoch):
+            if epoch != known.last_producer_epoch:
+                raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
+            if known.producer_epoch <= LAST_EPOCH:
+                return known.producer, epoch
+        if known.is_exhausted:
+            return Producer(self._next_producer_id(), 0), epoch
+        return Producer(known.producer_id, known.producer_epoch + 1), epoch
+
+    def _markers(self, prepared: Transaction) -> tuple[WriteMarkers, ...]:
+        return (WriteMarkers(prepared, self._coordinator_epoch),)
+
+
+def _may_be(known: Transaction, expected: Producer) -> bool:
+    """Whether `expected` is the owner of the id, or was it until its epochs were used up."""
+    return expected.producer_id == known.producer_id or (
+        expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_EPOCH
+    )
+
+
+def _check_epoch_to_end(
+    known: Transaction, producer: Producer, *, is_current: bool, retries: bool
+) -> None:
+    """Refuse the epochs that EndTxn 5 may not have in this state (TransactionCoordinator's table).
+
+    An end raises the epoch, so a prepared transaction is only met by a retry of its own end.
+    """
+    if known.state in PREPARED:
+        is_valid = retries
+    elif known.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
+        is_valid = retries or is_current
+    else:
+        is_valid = is_current
+    if not is_valid:
+        raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
+
+
+def _not_its_id(known: Transaction, producer: Producer) -> Refused:
+    return Refused(
+        Code.INVALID_PRODUCER_ID_MAPPING,
+        f"{known.transactional_id} has producer id {known.producer_id}, not {producer.producer_id}",
+    )
+
+
+def _markers_pending(known: Transaction) -> Refused:
+    return Refused(
+        Code.CONCURRENT_TRANSACTIONS,
+        f"the markers of {known.transactional_id} are still being written",
+    )
+
+
+def _cannot_end(known: Transaction, *, commit: bool) -> Refused:
+    wanted = "commit" if commit else "abort"
+    return Refused(Code.INVALID_TXN_STATE, f"{wanted} in state {known.state.title}")
