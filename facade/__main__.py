@@ -100,7 +100,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from ottla import __version__
 
-        parser.exit(0, f"ottla {__version__}\n")
+        print(f"ottla {__version__}")
+        parser.exit()
 
 
 def _broker_config(given: argparse.Namespace) -> BrokerConfig:

@@ -104,17 +104,22 @@ def audit(
     )
 
 
+def totals_of(ids: Iterable[int]) -> dict[str, Total]:
+    """What the query should count for each region when it is given these orders."""
+    orders: Counter[str] = Counter()
+    cents: Counter[str] = Counter()
+    for order in (Order(order_id, transaction=0) for order_id in ids):
+        orders[order.region] += 1
+        cents[order.region] += order.amount_cents
+    return {region: Total(orders[region], cents[region]) for region in orders}
+
+
 def _repeats(seen: Counter[int]) -> int:
     return seen.total() - len(seen)
 
 
 def _wrong(totals: Mapping[str, Total], committed: set[int]) -> tuple[str, ...]:
     """The regions whose total is not that of the committed orders."""
-    orders: Counter[str] = Counter()
-    cents: Counter[str] = Counter()
-    for order in (Order(order_id, transaction=0) for order_id in committed):
-        orders[order.region] += 1
-        cents[order.region] += order.amount_cents
-    right = {region: Total(orders[region], cents[region]) for region in orders}
+    right = totals_of(committed)
     regions = sorted(right.keys() | totals.keys())
     return tuple(region for region in regions if totals.get(region) != right.get(region))

@@ -1,0 +1,123 @@
+"""The command line: settings from everywhere, mistakes in one line, nothing imported in vain."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ottla
+from ottla.__main__ import main
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-P", "-m", "ottla", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"ottla {ottla.__version__}\n"
+
+
+def test_settings_come_from_the_file_then_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\nlog.retention.hours=1\nlisteners=PLAINTEXT://:9999\n")
+    arguments = ["--config", str(file), "--set", "num.partitions=4"]
+    names = ["num.partitions", "log.retention.hours", "listeners", "log.segment.bytes"]
+    assert main(["config", *arguments, *names]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "listeners=PLAINTEXT://:9999",
+        "log.retention.hours=1",
+        "# log.segment.bytes=1073741824",
+        "num.partitions=4",
+    ]
+
+
+def test_listen_wins_over_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://:9999\n")
+    arguments = ["--config", str(file), "--listen", "127.0.0.1:7777"]
+    assert main(["config", *arguments, "listeners"]) == 0
+    assert capsys.readouterr().out == "listeners=PLAINTEXT://127.0.0.1:7777\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--set", "num.partitions=none"], "num.partitions=none"),
+        (["--set", "num.partitons=3"], "did you mean num.partitions?"),
+        (["--set", "num.partitions"], "NAME=VALUE was expected"),
+        (["--config", "not-there.properties"], "not-there.properties"),
+    ],
+)
+@pytest.mark.parametrize("command", ["serve", "config"])
+def test_a_setting_that_cannot_be_is_one_line_and_status_2(
+    command: str, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ottla: ")
+    assert told in line
+
+
+def test_what_is_shown_can_be_fed_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "--set", "num.partitions=7"]) == 0
+    file = tmp_path / "server.properties"
+    file.write_text(shown := capsys.readouterr().out)
+    assert main(["config", "--config", str(file)]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_a_setting_that_is_none_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "no.such.setting"]) == 2
+    assert capsys.readouterr().err == "ottla: no.such.setting is no broker setting\n"
+
+
+def test_a_killed_demo_needs_a_broker_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--kill", "--bootstrap", "127.0.0.1:9092"]) == 2
+    assert "--bootstrap" in capsys.readouterr().err
+
+
+def test_output_that_nobody_reads_to_the_end_is_no_error() -> None:
+    command = f"{sys.executable} -P -m ottla config | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_a_command_the_usage_is_shown() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert "COMMAND" in done.stderr
+
+
+# Each costs a starting broker more than it may: see benchmarks/bench_start.py.
+NOT_AT_START = {
+    "confluent_kafka",
+    "cramjam",
+    "hypothesis",
+    "kafka.client_async",
+    "kafka.consumer",
+    "kafka.producer",
+    "pyspark",
+    "pytest",
+    "rich",
+    "unittest",
+}
+
+
+def test_serving_imports_nothing_that_the_first_answer_does_not_need() -> None:
+    code = "import sys, ottla.__main__, ottla.broker.server; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()) & NOT_AT_START == set()

@@ -1,0 +1,127 @@
+"""`running_broker`: a broker for a test, and nothing of it afterwards."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ottla.health import answers
+from ottla.testing import BrokerFailed, RunningBroker, running_broker
+
+
+def trouble(broker: RunningBroker) -> str | None:
+    host, _, port = broker.bootstrap.partition(":")
+    return answers(host, int(port))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_it_answers_inside_the_with_and_is_gone_after_it() -> None:
+    with running_broker() as broker:
+        assert trouble(broker) is None
+        pid, scratch = broker.pid, broker.log_path.parent
+    assert trouble(broker) is not None
+    assert not is_running(pid)
+    assert not scratch.exists()
+
+
+def test_two_brokers_know_nothing_of_each_other() -> None:
+    with running_broker() as one, running_broker() as other:
+        assert one.bootstrap != other.bootstrap
+        assert one.data_dir != other.data_dir
+        assert trouble(one) is trouble(other) is None
+
+
+def test_a_killed_broker_comes_back_on_its_port_and_its_data() -> None:
+    with running_broker() as broker:
+        bootstrap, pid = broker.bootstrap, broker.pid
+        cluster = (broker.data_dir / "meta.properties").read_text()
+        broker.kill()
+        assert not is_running(pid)
+        with pytest.raises(BrokerFailed, match="not running"):
+            _ = broker.pid
+        broker.start()
+        assert (broker.bootstrap, trouble(broker)) == (bootstrap, None)
+        broker.restart()
+        assert (broker.bootstrap, trouble(broker)) == (bootstrap, None)
+        assert (broker.data_dir / "meta.properties").read_text() == cluster
+
+
+def test_a_given_directory_is_kept(tmp_path: Path) -> None:
+    with running_broker(data_dir=tmp_path / "data") as broker:
+        assert broker.data_dir == tmp_path / "data"
+    assert (tmp_path / "data" / "meta.properties").exists()
+
+
+def test_settings_that_cannot_be_are_told_by_the_broker_itself() -> None:
+    with (
+        pytest.raises(BrokerFailed, match="num.partitions=none"),
+        running_broker(settings={"num.partitions": "none"}),
+    ):
+        pass
+
+
+def test_a_broker_that_dies_by_itself_is_noticed() -> None:
+    with pytest.raises(BrokerFailed, match="ended by itself"), running_broker() as broker:
+        os.kill(broker.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, broker.pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_the_error_of_the_body_is_the_one_that_is_seen() -> None:
+    with pytest.raises(ZeroDivisionError), running_broker() as broker:
+        os.kill(broker.pid, signal.SIGKILL)
+        raise ZeroDivisionError
+    assert not broker.log_path.exists()
+
+
+def test_a_thread_that_started_it_may_end_before_it() -> None:
+    with running_broker() as broker:
+        broker.kill()
+        starter = threading.Thread(target=broker.start)
+        starter.start()
+        starter.join()
+        assert trouble(broker) is None
+
+
+def test_it_is_gone_with_a_parent_that_was_killed() -> None:
+    code = (
+        "import signal\nfrom ottla.testing import running_broker\n"
+        "with running_broker() as broker:\n"
+        "    print(broker.pid, broker.log_path.parent, flush=True)\n    signal.pause()\n"
+    )
+    with subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid, scratch = parent.stdout.readline().decode().split()
+        broker = os.pidfd_open(int(pid))
+        parent.send_signal(signal.SIGKILL)
+    try:
+        gone, _, _ = select.select([broker], [], [], 20)  # readable when the process has ended
+        assert gone == [broker]
+    finally:
+        os.close(broker)
+        shutil.rmtree(scratch)
+
+
+def test_the_fixture_is_there_without_any_configuration(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        "import socket\n\n\ndef test_mine(ottla_broker):\n"
+        "    host, port = ottla_broker.bootstrap.split(':')\n"
+        "    socket.create_connection((host, int(port)), timeout=5).close()\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done.stdout

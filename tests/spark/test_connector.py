@@ -1,0 +1,105 @@
+"""Finding the connector's jars: kept, given, by Maven, by Ivy, or a word on why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.spark import connector
+from ottla.spark.connector import SparkUnavailable, connector_jars
+
+NAMES = (
+    "spark-sql-kafka-0-10_2.13-4.2.0.jar",
+    "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
+    "kafka-clients-3.9.2.jar",
+    "commons-pool2-2.13.1.jar",
+)
+
+
+def put_jars(directory: Path, prefix: str = "") -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in NAMES:
+        (directory / f"{prefix}{name}").touch()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, PySpark 4.2.0, a Java that is new enough."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("OTTLA_SPARK_JARS", raising=False)
+    monkeypatch.setattr(connector, "pyspark_version", lambda: "4.2.0")
+    monkeypatch.setattr(connector, "need_java", lambda: None)
+    return tmp_path / "ottla" / "spark-kafka-4.2.0"
+
+
+def fails(version: str, work: Path) -> str:
+    raise SparkUnavailable(f"no way to get {version}")
+
+
+def test_jars_that_are_kept_are_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "_by_maven", fails)
+    monkeypatch.setattr(connector, "_by_ivy", fails)
+    put_jars(cache)
+    jars = connector_jars()
+    assert [path.name for path in jars.paths] == list(NAMES)
+    assert jars.how == "connector 4.2.0, kept from before"
+
+
+def test_jars_of_an_offline_machine_can_be_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_jars(tmp_path / "given")
+    monkeypatch.setenv("OTTLA_SPARK_JARS", str(tmp_path / "given"))
+    assert {path.parent for path in connector_jars().paths} == {tmp_path / "given"}
+
+
+def test_without_maven_ivy_fetches_them(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ivy(_version: str, work: Path) -> str:
+        put_jars(work / "jars", prefix="org.apache.spark_")
+        (work / "jars" / "org.apache.hadoop_hadoop-client-api-3.4.1.jar").touch()
+        return "fetched by Ivy"
+
+    monkeypatch.setattr(connector, "_by_ivy", ivy)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    jars = connector_jars()
+    assert jars.how == "connector 4.2.0, fetched by Ivy"
+    assert len(list(cache.iterdir())) == len(jars.paths) == 4, "only what Spark has not itself"
+
+
+def test_half_of_the_jars_are_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(_version: str, work: Path) -> str:
+        (work / "jars").mkdir()
+        (work / "jars" / NAMES[0]).touch()
+        return "half"
+
+    monkeypatch.setattr(connector, "_by_maven", half)
+    monkeypatch.setattr(connector, "_by_ivy", fails)
+    with pytest.raises(SparkUnavailable, match=r"spark-token-provider.*no way to get 4\.2\.0"):
+        connector_jars()
+    assert list(cache.parent.iterdir()) == []
+
+
+def test_without_java_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.undo()
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkUnavailable, match="Java 17"):
+        connector.need_java()
+
+
+@pytest.mark.parametrize(("version", "is_new_enough"), [("11.0.2", False), ("17.0.1", True)])
+def test_java_must_be_new_enough(
+    version: str, is_new_enough: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.undo()
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    if is_new_enough:
+        connector.need_java()
+    else:
+        with pytest.raises(SparkUnavailable, match="Java 17"):
+            connector.need_java()

@@ -1,0 +1,85 @@
+"""The writer of orders and its ledger, against a broker that is killed at the worst moments."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from ottla.spark.audit import audit, totals_of
+from ottla.spark.orders import Fate, Ledger, Moment, write_orders
+from ottla.testing import RunningBroker, running_broker
+
+from .consumer import ids_in
+
+pytestmark = pytest.mark.clients
+
+
+def new_topic(bootstrap: str) -> str:
+    topic = f"orders-{secrets.token_hex(4)}"
+    for created in (
+        AdminClient({"bootstrap.servers": bootstrap})
+        .create_topics([NewTopic(topic, 4, 1)])
+        .values()
+    ):
+        created.result(timeout=10)
+    return topic
+
+
+def faults_of(ledger: Ledger, bootstrap: str, topic: str) -> list[str]:
+    committed = ids_in(bootstrap, topic, "read_committed")
+    return audit(
+        ledger,
+        read_committed=committed,
+        read_uncommitted=ids_in(bootstrap, topic, "read_uncommitted"),
+        totals=totals_of(committed),
+    ).faults()
+
+
+def test_every_tenth_transaction_is_aborted_and_nobody_sees_it(
+    ottla_broker: RunningBroker,
+) -> None:
+    ledger, topic = Ledger(), new_topic(ottla_broker.bootstrap)
+    write_orders(
+        ledger, bootstrap=ottla_broker.bootstrap, topic=topic, transactions=20, orders_each=10
+    )
+    assert ledger.count(Fate.COMMITTED) == 180
+    assert ledger.count(Fate.ABORTED) == 20
+    assert len(ledger.acknowledged) == 200
+    assert faults_of(ledger, ottla_broker.bootstrap, topic) == []
+
+
+@pytest.mark.parametrize("moment", Moment)
+def test_no_acknowledged_order_is_lost_when_the_broker_is_killed(moment: Moment) -> None:
+    ledger = Ledger()
+    with running_broker() as broker:
+        killers = []
+
+        def kill_and_start() -> None:
+            broker.kill()
+            broker.start()
+
+        def disturb(number: int, now: Moment) -> None:
+            if number % 4 == 1 and now is moment:
+                killer = threading.Thread(target=kill_and_start)
+                killers.append(killer)
+                killer.start()
+                if moment is Moment.HALF_WRITTEN:
+                    killer.join()
+
+        topic = new_topic(broker.bootstrap)
+        write_orders(
+            ledger,
+            bootstrap=broker.bootstrap,
+            topic=topic,
+            transactions=12,
+            orders_each=50,
+            disturb=disturb,
+        )
+        for killer in killers:
+            killer.join()
+        assert len(killers) == 3
+        assert faults_of(ledger, broker.bootstrap, topic) == []

@@ -1,0 +1,90 @@
+"""Streaming queries of a stock Spark over a running broker: committed data, all of it, once."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from ottla.spark.audit import Audit, audit
+from ottla.spark.orders import Fate, Ledger, Moment, write_orders
+from ottla.spark.pipeline import Pipeline
+from ottla.testing import RunningBroker, running_broker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def new_pipeline(spark: SparkSession, bootstrap: str, directory: Path) -> tuple[Pipeline, str]:
+    orders = f"orders-{secrets.token_hex(4)}"
+    topics = [NewTopic(orders, 4, 1), NewTopic(f"{orders}-totals", 1, 1)]
+    for created in AdminClient({"bootstrap.servers": bootstrap}).create_topics(topics).values():
+        created.result(timeout=10)
+    pipeline = Pipeline(
+        spark, bootstrap=bootstrap, orders=orders, totals=f"{orders}-totals", directory=directory
+    )
+    return pipeline, orders
+
+
+def audited(ledger: Ledger, pipeline: Pipeline) -> Audit:
+    return audit(
+        ledger,
+        read_committed=pipeline.table_ids(),
+        read_uncommitted=pipeline.topic_ids("read_uncommitted"),
+        totals=pipeline.totals(),
+    )
+
+
+def test_a_streaming_query_gets_what_is_committed_exactly_once(
+    spark: SparkSession, ottla_broker: RunningBroker, tmp_path: Path
+) -> None:
+    ledger = Ledger()
+    pipeline, topic = new_pipeline(spark, ottla_broker.bootstrap, tmp_path)
+    pipeline.start()
+    write_orders(
+        ledger, bootstrap=ottla_broker.bootstrap, topic=topic, transactions=20, orders_each=50
+    )
+    pipeline.finish()
+
+    found = audited(ledger, pipeline)
+    assert found.faults() == []
+    assert found.seen_by_read_committed == ledger.count(Fate.COMMITTED) == 900
+    assert found.seen_by_read_uncommitted == 1000
+    assert sorted(pipeline.topic_ids("read_committed")) == sorted(ledger.ids(Fate.COMMITTED))
+
+
+def test_a_query_outlives_a_broker_that_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+    ledger = Ledger()
+    with running_broker() as broker:
+
+        def disturb(number: int, moment: Moment) -> None:
+            if number == 5 and moment is Moment.HALF_WRITTEN:
+                broker.kill()
+                broker.start()
+
+        pipeline, topic = new_pipeline(spark, broker.bootstrap, tmp_path)
+        pipeline.start()
+        writer = threading.Thread(
+            target=write_orders,
+            args=(ledger,),
+            kwargs={
+                "bootstrap": broker.bootstrap,
+                "topic": topic,
+                "transactions": 12,
+                "pause_s": 0.1,
+                "disturb": disturb,
+            },
+        )
+        writer.start()
+        writer.join()
+        pipeline.finish()
+        found = audited(ledger, pipeline)
+    assert found.faults() == []
+    assert found.produced == 1200
