@@ -1,0 +1,415 @@
+"""One partition's log: append, read, and all that is known of its records without opening them.
+
+A batch is checked, given its offsets in place and written with one write; then producers, open and
+aborted transactions and the indexes follow. What `append` has returned from survives a SIGKILL;
+`flush` makes it survive a loss of power. One broker holds all replicas, so the high watermark is
+the end of the log.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from enum import Enum, auto
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
+from ..protocol.control import read_marker
+from ..protocol.errors import Code, Refused
+from ..protocol.records import records_in
+from . import aborted as transaction_index
+from . import producer_snapshot, validation
+from .aborted import AbortedTransaction, AbortedTransactions
+from .files import Files, write_atomically
+from .leader_epochs import LeaderEpochs
+from .log_config import LogConfig
+from .producers import ProducerStates
+from .recovery import Stop, aborted_by, load
+from .segment import SNAPSHOT, TRANSACTION_INDEX, Read, Segment, file_name
+
+Bytes = bytes | bytearray | memoryview
+
+_PLACE: Final = struct.Struct(">qii")  # base offset, length, leader epoch
+_base_offset = attrgetter("base_offset")
+
+
+class Origin(Enum):
+    """Who appends: what a client sends is not believed."""
+
+    CLIENT = auto()
+    COORDINATOR = auto()
+
+
+class Appended(NamedTuple):
+    """Where a batch lies.
+
+    Attributes:
+        log_append_time_ms: the broker's time, where the topic has it so; -1 otherwise. Of a
+            duplicate the batch's max timestamp, as Kafka answers.
+        is_duplicate: it was there already, and nothing was written.
+    """
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    is_duplicate: bool
+
+
+class TimedOffset(NamedTuple):
+    """A record found by its time."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+class PartitionLog:
+    """The log of one partition.
+
+    Attributes:
+        config: may be replaced at any time.
+        log_start_offset: the first offset that may be read.
+        log_end_offset: the one that the next record gets.
+        high_watermark: up to here consumers may read.
+        producers: what each producer did last.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        *,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        stop: Stop,
+        now_ms: int,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.config = config
+        self._files = files
+        self._directory = directory
+        found = load(files, directory, config, stop, now_ms)
+        self._segments = found.segments
+        self._active = found.segments[-1]
+        self._active_since_ms = now_ms
+        self.producers: ProducerStates = found.producers
+        self._aborted: AbortedTransactions = found.aborted
+        self._epochs = LeaderEpochs(files, directory)
+        self.log_end_offset = self._active.next_offset
+        self.high_watermark = self.log_end_offset
+        self.log_start_offset = max(stop.log_start_offset, self._segments[0].base_offset)
+        self.recovery_point = self.log_end_offset if stop.clean else self._active.base_offset
+        self._unflushed_records = 0
+        self._epochs.truncate_end(self.log_end_offset)
+        self.leader_epoch = max(self._epochs.latest, 0)
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        directory: str,
+        *,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        now_ms: int,
+        clean: bool,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+    ) -> PartitionLog:
+        """Open the log in a directory that is there, empty or not.
+
+        Args:
+            clean: the last life of the log ended with `close(clean=True)`.
+            recovery_point: after an unclean end, what lies before is not read again.
+            log_start_offset: as checkpointed; the first segment may begin later.
+        """
+        stop = Stop(clean, recovery_point, log_start_offset)
+        return cls(
+            files, directory, topic=topic, partition=partition, config=config, stop=stop,
+            now_ms=now_ms,
+        )  # fmt: skip
+
+    @property
+    def directory(self) -> str:
+        return self._directory
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all data files."""
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where the oldest undecided transaction begins; the high watermark when there is none."""
+        unstable = self.producers.first_unstable_offset
+        if unstable is None:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
+
+    # Appending
+
+    def append(self, records: Bytes, *, now_ms: int, origin: Origin = Origin.CLIENT) -> Appended:
+        """Append one batch.
+
+        Args:
+            records: when it may be written to, its offset and leader epoch are set in place.
+
+        Raises:
+            InvalidRecords: some of the records may not be appended.
+            Refused: the batch may not be appended, or (KAFKA_STORAGE_ERROR) cannot be.
+        """
+        config = self.config
+        append_time_ms = NO_TIMESTAMP
+        if origin is Origin.CLIENT:
+            header = validation.one_batch(records, config.max_message_bytes)
+            validation.check_client_header(header)
+            checked = validation.check_records(records, header, config, now_ms)
+            if checked is not header:
+                records = bytearray(memoryview(records)[: header.size_bytes])
+                validation.with_times(records, checked)
+                header = checked
+            if config.message_timestamp_type == "LogAppendTime":
+                append_time_ms = now_ms
+        else:
+            header = read_header(records)
+        if header.producer_id >= 0:
+            sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
+            if sent is not None:
+                return Appended(sent.first_offset, sent.last_offset, sent.timestamp_ms, True)
+        base_offset = self._write(records, header, now_ms)
+        if header.producer_id >= 0:
+            self.producers.apply(header, base_offset)
+        return Appended(base_offset, self.log_end_offset - 1, append_time_ms, False)
+
+    def append_marker(self, marker: Bytes, *, now_ms: int) -> Appended:
+        """Append a control batch that ends its producer's transaction here, if one is open.
+
+        Raises:
+            Refused: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED; KAFKA_STORAGE_ERROR.
+        """
+        header = read_header(marker)
+        content = read_marker(marker, 0, header)
+        assert content is not None, "only commit and abort markers are written"
+        self.producers.check_marker(header, content)
+        offset = self._write(marker, header, now_ms)
+        ended = self.producers.apply_marker(header, content, offset)
+        if ended is not None and not ended.committed:
+            self._aborted.add(aborted_by(ended, self.producers))
+        return Appended(offset, offset, NO_TIMESTAMP, False)
+
+    def _write(self, records: Bytes, header: BatchHeader, now_ms: int) -> int:
+        """Write a batch that was checked, at the end of the log. Returns its base offset."""
+        base_offset = self.log_end_offset
+        last_offset = base_offset + header.last_offset_delta
+        size = header.length + LOG_OVERHEAD
+        if len(records) != size:
+            records = memoryview(records)[:size]
+        if type(records) is not bytearray and memoryview(records).readonly:
+            records = bytearray(records)
+        config, active = self.config, self._active
+        try:
+            if (
+                active.size_bytes + size > config.segment_bytes
+                or not active.takes(last_offset, config.segment_index_bytes)
+                or self._waited_ms(header, now_ms) > config.segment_ms
+            ):
+                self._roll_for(size, now_ms)
+                active = self._active
+            if self.leader_epoch != self._epochs.latest:
+                self._epochs.assign(self.leader_epoch, base_offset)
+            self._epochs.write()
+            _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
+            active.append(records, header, last_offset, config.index_interval_bytes)
+        except OSError as failed:
+            raise Refused(Code.KAFKA_STORAGE_ERROR, f"the append failed: {failed}") from failed
+        self.log_end_offset = self.high_watermark = last_offset + 1
+        self._unflushed_records += header.record_count
+        if self._unflushed_records >= config.flush_messages:
+            self.flush()
+        return base_offset
+
+    def _waited_ms(self, header: BatchHeader, now_ms: int) -> int:
+        """For how long the active segment has been open (LogSegment.timeWaitedForRoll)."""
+        active = self._active
+        if active.size_bytes == 0:
+            return 0
+        if active.first_timestamp_ms >= 0:
+            return header.max_timestamp_ms - active.first_timestamp_ms
+        return now_ms - self._active_since_ms
+
+    def _roll_for(self, size: int, now_ms: int) -> None:
+        if size > self.config.segment_bytes:
+            raise Refused(
+                Code.RECORD_LIST_TOO_LARGE,
+                f"a batch of {size} bytes, and segment.bytes is {self.config.segment_bytes}",
+            )
+        if self._active.size_bytes:
+            self.roll(now_ms)
+
+    def roll(self, now_ms: int) -> None:
+        """End the active segment and begin another. Raises OSError."""
+        finished = self._active
+        self._write_beside(finished)
+        segment = Segment(self._files, self._directory, self.log_end_offset)
+        segment.open()
+        self._segments.append(segment)
+        self._active, self._active_since_ms = segment, now_ms
+
+    def _write_beside(self, segment: Segment) -> None:
+        """Put on disk what is known of the log up to its end, which is that of `segment`."""
+        segment.write_indexes()
+        aborted = self._aborted.ended_in(segment.base_offset, self.log_end_offset)
+        if aborted:
+            content = transaction_index.encode(aborted)
+            write_atomically(self._files, segment.path(TRANSACTION_INDEX), content)
+        path = f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}"
+        content = producer_snapshot.encode(self.producers.producers())
+        write_atomically(self._files, path, content)
+
+    # Reading
+
+    def read(self, offset: int, *, max_bytes: int, up_to: int, min_one: bool) -> Read:
+        """Raw batches, from the one that holds `offset` on.
+
+        Args:
+            up_to: an offset between batches, as high watermark and last stable offset are; nothing
+                at or behind it is returned.
+            min_one: return the first batch even when it is larger than `max_bytes`.
+
+        Raises:
+            Refused: OFFSET_OUT_OF_RANGE.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise Refused(
+                Code.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}]",
+            )
+        if offset >= up_to:
+            return Read(b"", offset)
+        active = self._active
+        if offset >= active.base_offset:
+            return active.read(offset, max_bytes, up_to, min_one=min_one) or Read(b"", offset)
+        for at in range(self._segment_index(offset), len(self._segments)):
+            found = self._segments[at].read(offset, max_bytes, up_to, min_one=min_one)
+            if found is not None:
+                return found
+        return Read(b"", offset)
+
+    def _segment_index(self, offset: int) -> int:
+        return max(bisect_right(self._segments, offset, key=_base_offset) - 1, 0)
+
+    def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:
+        """Those that a reader of committed records must know of; both offsets are inclusive."""
+        return self._aborted.between(first_offset, last_offset + 1)
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
+        """The first record, in the order of offsets, of that time or later."""
+        for segment in self._segments:
+            segment.load()
+            if segment.max_timestamp_ms < timestamp_ms:
+                continue
+            for position, header in segment.find_timestamp(timestamp_ms, self.log_start_offset):
+                for record in records_in(segment.batch_at(position, header), 0, header):
+                    if record.timestamp_ms >= timestamp_ms and (
+                        record.offset >= self.log_start_offset
+                    ):
+                        return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
+        return None
+
+    def max_timestamp(self) -> TimedOffset | None:
+        """The first record that has the largest timestamp of all."""
+        for segment in self._segments:
+            segment.load()
+        latest = max(self._segments, key=attrgetter("max_timestamp_ms"))
+        found = latest.latest_batch()
+        if found is None:
+            return None
+        position, header = found
+        for record in records_in(latest.batch_at(position, header), 0, header):
+            if record.timestamp_ms == header.max_timestamp_ms:
+                return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
+        return None
+
+    def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """The largest epoch not newer than the one asked for, and its end; (-1, -1): none."""
+        if not self._epochs.entries and leader_epoch == self.leader_epoch:
+            return leader_epoch, self.log_end_offset
+        return self._epochs.end_offset_of(leader_epoch, self.log_end_offset)
+
+    # Shortening
+
+    def delete_records(self, before_offset: int) -> int:
+        """Let the log begin at `before_offset`, or later if it does already. Returns its beginning.
+
+        Raises:
+            Refused: OFFSET_OUT_OF_RANGE for an offset beyond the high watermark, or below 0.
+        """
+        if not 0 <= before_offset <= self.high_watermark:
+            raise Refused(
+                Code.OFFSET_OUT_OF_RANGE,
+                f"offset {before_offset} is not within [0, {self.high_watermark}]",
+            )
+        if before_offset > self.log_start_offset:
+            self.log_start_offset = before_offset
+            self._epochs.truncate_start(before_offset)
+            self._aborted.truncate_start(before_offset)
+            self.drop_segments_before(before_offset)
+        return self.log_start_offset
+
+    def drop_segments_before(self, offset: int) -> int:
+        """Remove whole segments below `offset`, never the active one. Returns how many."""
+        dropped = 0
+        while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
+            self._segments.pop(0).remove()
+            dropped += 1
+        self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
+        return dropped
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Oldest first; the last one takes the appends."""
+        return tuple(self._segments)
+
+    # Ending
+
+    def flush(self) -> None:
+        """Return when all that was appended would survive a loss of power. Raises OSError."""
+        for segment in self._segments[self._segment_index(self.recovery_point) :]:
+            segment.sync()
+        if self.recovery_point < self._active.base_offset:
+            self._files.sync_directory(self._directory)
+        self.recovery_point = self.log_end_offset
+        self._unflushed_records = 0
+
+    def close(self, *, clean: bool) -> None:
+        """Let go of the files.
+
+        Args:
+            clean: flush, and write what makes the next start need no recovery.
+        """
+        if clean and self._active.size_bytes:
+            self.flush()
+            self._write_beside(self._active)
+            self._epochs.write()
+        for segment in self._segments:
+            segment.close()
+
+    def delete(self) -> None:
+        """Remove the directory and all in it; the log is not to be used any more."""
+        for segment in self._segments:
+            segment.close()
+        for name in self._files.list(self._directory):
+            self._files.remove(f"{self._directory}/{name}")
+        self._files.remove_directory(self._directory)
+
+    def move_to(self, directory: str) -> None:
+        """Rename the directory."""
+        self._files.rename(self._directory, directory)
+        self._directory = directory
+        self._epochs.moved_to(directory)
+        for segment in self._segments:
+            segment.moved_to(directory)

@@ -1,0 +1,272 @@
+"""The data directory: a folder for each partition, and the files that Kafka keeps beside them.
+
+`.lock` holds it against a second broker; `meta.properties` says whose it is; `.kafka_cleanshutdown`
+that the last life ended well; the checkpoints where each log begins and up to where it was synced
+(Kafka's LogManager, MetaPropertiesEnsemble, CheckpointFile, CleanShutdownFileHandler).
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from .files import Files, read_if_there, write_atomically
+from .log import PartitionLog
+from .log_config import LogConfig
+
+LOCK: Final = ".lock"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+META_PROPERTIES: Final = "meta.properties"
+PARTITION_METADATA: Final = "partition.metadata"
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+DELETED_SUFFIX: Final = "-delete"
+
+TopicPartition = tuple[str, int]
+
+
+class DirectoryInUse(Exception):
+    """Another process has the data directory."""
+
+
+class WrongDirectory(Exception):
+    """The data directory belongs to another cluster or node, or its files cannot be understood."""
+
+
+def encode_uuid(value: uuid.UUID) -> str:
+    """22 characters, as Kafka writes ids."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def decode_uuid(text: str) -> uuid.UUID:
+    """Raises ValueError."""
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
+class LogDirectory:
+    """All partitions of one data directory.
+
+    Attributes:
+        clean: the last life of the directory ended with `close(clean=True)`.
+        cluster_id: of the cluster that it belongs to; made up when the directory is new.
+    """
+
+    def __init__(self, files: Files, path: str, *, lock: int, clean: bool, cluster_id: str) -> None:
+        self.path = path
+        self.clean = clean
+        self.cluster_id = cluster_id
+        self._files = files
+        self._lock = lock
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._recovery_points = _read_checkpoint(files, f"{path}/{RECOVERY_POINTS}")
+        self._log_starts = _read_checkpoint(files, f"{path}/{LOG_STARTS}")
+        self._there = set(files.list(path))
+
+    @classmethod
+    def open(
+        cls, files: Files, path: str, *, node_id: int, cluster_id: str | None, now_ms: int
+    ) -> LogDirectory:
+        """Take a directory, making it when it is missing.
+
+        Args:
+            cluster_id: the one to begin with; None: any.
+
+        Raises:
+            DirectoryInUse: another process holds it.
+            WrongDirectory: it belongs to another node or cluster.
+        """
+        files.make_directory(path)
+        try:
+            lock = files.lock(f"{path}/{LOCK}")
+        except BlockingIOError:
+            raise DirectoryInUse(f"another broker uses {path}") from None
+        try:
+            found_id = _own_meta_properties(files, path, node_id, cluster_id)
+            names = files.list(path)
+            clean = CLEAN_SHUTDOWN in names or not any(map(_is_partition, names))
+            if CLEAN_SHUTDOWN in names:
+                files.remove(f"{path}/{CLEAN_SHUTDOWN}")
+            for name in names:
+                if name.endswith(DELETED_SUFFIX):
+                    _remove_tree(files, f"{path}/{name}")
+            return cls(files, path, lock=lock, clean=clean, cluster_id=found_id)
+        except BaseException:
+            files.close(lock)
+            raise
+
+    def open_log(
+        self, topic: str, partition: int, *, topic_id: uuid.UUID, config: LogConfig, now_ms: int
+    ) -> PartitionLog:
+        """The partition's log; its directory is made when it is missing.
+
+        Raises:
+            WrongDirectory: the directory is that of an older topic of the same name.
+        """
+        key = (topic, partition)
+        log = self._logs.get(key)
+        if log is not None:
+            return log
+        name = f"{topic}-{partition}"
+        directory = f"{self.path}/{name}"
+        is_new = name not in self._there
+        if is_new:
+            self._files.make_directory(directory)
+            content = f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode()
+            write_atomically(self._files, f"{directory}/{PARTITION_METADATA}", content)
+            self._there.add(name)
+        else:
+            _check_topic_id(self._files, directory, topic_id)
+        log = self._logs[key] = PartitionLog.open(
+            self._files,
+            directory,
+            topic=topic,
+            partition=partition,
+            config=config,
+            now_ms=now_ms,
+            clean=self.clean or is_new,
+            recovery_point=self._recovery_points.get(key, 0),
+            log_start_offset=self._log_starts.get(key, 0),
+        )
+        return log
+
+    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log, when it is open."""
+        return self._logs.get((topic, partition))
+
+    def logs(self) -> Iterable[PartitionLog]:
+        """All that are open."""
+        return self._logs.values()
+
+    def partitions_found(self) -> set[str]:
+        """Names of the partition directories that are there, opened or not: `TOPIC-PARTITION`."""
+        return {name for name in self._there if _is_partition(name)}
+
+    def delete_log(self, topic: str, partition: int) -> None:
+        """Remove a partition. Its directory is renamed first, so that half of it never comes back."""
+        log = self._logs.pop((topic, partition), None)
+        if log is None:
+            return
+        name = f"{topic}-{partition}"
+        self._there.discard(name)
+        self._recovery_points.pop((topic, partition), None)
+        self._log_starts.pop((topic, partition), None)
+        # Kafka cuts the topic's name where the whole would be too long for a file system.
+        suffix = f".{uuid.uuid4().hex}{DELETED_SUFFIX}"
+        log.move_to(f"{self.path}/{name[: 255 - len(suffix)]}{suffix}")
+        log.delete()
+
+    def checkpoint(self) -> None:
+        """Write where logs begin, and up to where they are synced, when that has changed."""
+        for name, checkpointed, current in (
+            (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points()),
+            (LOG_STARTS, self._log_starts, self._current_log_starts()),
+        ):
+            if current != checkpointed:
+                write_atomically(self._files, f"{self.path}/{name}", _checkpoint(current))
+                checkpointed.clear()
+                checkpointed.update(current)
+
+    def _current_recovery_points(self) -> dict[TopicPartition, int]:
+        """Of logs that are not open: what was read."""
+        return self._recovery_points | {key: log.recovery_point for key, log in self._logs.items()}
+
+    def _current_log_starts(self) -> dict[TopicPartition, int]:
+        """Only those that the files' names do not tell, as Kafka does."""
+        starts = dict(self._log_starts)
+        for key, log in self._logs.items():
+            if log.log_start_offset > log.segments[0].base_offset:
+                starts[key] = log.log_start_offset
+            else:
+                starts.pop(key, None)
+        return starts
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close all logs and let go of the directory.
+
+        Args:
+            clean: flush them, and let the next start know; False leaves all as a crash would.
+        """
+        for log in self._logs.values():
+            log.close(clean=clean)
+        if clean:
+            self.checkpoint()
+            content = b'{"version":0,"brokerEpoch":-1}'
+            write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
+        self._logs.clear()
+        self._files.close(self._lock)
+
+
+def _is_partition(name: str) -> bool:
+    topic, dash, partition = name.rpartition("-")
+    return bool(topic and dash) and partition.isdigit()
+
+
+def _own_meta_properties(files: Files, path: str, node_id: int, cluster_id: str | None) -> str:
+    """Check `meta.properties`, or write it into a new directory. Returns the cluster's id."""
+    file = f"{path}/{META_PROPERTIES}"
+    content = read_if_there(files, file)
+    if content is not None:
+        found = _properties(content.decode())
+        if found.get("node.id", str(node_id)) != str(node_id):
+            raise WrongDirectory(f"{path} belongs to node {found['node.id']}, not {node_id}")
+        found_id = found.get("cluster.id", "")
+        if not found_id or cluster_id not in (None, found_id):
+            raise WrongDirectory(f"{path} belongs to cluster {found_id}, not {cluster_id}")
+        return found_id
+    cluster_id = cluster_id or encode_uuid(uuid.uuid4())
+    lines = [
+        "#",
+        f"node.id={node_id}",
+        f"directory.id={encode_uuid(uuid.uuid4())}",
+        "version=1",
+        f"cluster.id={cluster_id}",
+    ]
+    write_atomically(files, file, ("\n".join(lines) + "\n").encode(), sync=True)
+    return cluster_id
+
+
+def _properties(text: str) -> Mapping[str, str]:
+    """`name=value` lines of a Java properties file, as simple as Kafka writes them."""
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _check_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
+    file = f"{directory}/{PARTITION_METADATA}"
+    content = read_if_there(files, file)
+    if content is None:  # the process died between the directory and its file
+        text = f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
+        write_atomically(files, file, text.encode())
+        return
+    for line in content.decode().splitlines():
+        name, _, value = line.partition(":")
+        if name == "topic_id" and value.strip() != encode_uuid(topic_id):
+            raise WrongDirectory(f"{directory} is of topic {value.strip()}, not {topic_id}")
+
+
+def _remove_tree(files: Files, directory: str) -> None:
+    for name in files.list(directory):
+        files.remove(f"{directory}/{name}")
+    files.remove_directory(directory)
+
+
+def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
+    """A checkpoint file: version, count, one `topic partition offset` a line."""
+    rows = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+    return ("\n".join(["0", str(len(rows)), *rows]) + "\n").encode()
+
+
+def _read_checkpoint(files: Files, path: str) -> dict[TopicPartition, int]:
+    """The offsets in a checkpoint file; none when it is missing or damaged: all is read then."""
+    content = read_if_there(files, path)
+    if content is None:
+        return {}
+    try:
+        _version, _count, *lines = content.decode().splitlines()
+        rows = [line.split() for line in lines if line]
+        return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
+    except ValueError:
+        return {}

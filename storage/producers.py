@@ -1,0 +1,243 @@
+"""Idempotence and open transactions of one partition: what each producer did last.
+
+`check` decides and changes nothing, `apply` makes true what the log took. The rules are those of
+Kafka's ProducerStateManager, ProducerAppendInfo and ProducerStateEntry (KIP-98, KIP-360, KIP-890).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from ..protocol.batch import MAX_SEQUENCE, NO_SEQUENCE, TRANSACTIONAL, BatchHeader
+from ..protocol.control import Marker
+from ..protocol.errors import Code, Refused
+
+NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+_BATCHES_KEPT: Final = 5
+
+
+class SentBatch(NamedTuple):
+    """One of a producer's latest batches, as it went into the log."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp_ms: int
+
+
+class ProducerEntry:
+    """What is known of one producer id on this partition.
+
+    Attributes:
+        producer_epoch: the newest seen.
+        coordinator_epoch: of the newest marker, -1 before the first.
+        last_timestamp_ms: of its newest batch or marker.
+        transaction_first_offset: where its open transaction begins, -1 when none is open.
+        batches: its latest batches of this epoch, oldest first; a duplicate of one is recognised.
+    """
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "last_timestamp_ms",
+        "producer_epoch",
+        "producer_id",
+        "transaction_first_offset",
+    )
+
+    def __init__(self, producer_id: int, producer_epoch: int = NO_EPOCH) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = -1
+        self.last_timestamp_ms = -1
+        self.transaction_first_offset = NO_OFFSET
+        self.batches: list[SentBatch] = []
+
+    @property
+    def last_sequence(self) -> int:
+        """Of its newest batch, -1 when this epoch has none."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        """Of its newest batch, -1 when this epoch has none."""
+        return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker ended."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    committed: bool
+
+
+class ProducerStates:
+    """All producers of a partition, and its open transactions."""
+
+    __slots__ = ("_entries", "_open")
+
+    def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
+        self._entries = {entry.producer_id: entry for entry in entries}
+        began = [e for e in self._entries.values() if e.transaction_first_offset != NO_OFFSET]
+        began.sort(key=lambda entry: entry.transaction_first_offset)
+        # Transactions begin at rising offsets, so the first key is always the oldest.
+        self._open = {entry.producer_id: entry.transaction_first_offset for entry in began}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def producers(self) -> Iterator[ProducerEntry]:
+        """In no order. Not to be changed."""
+        return iter(self._entries.values())
+
+    def entry(self, producer_id: int) -> ProducerEntry | None:
+        """Not to be changed."""
+        return self._entries.get(producer_id)
+
+    def has_ongoing_transaction(self, producer_id: int) -> bool:
+        return producer_id in self._open
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction begins."""
+        for offset in self._open.values():
+            return offset
+        return None
+
+    def check(self, header: BatchHeader, *, from_client: bool) -> SentBatch | None:
+        """Whether a data batch of a producer may be appended.
+
+        Args:
+            from_client: False for what the broker itself writes: it has no sequence numbers.
+
+        Returns:
+            The batch that is in the log already, when this is a duplicate of it; None otherwise.
+
+        Raises:
+            Refused: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
+        """
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return None  # unknown producers begin anywhere: their records may have been deleted
+        if from_client:
+            batches = entry.batches
+            if (
+                batches
+                and header.producer_epoch == entry.producer_epoch
+                and header.base_sequence != (batches[-1].last_sequence + 1) & MAX_SEQUENCE
+            ):
+                for batch in batches:
+                    if batch.first_sequence == header.base_sequence and (
+                        batch.last_sequence == header.last_sequence
+                    ):
+                        return batch
+            self._check_order(entry, header)
+        elif header.producer_epoch < entry.producer_epoch:
+            raise _old_epoch(entry, header)
+        if entry.transaction_first_offset != NO_OFFSET and not header.attributes & TRANSACTIONAL:
+            raise Refused(
+                Code.INVALID_TXN_STATE,
+                f"producer {entry.producer_id} has an open transaction, and this is not part of it",
+            )
+        return None
+
+    def _check_order(self, entry: ProducerEntry, header: BatchHeader) -> None:
+        epoch, sequence = header.producer_epoch, header.base_sequence
+        if epoch < entry.producer_epoch:
+            raise _old_epoch(entry, header)
+        if epoch == entry.producer_epoch:
+            if entry.producer_epoch == NO_EPOCH:
+                return
+            expected = (entry.last_sequence + 1) & MAX_SEQUENCE
+        else:
+            expected = sequence if entry.producer_epoch == NO_EPOCH else 0
+        if sequence != expected:
+            raise Refused(
+                Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {entry.producer_id} of epoch {epoch} sent the sequence number"
+                f" {sequence}, and {expected} of epoch {entry.producer_epoch} comes next",
+            )
+
+    def apply(self, header: BatchHeader, base_offset: int) -> None:
+        """A data batch of a producer is in the log at `base_offset`."""
+        producer_id = header.producer_id
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry(producer_id, header.producer_epoch)
+        elif entry.producer_epoch != header.producer_epoch:
+            entry.producer_epoch = header.producer_epoch
+            entry.batches.clear()
+        batches = entry.batches
+        if len(batches) == _BATCHES_KEPT:
+            del batches[0]
+        delta, sequence = header.last_offset_delta, header.base_sequence
+        batches.append(
+            SentBatch(
+                sequence,
+                NO_SEQUENCE if sequence == NO_SEQUENCE else (sequence + delta) & MAX_SEQUENCE,
+                base_offset,
+                base_offset + delta,
+                header.max_timestamp_ms,
+            )
+        )
+        entry.last_timestamp_ms = header.max_timestamp_ms
+        if header.attributes & TRANSACTIONAL and entry.transaction_first_offset == NO_OFFSET:
+            entry.transaction_first_offset = base_offset
+            self._open[producer_id] = base_offset
+
+    def check_marker(self, header: BatchHeader, marker: Marker) -> None:
+        """Whether a marker may be appended.
+
+        Raises:
+            Refused: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return
+        if header.producer_epoch < entry.producer_epoch:
+            raise _old_epoch(entry, header)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise Refused(
+                Code.TRANSACTION_COORDINATOR_FENCED,
+                f"coordinator epoch {marker.coordinator_epoch} after {entry.coordinator_epoch}",
+            )
+
+    def apply_marker(
+        self, header: BatchHeader, marker: Marker, offset: int
+    ) -> CompletedTransaction | None:
+        """A marker is in the log at `offset`. Returns the transaction that it ended, if any."""
+        producer_id = header.producer_id
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry(producer_id, header.producer_epoch)
+        elif entry.producer_epoch != header.producer_epoch:
+            # Transactions of version 2 end under a new epoch, whose sequence numbers begin at 0.
+            entry.producer_epoch = header.producer_epoch
+            entry.batches.clear()
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp_ms = header.max_timestamp_ms
+        entry.transaction_first_offset = NO_OFFSET
+        first_offset = self._open.pop(producer_id, None)
+        if first_offset is None:
+            return None
+        return CompletedTransaction(producer_id, first_offset, offset, marker.commit)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that were silent for so long, unless a transaction of theirs is open."""
+        for entry in list(self._entries.values()):
+            silent_ms = now_ms - entry.last_timestamp_ms
+            if silent_ms >= expiration_ms and entry.transaction_first_offset == NO_OFFSET:
+                del self._entries[entry.producer_id]
+
+
+def _old_epoch(entry: ProducerEntry, header: BatchHeader) -> Refused:
+    return Refused(
+        Code.INVALID_PRODUCER_EPOCH,
+        f"producer {entry.producer_id} wrote with epoch {header.producer_epoch},"
+        f" and epoch {entry.producer_epoch} has been seen",
+    )

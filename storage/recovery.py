@@ -1,0 +1,197 @@
+"""Opening a partition's directory: what was appended before, whatever happened since.
+
+After a clean stop the files are believed. After any other, each segment from the recovery point on
+is read, cut behind the last whole right batch, and indexed anew; the producers' state is the latest
+snapshot before, and every batch behind it applied again (Kafka's LogLoader).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ..protocol.batch import BatchHeader
+from ..protocol.control import read_marker
+from ..protocol.errors import Refused
+from . import aborted as transaction_index
+from . import producer_snapshot
+from .aborted import AbortedTransaction, AbortedTransactions
+from .files import Files, read_if_there
+from .log_config import LogConfig
+from .producers import CompletedTransaction, ProducerStates
+from .segment import LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_name
+
+_LEFTOVERS: Final = (".deleted", ".cleaned", ".tmp")
+
+
+@dataclass(slots=True)
+class Found:
+    """What a directory holds: `segments` has at least one, the last takes the appends."""
+
+    segments: list[Segment]
+    producers: ProducerStates
+    aborted: AbortedTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How the last life of the log ended.
+
+    Attributes:
+        clean: everything is as `close` left it.
+        recovery_point: all before this offset was synced.
+        log_start_offset: where the log begins.
+    """
+
+    clean: bool
+    recovery_point: int = 0
+    log_start_offset: int = 0
+
+
+def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: int) -> Found:
+    """Read a partition's directory, and mend it. Raises OSError when it cannot be read."""
+    names = _without_leftovers(files, directory)
+    segments = _segments(files, directory, names, stop)
+    aborted = AbortedTransactions()
+    if segments[-1].size_bytes == 0 and len(segments) == 1:
+        snapshot = _snapshot(files, directory, names, segments[-1].base_offset)
+        return Found(segments, snapshot[0], aborted)
+
+    first_doubted = len(segments)
+    if stop.clean:
+        segments[-1].load_as_newest(config.index_interval_bytes)
+        doubted_from = segments[-1].next_offset
+    else:
+        first_doubted = _first_doubted(segments, stop.recovery_point)
+        doubted_from = segments[first_doubted].base_offset
+    for segment in segments[:first_doubted]:
+        for entry in _aborted_in(files, segment):
+            aborted.add(entry)
+
+    producers, replay_from = _snapshot(files, directory, names, doubted_from)
+    replay = _Replay(producers, aborted, replay_from)
+    _rebuild(segments, first_doubted, config, replay)
+    producers.expire(now_ms, config.producer_id_expiration_ms)
+    _remove_snapshots_behind(files, directory, names, segments[-1].next_offset)
+    return Found(segments, producers, aborted)
+
+
+def _without_leftovers(files: Files, directory: str) -> list[str]:
+    names = []
+    for name in files.list(directory):
+        if name.endswith(_LEFTOVERS):
+            files.remove(f"{directory}/{name}")
+        else:
+            names.append(name)
+    return names
+
+
+def _offsets_of(names: list[str], suffix: str) -> list[int]:
+    """The offsets in the names of files of one kind, rising."""
+    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return sorted(int(stem) for stem in stems if stem.isdigit())
+
+
+def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> list[Segment]:
+    bases = _offsets_of(names, LOG)
+    if not bases:
+        return [Segment(files, directory, stop.log_start_offset)]
+    ends = [*bases[1:], bases[-1]]
+    return [
+        Segment.found(files, directory, base, end) for base, end in zip(bases, ends, strict=True)
+    ]
+
+
+def _first_doubted(segments: list[Segment], recovery_point: int) -> int:
+    """The index of the first segment that was not wholly synced; the last one never was."""
+    for at, segment in enumerate(segments[:-1]):
+        if segment.next_offset > recovery_point:
+            return at
+    return len(segments) - 1
+
+
+def _aborted_in(files: Files, segment: Segment) -> list[AbortedTransaction]:
+    content = read_if_there(files, segment.path(TRANSACTION_INDEX))
+    return transaction_index.decode(content) if content else []
+
+
+def _snapshot(
+    files: Files, directory: str, names: list[str], up_to: int
+) -> tuple[ProducerStates, int]:
+    """The latest readable snapshot that is not behind `up_to`, and the offset that it is of."""
+    for offset in reversed(_offsets_of(names, SNAPSHOT)):
+        if offset <= up_to:
+            content = files.read(f"{directory}/{file_name(offset, SNAPSHOT)}")
+            entries = producer_snapshot.decode(content)
+            if entries is not None:
+                return ProducerStates(entries), offset
+    return ProducerStates(), 0
+
+
+def _rebuild(
+    segments: list[Segment], first_doubted: int, config: LogConfig, replay: _Replay
+) -> None:
+    """Apply what lies behind the snapshot, mend what is doubted, cut off what follows damage."""
+    for at, segment in enumerate(segments):
+        if at < first_doubted:
+            if segment.next_offset > replay.from_offset:
+                replay.all_of(segment, segment.headers())
+            continue
+        size_bytes = segment.size_bytes
+        found = segment.rebuild(verify=True, interval=config.index_interval_bytes)
+        replay.all_of(segment, found)
+        if segment.size_bytes < size_bytes:
+            for later in segments[at + 1 :]:
+                later.remove()
+            del segments[at + 1 :]
+            return
+        if at + 1 < len(segments):
+            segment.write_indexes()
+            segment.close()
+
+
+def _remove_snapshots_behind(
+    files: Files, directory: str, names: list[str], end_offset: int
+) -> None:
+    """They tell of batches that are no more."""
+    for offset in _offsets_of(names, SNAPSHOT):
+        if offset > end_offset:
+            files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
+
+
+class _Replay:
+    """Applies batches that are in the log to what is known of producers."""
+
+    def __init__(
+        self, producers: ProducerStates, aborted: AbortedTransactions, from_offset: int
+    ) -> None:
+        self.producers = producers
+        self.aborted = aborted
+        self.from_offset = from_offset
+
+    def all_of(self, segment: Segment, found: Iterator[tuple[int, BatchHeader]]) -> None:
+        """Batches before the snapshot's offset are in it already."""
+        for position, header in found:
+            if header.producer_id >= 0 and header.base_offset >= self.from_offset:
+                self._one(segment, position, header)
+
+    def _one(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        if not header.is_control:
+            self.producers.apply(header, header.base_offset)
+            return
+        try:
+            marker = read_marker(segment.batch_at(position, header), 0, header)
+        except Refused:
+            return  # an empty one: compaction took its record
+        if marker is not None:
+            ended = self.producers.apply_marker(header, marker, header.base_offset)
+            if ended is not None and not ended.committed:
+                self.aborted.add(aborted_by(ended, self.producers))
+
+
+def aborted_by(ended: CompletedTransaction, producers: ProducerStates) -> AbortedTransaction:
+    """The entry for a transaction that was just aborted; it is no longer among the open ones."""
+    unstable = producers.first_unstable_offset
+    stable = ended.last_offset + 1 if unstable is None else unstable
+    return AbortedTransaction(ended.producer_id, ended.first_offset, ended.last_offset, stable)

@@ -1,0 +1,52 @@
+"""What may be forgotten: whole segments, too old or too much (UnifiedLog.deleteOldSegments)."""
+
+from __future__ import annotations
+
+from .log import PartitionLog
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
+    """Remove what `retention.ms`, `retention.bytes` and the log start offset leave over.
+
+    The active segment is ended when it is too old itself, so that it can go. A log that is only
+    compacted loses nothing but what lies before its start.
+
+    Returns:
+        How many segments were removed.
+
+    Raises:
+        OSError: a file could not be removed or made.
+    """
+    before = log.log_start_offset
+    if log.config.deletes:
+        before = max(before, _end_of_the_old(log, now_ms), _end_of_the_excess(log))
+    if before == log.log_end_offset and log.segments[-1].size_bytes:
+        log.roll(now_ms)
+    return log.drop_segments_before(before)
+
+
+def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
+    """Up to where every segment's newest record is older than `retention.ms`."""
+    if log.config.retention_ms < 0:
+        return 0
+    end = 0
+    for segment in log.segments:
+        segment.load()
+        if segment.size_bytes == 0 or now_ms - segment.max_timestamp_ms <= log.config.retention_ms:
+            break
+        end = segment.next_offset
+    return end
+
+
+def _end_of_the_excess(log: PartitionLog) -> int:
+    """Up to where segments can go and `retention.bytes` still be left."""
+    if log.config.retention_bytes < 0:
+        return 0
+    excess = log.size_bytes - log.config.retention_bytes
+    end = 0
+    for segment in log.segments:
+        excess -= segment.size_bytes
+        if excess < 0 or segment.size_bytes == 0:
+            break
+        end = segment.next_offset
+    return end

@@ -1,0 +1,402 @@
+"""One data file of a log with its two indexes; it knows batches and positions, not producers.
+
+The file is opened at the first append or read. The newest segment's indexes live in memory and go
+to disk when it is rolled or closed; an older one's are read when first needed, and rebuilt from the
+data when they are missing or damaged (Kafka's LogSegment).
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, NO_TIMESTAMP, BatchHeader
+from ..protocol.checksum import crc32c
+from .files import Bytes, Files, read_if_there, write_atomically
+from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
+
+LOG: Final = ".log"
+INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+TRANSACTION_INDEX: Final = ".txnindex"
+SNAPSHOT: Final = ".snapshot"
+NO_OFFSET: Final = -1
+
+_TAIL_BATCHES: Final = 256
+_CHUNK_BYTES: Final = 16_384
+_SCAN_BYTES: Final = 1 << 20
+_CRC_START: Final = 21
+_INT_MAX: Final = 0x7FFFFFFF
+
+
+class Read(NamedTuple):
+    """What was read: whole batches as they lie in the log, and the offset behind the last one."""
+
+    records: bytes
+    end_offset: int
+
+
+def file_name(base_offset: int, suffix: str) -> str:
+    """`00000000000000000042.log`"""
+    return f"{base_offset:020d}{suffix}"
+
+
+class Segment:
+    """A stretch of the log.
+
+    Attributes:
+        base_offset: in the files' names; the first record may lie behind it.
+        next_offset: behind the last record.
+        size_bytes: of the data file.
+        first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
+        max_timestamp_ms: the largest of all its batches; -1 when empty. See `load`.
+    """
+
+    __slots__ = (
+        "_append",
+        "_bytes_since_index",
+        "_descriptor",
+        "_directory",
+        "_files",
+        "_max_timestamp_offset",
+        "_offset_index",
+        "_tail_offsets",
+        "_tail_positions",
+        "_time_index",
+        "base_offset",
+        "first_timestamp_ms",
+        "is_loaded",
+        "max_timestamp_ms",
+        "next_offset",
+        "size_bytes",
+    )
+
+    def __init__(self, files: Files, directory: str, base_offset: int) -> None:
+        self._files = files
+        self._append = files.append
+        self._directory = directory
+        self._descriptor = -1
+        self._offset_index = OffsetIndex()
+        self._time_index = TimeIndex()
+        self._bytes_since_index = 0
+        self._max_timestamp_offset = base_offset
+        self._tail_offsets = array("q")  # base offsets of the newest batches: readers are here
+        self._tail_positions = array("q")
+        self.base_offset = base_offset
+        self.next_offset = base_offset
+        self.size_bytes = 0
+        self.first_timestamp_ms = NO_TIMESTAMP
+        self.max_timestamp_ms = NO_TIMESTAMP
+        self.is_loaded = True  # an empty one has nothing to load
+
+    @classmethod
+    def found(cls, files: Files, directory: str, base_offset: int, next_offset: int) -> Segment:
+        """A segment that is on disk; only its size is read."""
+        segment = cls(files, directory, base_offset)
+        segment.size_bytes = files.size(segment.path(LOG))
+        segment.next_offset = next_offset
+        segment.is_loaded = segment.size_bytes == 0
+        return segment
+
+    def path(self, suffix: str) -> str:
+        return f"{self._directory}/{file_name(self.base_offset, suffix)}"
+
+    def moved_to(self, directory: str) -> None:
+        """The partition's directory has a new name."""
+        self._directory = directory
+
+    # Appending
+
+    def append(self, data: Bytes, header: BatchHeader, last_offset: int, interval: int) -> None:
+        """Append one batch, with one write.
+
+        Args:
+            header: its times are indexed; its offsets are not looked at.
+            interval: bytes of data between two entries of the indexes.
+
+        Raises:
+            OSError: nothing was appended.
+        """
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self.open()
+        position = self.size_bytes
+        try:
+            written = self._append(descriptor, data)
+            if written != len(data):
+                raise OSError(f"only {written} of {len(data)} bytes were written: the disk is full")
+        except OSError:
+            self._files.truncate(descriptor, position)
+            raise
+        self.size_bytes = position + written
+        self._index(header, last_offset - header.last_offset_delta, position, written, interval)
+
+    def _index(
+        self, header: BatchHeader, base_offset: int, position: int, size: int, interval: int
+    ) -> None:
+        """Remember a batch that lies at `position`."""
+        timestamp_ms = header.max_timestamp_ms
+        last_offset = base_offset + header.last_offset_delta
+        if position == 0:
+            self.first_timestamp_ms = timestamp_ms
+        if timestamp_ms > self.max_timestamp_ms:
+            self.max_timestamp_ms = timestamp_ms
+            self._max_timestamp_offset = last_offset
+        since = self._bytes_since_index
+        if since > interval:
+            self._offset_index.add(last_offset - self.base_offset, position)
+            self._index_time()
+            since = 0
+        self._bytes_since_index = since + size
+        tail = self._tail_offsets
+        if base_offset != self.next_offset:
+            del tail[:], self._tail_positions[:]  # compaction left a gap; the tail has none
+        elif len(tail) == _TAIL_BATCHES:
+            del tail[: _TAIL_BATCHES // 2], self._tail_positions[: _TAIL_BATCHES // 2]
+        tail.append(base_offset)
+        self._tail_positions.append(position)
+        self.next_offset = last_offset + 1
+
+    def _index_time(self) -> None:
+        if self.max_timestamp_ms >= 0:
+            relative_offset = self._max_timestamp_offset - self.base_offset
+            self._time_index.add(self.max_timestamp_ms, relative_offset)
+
+    def takes(self, last_offset: int, index_bytes: int) -> bool:
+        """Whether the indexes have room for one more batch (LogSegment.shouldRoll)."""
+        return (
+            last_offset - self.base_offset <= _INT_MAX
+            and len(self._offset_index) < index_bytes // OFFSET_ENTRY_SIZE
+            and len(self._time_index) < index_bytes // TIME_ENTRY.size - 1
+        )
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, up_to: int, *, min_one: bool) -> Read | None:
+        """Whole batches from the one that holds `offset` or the next; None when all lie before.
+
+        Args:
+            up_to: no batch that holds this offset or a later one is returned.
+            min_one: return the first batch even when it is larger than `max_bytes`.
+        """
+        position = self.position_of(offset)
+        if position is None:
+            return None
+        if up_to >= self.next_offset:
+            end = self.size_bytes
+            end_offset = self.next_offset
+        else:
+            end = self.position_of(up_to) or 0
+            end_offset = up_to
+            if end <= position:
+                return Read(b"", offset)
+        wanted = end - position
+        if wanted <= max_bytes:
+            return Read(self._read_at(wanted, position), end_offset)
+        return self._read_part(position, max_bytes, offset, min_one=min_one)
+
+    def _read_part(self, position: int, max_bytes: int, offset: int, *, min_one: bool) -> Read:
+        """`max_bytes` of data, cut behind the last whole batch."""
+        data = self._read_at(max(max_bytes, HEADER_SIZE), position)
+        fields = HEADER.unpack_from(data)
+        first_size = fields[1] + LOG_OVERHEAD
+        if first_size > max_bytes:
+            if not min_one:
+                return Read(b"", offset)
+            return Read(self._read_at(first_size, position), fields[0] + fields[6] + 1)
+        indexed = self._indexes()[0].position_up_to(position + max_bytes) - position
+        at = max(indexed, 0)
+        while at + HEADER_SIZE <= len(data):
+            fields = HEADER.unpack_from(data, at)
+            if at + fields[1] + LOG_OVERHEAD > max_bytes:
+                return Read(data[:at], fields[0])
+            at += fields[1] + LOG_OVERHEAD
+        (end_offset, *_) = HEADER.unpack_from(self._read_at(HEADER_SIZE, position + at))
+        return Read(data[:at], end_offset)
+
+    def position_of(self, offset: int) -> int | None:
+        """Where the first batch begins whose last offset is at or behind `offset`."""
+        if offset >= self.next_offset:
+            return None
+        tail = self._tail_offsets
+        if tail and offset >= tail[0]:
+            return self._tail_positions[bisect_right(tail, offset) - 1]
+        start = self._indexes()[0].position_before(offset - self.base_offset)
+        for position, header in self.headers(start):
+            if header.last_offset >= offset:
+                return position
+        return None
+
+    def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of each batch from `start` on, which must be where one begins."""
+        position, end = start, self.size_bytes
+        chunk, chunk_start = b"", 0
+        while position + HEADER_SIZE <= end:
+            at = position - chunk_start
+            if at + HEADER_SIZE > len(chunk):
+                chunk_start, at = position, 0
+                chunk = self._read_at(min(_CHUNK_BYTES, end - position), position)
+            header = BatchHeader._make(HEADER.unpack_from(chunk, at))
+            if header.length < HEADER_SIZE - LOG_OVERHEAD:
+                return  # not a batch: the file was changed by somebody else
+            yield position, header
+            position += header.length + LOG_OVERHEAD
+
+    def batch_at(self, position: int, header: BatchHeader) -> bytes:
+        """The whole batch whose header was found at `position`."""
+        return self._read_at(header.length + LOG_OVERHEAD, position)
+
+    # Times
+
+    def find_timestamp(
+        self, timestamp_ms: int, from_offset: int
+    ) -> Iterator[tuple[int, BatchHeader]]:
+        """Batches that may hold the first record of that time or later, at or behind an offset."""
+        offset_index, time_index = self._indexes()
+        relative = max(time_index.offset_before(timestamp_ms), from_offset - self.base_offset)
+        for position, header in self.headers(offset_index.position_before(relative)):
+            if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= from_offset:
+                yield position, header
+
+    def latest_batch(self) -> tuple[int, BatchHeader] | None:
+        """The first batch that has the segment's max timestamp."""
+        self.load()
+        relative = self._max_timestamp_offset - self.base_offset
+        for position, header in self.headers(self._offset_index.position_before(relative)):
+            if header.max_timestamp_ms == self.max_timestamp_ms:
+                return position, header
+        return None
+
+    # Indexes on disk
+
+    def load(self) -> None:
+        """Read what the indexes know: times, and the way to an offset."""
+        if not self.is_loaded:
+            self._indexes()
+
+    def _indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        if not self.is_loaded and not self._load_indexes():
+            self.scan()
+        return self._offset_index, self._time_index
+
+    def _load_indexes(self) -> bool:
+        """Take the indexes from disk; False when they are missing or cannot be this file's."""
+        offsets = read_if_there(self._files, self.path(INDEX))
+        times = read_if_there(self._files, self.path(TIME_INDEX))
+        offset_index = None if offsets is None else OffsetIndex.decode(offsets, self.size_bytes)
+        time_index = None if times is None else TimeIndex.decode(times)
+        if offset_index is None or time_index is None:
+            return False
+        last = time_index.last()
+        self._offset_index, self._time_index = offset_index, time_index
+        if last is not None:
+            self.max_timestamp_ms, relative_offset = last
+            self._max_timestamp_offset = self.base_offset + relative_offset
+        self.is_loaded = True
+        return True
+
+    def load_as_newest(self, interval: int) -> None:
+        """After a clean stop: the indexes, and what lies behind the last entry."""
+        self.next_offset = self.base_offset
+        if self.size_bytes == 0:
+            return
+        if self.is_loaded or not self._load_indexes():
+            self.scan(interval)
+            return
+        first = next(self.headers(), None)
+        if first is not None:
+            self.first_timestamp_ms = first[1].max_timestamp_ms
+        start = self._offset_index.last_position()
+        self._bytes_since_index = 0
+        for position, header in self.headers(start):
+            self._index(header, header.base_offset, position, header.size_bytes, _INT_MAX)
+
+    def scan(self, interval: int = _CHUNK_BYTES) -> None:
+        """Read the headers of the whole file and build the indexes anew."""
+        for _ in self.rebuild(verify=False, interval=interval):
+            pass
+
+    def rebuild(self, *, verify: bool, interval: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Read the whole file and build the indexes anew, giving each batch on the way.
+
+        Args:
+            verify: check every batch, and cut the file behind the last whole right one.
+        """
+        self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
+        del self._tail_offsets[:], self._tail_positions[:]
+        self.max_timestamp_ms, self._bytes_since_index = NO_TIMESTAMP, 0
+        self.next_offset, self.is_loaded = self.base_offset, True
+        valid = 0
+        batches = self._verified() if verify else self.headers()
+        for position, header in batches:
+            self._index(header, header.base_offset, position, header.size_bytes, interval)
+            valid = position + header.size_bytes
+            yield position, header
+        if verify and valid < self.size_bytes:
+            self._files.truncate(self.open(), valid)
+            self.size_bytes = valid
+        self._index_time()
+
+    def _verified(self) -> Iterator[tuple[int, BatchHeader]]:
+        """Batches from the beginning, up to the first that is cut or harmed."""
+        position, end, expected = 0, self.size_bytes, self.base_offset
+        chunk, chunk_start = b"", 0
+        while position + HEADER_SIZE <= end:
+            at = position - chunk_start
+            if at + HEADER_SIZE > len(chunk):
+                chunk_start, at = position, 0
+                chunk = self._read_at(min(_SCAN_BYTES, end - position), position)
+            header = BatchHeader._make(HEADER.unpack_from(chunk, at))
+            size = header.length + LOG_OVERHEAD
+            if size < HEADER_SIZE or position + size > end or header.magic != MAGIC:
+                return
+            if at + size > len(chunk):
+                chunk_start, at = position, 0
+                chunk = self._read_at(min(max(_SCAN_BYTES, size), end - position), position)
+            covered = memoryview(chunk)[at + _CRC_START : at + size]
+            if crc32c(covered) != header.crc or header.base_offset < expected:
+                return
+            expected = header.last_offset + 1
+            yield position, header
+            position += size
+
+    def write_indexes(self) -> None:
+        """Put the indexes on disk: nothing will be appended for now."""
+        if self.size_bytes and self.is_loaded:
+            self._index_time()
+            write_atomically(self._files, self.path(INDEX), self._offset_index.encode())
+            write_atomically(self._files, self.path(TIME_INDEX), self._time_index.encode())
+
+    # Files
+
+    def open(self) -> int:
+        """The data file's descriptor; the file is made when it is missing."""
+        if self._descriptor < 0:
+            self._descriptor = self._files.open(self.path(LOG))
+        return self._descriptor
+
+    def sync(self) -> None:
+        """Return when the data would survive a loss of power."""
+        if self.size_bytes:
+            self._files.sync(self.open())
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            self._files.close(self._descriptor)
+            self._descriptor = -1
+
+    def remove(self) -> None:
+        """Delete its files."""
+        self.close()
+        there = set(self._files.list(self._directory))
+        for suffix in (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX, SNAPSHOT):
+            if file_name(self.base_offset, suffix) in there:
+                self._files.remove(self.path(suffix))
+
+    def _read_at(self, size_bytes: int, position: int) -> bytes:
+        descriptor = self._descriptor
+        if descriptor < 0:
+            descriptor = self.open()
+        return self._files.read_at(descriptor, size_bytes, position)

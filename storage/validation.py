@@ -1,0 +1,196 @@
+"""What a client's records must be before they may be appended: Kafka's LogValidator.
+
+One batch of format v2, whole and unharmed, its header agreeing with its records. The answers and
+their order are those of ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords and
+LogValidator. Nothing here changes a log.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from ..protocol.batch import (
+    COMPRESSION_MASK,
+    CONTROL,
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Bytes,
+    seal,
+)
+from ..protocol.checksum import crc32c
+from ..protocol.errors import Code, Refused
+from ..protocol.records import payload_of, records_in
+from .log_config import LONG_MAX, LogConfig
+from .record_walk import largest_timestamp_delta
+
+_MIN_LENGTH: Final = 14  # what the oldest format needs behind its length
+_UP_TO_MAGIC: Final = 17
+_LENGTH: Final = struct.Struct(">i")
+
+
+class RecordError(NamedTuple):
+    """What is wrong with one record: its place in the batch, and a sentence."""
+
+    batch_index: int
+    why: str
+
+
+class InvalidRecords(Refused):
+    """Some records of a batch may not be appended, and so none of them.
+
+    Args:
+        record_errors: each bad record, in order (KIP-467).
+    """
+
+    def __init__(self, code: Code, why: str, record_errors: tuple[RecordError, ...]) -> None:
+        super().__init__(code, why)
+        self.record_errors = record_errors
+
+
+def one_batch(records: Bytes, max_message_bytes: int) -> BatchHeader:
+    """The header of the only batch in `records`; what follows a whole batch is not looked at.
+
+    Raises:
+        Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE.
+    """
+    size = len(records)
+    if size < HEADER_SIZE:
+        _refuse_unless_framed(records)
+        raise Refused(Code.CORRUPT_MESSAGE, "a record batch that is shorter than its header")
+    header = BatchHeader._make(HEADER.unpack_from(records))
+    if header.length + LOG_OVERHEAD != size or header.magic != MAGIC:
+        _refuse_unless_framed(records)
+        size = header.length + LOG_OVERHEAD
+    if header.base_offset != 0:
+        raise Refused(
+            Code.INVALID_RECORD, f"the base offset of the batch is {header.base_offset}, not 0"
+        )
+    if size > max_message_bytes:
+        raise Refused(
+            Code.MESSAGE_TOO_LARGE,
+            f"a record batch of {size} bytes, and max.message.bytes is {max_message_bytes}",
+        )
+    covered = memoryview(records)[CRC_START:size]
+    if size < HEADER_SIZE or crc32c(covered) != header.crc:
+        raise Refused(Code.CORRUPT_MESSAGE, f"the batch's bytes do not give its CRC {header.crc}")
+    return header
+
+
+def _refuse_unless_framed(records: Bytes) -> None:
+    """Read the frames as ByteBufferLogInputStream does; exactly one of format v2 may pass."""
+    end = _frame_end(records, 0)
+    if end is None:
+        raise Refused(Code.INVALID_RECORD, "there must be one record batch for each partition")
+    if records[_UP_TO_MAGIC - 1] != MAGIC:
+        raise Refused(Code.INVALID_RECORD, "only record batches of format 2 may be produced")
+    if _frame_end(records, end) is not None:
+        raise Refused(Code.INVALID_RECORD, "there must be no second record batch for a partition")
+
+
+def _frame_end(records: Bytes, start: int) -> int | None:
+    """Where the batch at `start` ends; None when no whole one begins there."""
+    left = len(records) - start
+    if left < LOG_OVERHEAD:
+        return None
+    (length,) = _LENGTH.unpack_from(records, start + 8)
+    if length < _MIN_LENGTH:
+        raise Refused(Code.CORRUPT_MESSAGE, f"a record batch of {length} bytes")
+    if left < _UP_TO_MAGIC:
+        return None
+    if records[start + _UP_TO_MAGIC - 1] > MAGIC:
+        raise Refused(Code.CORRUPT_MESSAGE, "a record batch of an unknown format")
+    end = start + LOG_OVERHEAD + int(length)
+    return end if end <= len(records) else None
+
+
+def check_client_header(header: BatchHeader) -> None:
+    """What only a client gets wrong (LogValidator.validateBatch): Refused(INVALID_RECORD)."""
+    count = header.record_count
+    if count <= 0 or header.last_offset_delta != count - 1:
+        raise Refused(
+            Code.INVALID_RECORD,
+            f"{count} records, and the last offset delta is {header.last_offset_delta}",
+        )
+    if header.attributes & CONTROL:
+        raise Refused(Code.INVALID_RECORD, "clients may not write control records")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise Refused(Code.INVALID_RECORD, f"a base sequence of {header.base_sequence}")
+
+
+def check_records(
+    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int
+) -> BatchHeader:
+    """Check the records of a batch whose header is right, and put its times right.
+
+    Returns:
+        The header that the batch must be given: attributes and max timestamp may have changed;
+        when they did, `seal` makes the bytes follow.
+
+    Raises:
+        Refused: INVALID_RECORD or CORRUPT_MESSAGE; InvalidRecords also names the bad records.
+    """
+    size = header.length + LOG_OVERHEAD
+    attributes = header.attributes
+    if attributes & COMPRESSION_MASK:
+        payload = bytes(payload_of(records, 0, header))
+    else:
+        payload = bytes(memoryview(records)[HEADER_SIZE:size])
+    largest_delta = largest_timestamp_delta(payload, header.record_count)
+    stamps = config.message_timestamp_type == "LogAppendTime"
+    stamped = attributes & LOG_APPEND_TIME
+    max_timestamp_ms = header.base_timestamp_ms + largest_delta
+    if stamped:
+        max_timestamp_ms = header.max_timestamp_ms
+    if (
+        stamped
+        or config.message_timestamp_before_max_ms != LONG_MAX
+        or (not stamps and max_timestamp_ms - now_ms > config.message_timestamp_after_max_ms)
+        or config.compacts
+    ):
+        _refuse_bad_records(records, header, config, now_ms)
+    if stamps:
+        return header._replace(attributes=attributes | LOG_APPEND_TIME, max_timestamp_ms=now_ms)
+    if stamped or max_timestamp_ms != header.max_timestamp_ms:
+        return header._replace(
+            attributes=attributes & ~LOG_APPEND_TIME, max_timestamp_ms=max_timestamp_ms
+        )
+    return header
+
+
+def _refuse_bad_records(
+    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int
+) -> None:
+    """Look at each record's key and time (LogValidator.validateRecord)."""
+    stamps = config.message_timestamp_type == "LogAppendTime"
+    earliest_ms = now_ms - config.message_timestamp_before_max_ms
+    latest_ms = now_ms + config.message_timestamp_after_max_ms
+    errors: list[RecordError] = []
+    code = Code.INVALID_RECORD
+    for index, record in enumerate(records_in(records, 0, header)):
+        time_ms = record.timestamp_ms
+        if config.compacts and record.key is None:
+            errors.append(RecordError(index, "a compacted topic takes no record without a key"))
+        elif not stamps and time_ms != NO_TIMESTAMP:
+            if not earliest_ms <= time_ms <= latest_ms:
+                why = f"its timestamp {time_ms} is not within [{earliest_ms}, {latest_ms}]"
+                errors.append(RecordError(index, why))
+                code = Code.INVALID_TIMESTAMP
+        elif header.attributes & LOG_APPEND_TIME:
+            errors.append(RecordError(index, "a producer may not set the type LogAppendTime"))
+            code = Code.INVALID_TIMESTAMP
+    if errors:
+        why = "a timestamp is out of range" if code == Code.INVALID_TIMESTAMP else errors[0].why
+        raise InvalidRecords(code, f"{len(errors)} records are refused: {why}", tuple(errors))
+
+
+def with_times(data: bytearray, header: BatchHeader) -> None:
+    """Give the batch the attributes and the max timestamp of `header`, and its CRC."""
+    HEADER.pack_into(data, 0, *header)
+    seal(data)
