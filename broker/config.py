@@ -12,9 +12,10 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from ..protocol.errors import Code, Refused
 from ..storage.log_config import LogConfig
 from .listeners import Listener, advertised, parse_listeners
-from .settings import BadSetting, Setting, Value, Wrong
+from .settings import BadSetting, Setting, Value, Wrong, typed
 from .settings_broker import (
     BROKER_SETTINGS,
     FOREIGN,
@@ -24,7 +25,15 @@ from .settings_broker import (
 )
 from .settings_topic import BROKER_NAMES, GROUP_BROKER_NAMES, GROUP_SETTINGS, TOPIC_SETTINGS
 
-__all__ = ["BadSetting", "BrokerConfig", "Listener", "Source", "Synonym"]
+__all__ = [
+    "BadSetting",
+    "BrokerConfig",
+    "Listener",
+    "Source",
+    "Synonym",
+    "validate_topic_config",
+    "validate_topic_configs",
+]
 
 LISTENER_PREFIX = "listener.name."
 LOG_CONFIG_FIELDS = frozenset(LogConfig.__dataclass_fields__)
@@ -47,7 +56,7 @@ class Synonym(NamedTuple):
     """One place a value could come from: the name it has there, its text and the source."""
 
     name: str
-    text: str
+    text: str | None
     source: Source
 
 
@@ -95,6 +104,10 @@ class BrokerConfig:
             if name in layer:
                 return layer[name]
         return default_text(name)
+
+    def given_names(self) -> set[str]:
+        """All that was set, at the start or at run time."""
+        return {name for layer, _ in self._layers for name in layer}
 
     def is_given(self, name: str) -> bool:
         """Whether it was set, at the start or at run time, rather than left to its default."""
@@ -229,6 +242,30 @@ class BrokerConfig:
         return sorted(name for name in self.given if name not in BROKER_DOCS)
 
 
+def validate_topic_configs(configs: Mapping[str, str]) -> None:
+    """Raise Refused (INVALID_CONFIG), in Kafka's words, if a topic may not have these settings."""
+    for name in configs:
+        if name not in TOPIC_SETTINGS:
+            raise Refused(Code.INVALID_CONFIG, f"Unknown topic config name: {name}")
+    values = {name: typed(TOPIC_SETTINGS[name], text) for name, text in configs.items()}
+    if values.get("remote.storage.enable"):
+        why = "Tiered Storage functionality is disabled in the broker. "
+        why += "Topic cannot be configured with remote log storage."
+        raise Refused(Code.INVALID_CONFIG, why)
+    least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
+    if least in values or most in values:
+        shortest = values.get(least, TOPIC_SETTINGS[least].default_value())
+        longest = values.get(most, TOPIC_SETTINGS[most].default_value())
+        if shortest > longest:  # type: ignore[operator]  # both are whole numbers
+            conflict = f"{least} ({shortest}) > {most} ({longest})"
+            raise Refused(Code.INVALID_CONFIG, f"conflict topic config setting {conflict}")
+
+
+def validate_topic_config(name: str, value: str) -> None:
+    """The same for one setting by itself."""
+    validate_topic_configs({name: value})
+
+
 def names_of(name: str) -> tuple[str, ...]:
     """All names of a broker's setting, the one that counts most first."""
     for synonyms in SYNONYMS.values():
@@ -298,7 +335,9 @@ def _with_both_ids(given: Mapping[str, str]) -> dict[str, str]:
 
 def _may_be_dynamic(name: str, text: str) -> bool:
     setting = setting_of(name)
-    if setting is None or setting.read_only:
+    if setting is None:
+        return True  # somebody else's: kept and shown, as Kafka does
+    if setting.read_only:
         return False
     try:
         setting.parse(text)

@@ -27,7 +27,7 @@ class Listener(NamedTuple):
 
 def parse_listeners(setting: str, text: str) -> list[Listener]:
     """The listeners of a text; raises BadSetting in the name of `setting`."""
-    found = []
+    found: list[Listener] = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         match = re.fullmatch(LISTENER, entry)
         if match is None:

@@ -20,6 +20,11 @@ def set_level(name: str) -> None:
     _lowest, _logger = LEVELS[name], None
 
 
+def level() -> str:
+    """The lowest level that is not left out, one of LEVELS."""
+    return next(name for name, number in LEVELS.items() if number == _lowest)
+
+
 def _structlog() -> Any:
     global _logger
     if _logger is None:

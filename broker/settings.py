@@ -50,8 +50,8 @@ class Mode(IntEnum):
 BITS = {Kind.SHORT: 15, Kind.INT: 31, Kind.LONG: 63}
 # Patterns of what is rarely looked at: compiled (and kept by `re`) at their first use.
 DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
-THROTTLED = r"([0-9]+:[0-9]+)?|\*"
-RESET = r"latest|earliest|by_duration:P.+"
+THROTTLED = r"\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*"
+RESET = r"latest|earliest|by_duration:(?i:P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9.]+S)?)?)"
 
 
 class BadSetting(Exception):
@@ -146,6 +146,9 @@ class Setting(NamedTuple):
 
     def _check(self, value: Value) -> None:
         if isinstance(value, tuple):
+            if self.check == "throttled":
+                _check_throttled(self.name, value)
+                return
             for entry in value:
                 self._check(entry)
         elif isinstance(value, (int, float)):
@@ -212,12 +215,17 @@ def _check_word(value: str, check: str) -> None:
         case "nonempty":
             if not value:
                 raise Wrong(value, "String must be non-empty")
-        case "throttled":
-            if not re.fullmatch(THROTTLED, value):
-                raise Wrong(value, "Must be '*' or entries of the form [partitionId]:[brokerId]")
         case "reset":
-            if not re.fullmatch(RESET, value, re.IGNORECASE):
-                raise Wrong(value, "Must be latest, earliest or by_duration:PnDTnHnMn.nS")
+            if not re.fullmatch(RESET, value):
+                reason = "Value must be latest, earliest or by_duration:<PnDTnHnMn.nS>"
+                raise Wrong(value, reason)
+
+
+def _check_throttled(name: str, entries: tuple[str, ...]) -> None:
+    if entries and not re.fullmatch(THROTTLED, ",".join(entries)):
+        form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        reason = f"{name} must be the literal '*' or a list of replicas in the following format: "
+        raise Wrong(f"[{', '.join(entries)}]", reason + form)
 
 
 def _range_in_words(check: str, kind: Kind) -> str:

@@ -1,5 +1,236 @@
-"""What the settings that Ottla heeds do, a sentence each; imported only when somebody asks."""
+"""What the settings that Ottla heeds do, a sentence each; imported only when somebody asks.
+
+A broker's setting that is not here is accepted, shown, and has no effect.
+"""
 
 from __future__ import annotations
 
-BROKER_DOCS: dict[str, str] = {}
+from collections.abc import Mapping
+from typing import Final
+
+from ..storage.catalog import ResourceType
+from .settings_topic import BROKER_NAMES
+
+
+def documentation(resource_type: int, name: str) -> str | None:
+    """What a setting of such a resource does; None when nothing is written of it."""
+    match resource_type:
+        case ResourceType.TOPIC:
+            return TOPIC_DOCS.get(name) or BROKER_DOCS.get(BROKER_NAMES.get(name, ""))
+        case ResourceType.GROUP:
+            return GROUP_DOCS.get(name)
+        case ResourceType.CLIENT_METRICS:
+            return METRICS_DOCS.get(name)
+        case _:
+            return BROKER_DOCS.get(name)
+
+
+BROKER_DOCS: Final[Mapping[str, str]] = {
+    "advertised.listeners": (
+        "What clients are told to connect to, when that is not what listeners says."
+    ),
+    "auto.create.topics.enable": (
+        "Whether a topic is made when somebody asks for one that does not exist."
+    ),
+    "broker.id": "The same as node.id, under its older name.",
+    "broker.rack": "The rack the broker says it is in, for clients that choose replicas by it.",
+    "compression.gzip.level": (
+        "How hard gzip works when the broker compresses; -1 leaves it to gzip."
+    ),
+    "compression.lz4.level": "How hard lz4 works when the broker compresses.",
+    "compression.type": (
+        "How batches are kept: compressed in this way, or as the producer sent them."
+    ),
+    "compression.zstd.level": "How hard zstd works when the broker compresses.",
+    "connections.max.idle.ms": "After how long without a request a connection is closed.",
+    "controller.listener.names": (
+        "Which of the listeners are the controllers'; Ottla does not open them."
+    ),
+    "default.replication.factor": "How many replicas a topic has that is made without saying so.",
+    "delete.topic.enable": "Whether topics can be deleted.",
+    "fetch.max.bytes": "How many bytes of records one answer to a Fetch has at most.",
+    "group.consumer.assignors": (
+        "The assignors that consumer groups can choose from, the default one first."
+    ),
+    "group.consumer.heartbeat.interval.ms": (
+        "How often a member of a consumer group is to send a heartbeat."
+    ),
+    "group.consumer.max.heartbeat.interval.ms": (
+        "The longest heartbeat interval a consumer group may be given."
+    ),
+    "group.consumer.max.session.timeout.ms": (
+        "The longest session timeout a consumer group may be given."
+    ),
+    "group.consumer.max.size": "How many members a consumer group may have.",
+    "group.consumer.migration.policy": (
+        "Whether groups may change between the classic and the consumer protocol."
+    ),
+    "group.consumer.min.heartbeat.interval.ms": (
+        "The shortest heartbeat interval a consumer group may be given."
+    ),
+    "group.consumer.min.session.timeout.ms": (
+        "The shortest session timeout a consumer group may be given."
+    ),
+    "group.consumer.session.timeout.ms": (
+        "After how long without a heartbeat a member of a consumer group is gone."
+    ),
+    "group.coordinator.rebalance.protocols": "Which group protocols are served.",
+    "group.initial.rebalance.delay.ms": (
+        "How long an empty classic group waits for more members before its first assignment."
+    ),
+    "group.max.session.timeout.ms": (
+        "The longest session timeout a member of a classic group may ask for."
+    ),
+    "group.max.size": "How many members a classic group may have.",
+    "group.min.session.timeout.ms": (
+        "The shortest session timeout a member of a classic group may ask for."
+    ),
+    "inter.broker.listener.name": "The listener that nodes use among themselves.",
+    "listener.security.protocol.map": (
+        "The security protocol of each listener name; PLAINTEXT is what Ottla speaks."
+    ),
+    "listeners": (
+        "Where the broker listens, as NAME://HOST:PORT; no host is every address, port 0 a "
+        "free port."
+    ),
+    "log.cleaner.backoff.ms": "How long the cleaner rests when no log is worth compacting.",
+    "log.cleaner.delete.retention.ms": (
+        "How long the mark of a deleted key stays in a compacted log."
+    ),
+    "log.cleaner.enable": "Whether compacted topics are compacted.",
+    "log.cleaner.max.compaction.lag.ms": "How long a record may stay uncompacted at most.",
+    "log.cleaner.min.cleanable.ratio": (
+        "How much of a log must be uncompacted before it is compacted."
+    ),
+    "log.cleaner.min.compaction.lag.ms": "How long a record stays uncompacted at least.",
+    "log.cleanup.policy": "What becomes of old segments: delete them, compact them, or both.",
+    "log.dir": "The directory of the logs when log.dirs is not set.",
+    "log.dirs": "The directory of the logs; Ottla keeps everything in one.",
+    "log.flush.interval.messages": (
+        "After how many records a log is forced to disk; 1 is each append."
+    ),
+    "log.flush.interval.ms": "How long appended records may wait to be forced to disk.",
+    "log.flush.offset.checkpoint.interval.ms": (
+        "How often the recovery points of the logs are written down."
+    ),
+    "log.flush.scheduler.interval.ms": "How often it is looked for logs to force to disk.",
+    "log.flush.start.offset.checkpoint.interval.ms": (
+        "How often the start offsets of the logs are written down."
+    ),
+    "log.index.interval.bytes": "How many bytes of a segment lie between two entries of its index.",
+    "log.index.size.max.bytes": "How large an index may become before its segment is closed.",
+    "log.message.timestamp.after.max.ms": (
+        "How far after the broker's time a record's timestamp may be."
+    ),
+    "log.message.timestamp.before.max.ms": (
+        "How far before the broker's time a record's timestamp may be."
+    ),
+    "log.message.timestamp.type": (
+        "Whether a record has its producer's time or the time of its append."
+    ),
+    "log.preallocate": "Whether a new segment takes its whole size on disk at once.",
+    "log.retention.bytes": (
+        "How large a partition may become before its oldest segments go; -1 is no limit."
+    ),
+    "log.retention.check.interval.ms": (
+        "How often it is looked for segments that are too old or too many."
+    ),
+    "log.retention.hours": "How many hours records are kept, when neither minutes nor ms are set.",
+    "log.retention.minutes": "How many minutes records are kept, when log.retention.ms is not set.",
+    "log.retention.ms": "How long records are kept; -1 is for ever.",
+    "log.roll.hours": "After how many hours a segment is closed, when log.roll.ms is not set.",
+    "log.roll.jitter.hours": "How many hours earlier a segment may be closed, when no ms are set.",
+    "log.roll.jitter.ms": "How much earlier, by chance, a segment may be closed.",
+    "log.roll.ms": "After which time a segment is closed although it is not full.",
+    "log.segment.bytes": "How large a segment becomes before the next one is begun.",
+    "log.segment.delete.delay.ms": "How long a deleted segment's files stay on disk.",
+    "max.connections": "How many connections the broker has at most.",
+    "max.connections.per.ip": "How many connections one address may have.",
+    "max.connections.per.ip.overrides": "Other limits for some addresses, as HOST:NUMBER.",
+    "max.incremental.fetch.session.cache.slots": "How many incremental fetch sessions are kept.",
+    "max.request.partition.size.limit": (
+        "How many partitions one DescribeTopicPartitions answers at most."
+    ),
+    "message.max.bytes": "How large a batch of records may be.",
+    "min.insync.replicas": "How many replicas must have a batch before acks=all is answered.",
+    "node.id": "The number of this node in its cluster.",
+    "num.partitions": "How many partitions a topic has that is made without saying so.",
+    "offset.metadata.max.bytes": "How long the text beside a committed offset may be.",
+    "offsets.retention.check.interval.ms": "How often it is looked for offsets to forget.",
+    "offsets.retention.minutes": "How long offsets are kept once their group is empty.",
+    "offsets.topic.num.partitions": "How many partitions the offsets' topic has.",
+    "offsets.topic.replication.factor": "How many replicas the offsets' topic has.",
+    "offsets.topic.segment.bytes": "How large a segment of the offsets' topic becomes.",
+    "process.roles": "What the process is: Ottla is broker and controller in one.",
+    "producer.id.expiration.check.interval.ms": "How often it is looked for producers to forget.",
+    "producer.id.expiration.ms": "How long a partition remembers a producer that is silent.",
+    "queued.max.request.bytes": (
+        "How many bytes of requests may wait before no more are read; -1 is no limit."
+    ),
+    "queued.max.requests": "How many requests may wait before no more are read.",
+    "request.timeout.ms": "How long one node waits for another's answer.",
+    "security.inter.broker.protocol": (
+        "The security protocol between nodes, where no listener is named for it."
+    ),
+    "socket.listen.backlog.size": "How many connections may wait to be accepted.",
+    "socket.receive.buffer.bytes": (
+        "The receive buffer of a connection; -1 leaves it to the system."
+    ),
+    "socket.request.max.bytes": "How large a request may be; a larger one closes its connection.",
+    "socket.send.buffer.bytes": "The send buffer of a connection; -1 leaves it to the system.",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": (
+        "How often it is looked for transactions past their timeout."
+    ),
+    "transaction.max.timeout.ms": "The longest transaction timeout a producer may ask for.",
+    "transaction.partition.verification.enable": (
+        "Whether a transactional batch is refused when its partition was not added."
+    ),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": (
+        "How often it is looked for transactional ids to forget."
+    ),
+    "transaction.state.log.min.isr": "min.insync.replicas of the transactions' topic.",
+    "transaction.state.log.num.partitions": "How many partitions the transactions' topic has.",
+    "transaction.state.log.replication.factor": "How many replicas the transactions' topic has.",
+    "transaction.state.log.segment.bytes": (
+        "How large a segment of the transactions' topic becomes."
+    ),
+    "transactional.id.expiration.ms": (
+        "How long a transactional id without a transaction is remembered."
+    ),
+    "unclean.leader.election.enable": (
+        "Whether a replica that is behind may become leader, losing what it lacks."
+    ),
+}
+
+TOPIC_DOCS: Final[Mapping[str, str]] = {
+    "follower.replication.throttled.replicas": (
+        "Replicas whose catching up is slowed, as PARTITION:BROKER, or * for all."
+    ),
+    "leader.replication.throttled.replicas": (
+        "Replicas whose leaders send more slowly, as PARTITION:BROKER, or * for all."
+    ),
+    "local.retention.bytes": (
+        "How much of a tiered partition stays on the broker's disk; -2 is as retention.bytes."
+    ),
+    "local.retention.ms": (
+        "How long records of a tiered topic stay on the broker's disk; -2 is as retention.ms."
+    ),
+    "remote.log.copy.disable": "Whether a tiered topic's segments are no longer copied away.",
+    "remote.log.delete.on.disable": (
+        "Whether what was copied away goes when the topic is no longer tiered."
+    ),
+    "remote.storage.enable": "Whether old segments are moved to other storage; Ottla has none.",
+}
+
+GROUP_DOCS: Final[Mapping[str, str]] = {
+    "consumer.heartbeat.interval.ms": "How often a member of this group is to send a heartbeat.",
+    "consumer.session.timeout.ms": (
+        "After how long without a heartbeat a member of this group is gone."
+    ),
+}
+
+METRICS_DOCS: Final[Mapping[str, str]] = {
+    "interval.ms": "How often clients push their metrics.",
+    "match": "Which clients do: patterns of their ids, versions and addresses.",
+    "metrics": "Prefixes of the names of the metrics that are pushed; * is all of them.",
+}

@@ -1,0 +1,39 @@
+"""AlterConfigs (33), versions 0-2: give resources these settings, and no others.
+
+0    topics and brokers; what is not named goes back to its default
+1    throttle time
+2    flexible encoding
+
+Old: IncrementalAlterConfigs changes one setting and leaves the others (KIP-339).
+Skipped: alter.config.policy.class.name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import ResourceType
+from ..config_changes import Change, Operation, answered, check_request, known_type, set_all
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ALTER_CONFIGS, versions=(0, 2))
+async def alter_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    def alter(resource: Any) -> None:
+        changes = [Change(each.name, Operation.SET, each.value) for each in resource.configs]
+        check_request(changes)
+        resource_type = known_type(resource.resource_type)
+        if resource_type is ResourceType.BROKER_LOGGER:
+            raise Refused(Code.INVALID_REQUEST, f"Unknown resource type {resource_type:d}")
+        wanted = {change.name: change.value or "" for change in changes}
+        set_all(
+            node, resource_type, resource.resource_name or "", wanted, dry=request.validate_only
+        )
+
+    return answered(request.resources, alter)

@@ -1,0 +1,208 @@
+"""DescribeConfigs (32), versions 1-4: the settings of topics, brokers, groups and more.
+
+1    where each value comes from, and its synonyms: all places it could come from
+3    the type of each setting, and what it is for
+4    flexible encoding
+
+A setting that nobody may see has no value. Skipped: loggers other than the root.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import ResourceType
+from ..config import BrokerConfig, Source, Synonym, setting_of
+from ..context import Context
+from ..dispatch import serves
+from ..loggers import logger_levels
+from ..settings import Kind, Setting, Table, text_of
+from ..settings_broker import BROKER_SETTINGS
+from ..settings_topic import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+from ..topic_names import check_topic_name
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+UNKNOWN_KIND = 0
+KNOWN_TYPES = frozenset(ResourceType)
+UNKNOWN_TYPE_ASKED = "a resource is of no known type"
+
+
+@serves(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))
+async def describe_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    documented = context.version >= 3 and request.include_documentation
+    # Kafka decides on access first, and a type it does not know ends the whole request there.
+    known = all(resource.resource_type in KNOWN_TYPES for resource in request.resources)
+    results = []
+    for resource in request.resources:
+        error, why, configs = Code.NONE, "", []
+        try:
+            if not known:
+                raise Refused(Code.INVALID_REQUEST, UNKNOWN_TYPE_ASKED)
+            entries = _entries(node, resource.resource_type, resource.resource_name or "")
+            asked = resource.configuration_keys
+            configs = [entry for entry in entries if not asked or entry["name"] in asked]
+            _finish(configs, resource.resource_type if documented else None, request)
+        except Refused as refused:
+            error, why = refused.code, refused.why or ""
+        results.append(
+            {
+                "error_code": error,
+                "error_message": why,
+                "resource_type": resource.resource_type,
+                "resource_name": resource.resource_name,
+                "configs": configs,
+            }
+        )
+    return {"results": results}
+
+
+def _finish(entries: list[dict[str, Any]], documented_type: int | None, request: Any) -> None:
+    """Leave the synonyms out, or put the documentation in, as asked."""
+    for entry in entries:
+        if not request.include_synonyms:
+            entry["synonyms"] = []
+        if documented_type is not None:
+            entry["documentation"] = _documentation(documented_type, entry["name"])
+
+
+def _documentation(resource_type: int, name: str) -> str | None:
+    from ..settings_docs import documentation
+
+    return documentation(resource_type, name)
+
+
+def _entries(node: Node, resource_type: int, name: str) -> Iterable[dict[str, Any]]:
+    match resource_type:
+        case ResourceType.TOPIC:
+            check_topic_name(name)
+            if name not in node.catalog.topics:
+                raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+            return _topic(node.config, node.catalog.overrides(resource_type, name))
+        case ResourceType.BROKER if not name:
+            return _all_brokers(node)
+        case ResourceType.BROKER:
+            _check_broker_id(name, f"{node.node_id} or empty string,", node.node_id)
+            return _broker(node.config)
+        case ResourceType.GROUP:
+            _must_have(name, "Group name must not be empty")
+            return _group(node.config, node.catalog.overrides(resource_type, name))
+        case ResourceType.CLIENT_METRICS:
+            _must_have(name, "Client metrics subscription name must not be empty")
+            return _metrics(node.catalog.overrides(resource_type, name))
+        case _:
+            _must_have(name, "Broker id must not be empty")
+            _check_broker_id(name, str(node.node_id), node.node_id)
+            return _loggers()
+
+
+def _must_have(name: str, why: str) -> None:
+    if not name:
+        raise Refused(Code.INVALID_REQUEST, why)
+
+
+def _check_broker_id(name: str, expected: str, node_id: int) -> None:
+    if not re.fullmatch(r"[+-]?[0-9]+", name):
+        raise Refused(Code.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != node_id:
+        why = f"Unexpected broker id, expected {expected} but received {name}"
+        raise Refused(Code.INVALID_REQUEST, why)
+
+
+def _topic(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+    for name in _names(TOPIC_SETTINGS, overrides):
+        broker_name = BROKER_NAMES.get(name)
+        synonyms = config.synonyms(broker_name) if broker_name is not None else []
+        setting = TOPIC_SETTINGS.get(name)
+        text = None
+        if setting is not None:
+            text = text_of(config.topic_value(name, overrides))
+        if name in overrides:
+            synonyms.insert(0, Synonym(name, text, Source.TOPIC))
+        yield _entry(name, setting, text, synonyms)
+
+
+def _broker(config: BrokerConfig) -> Iterable[dict[str, Any]]:
+    given = {name: config.text(name) or "" for name in config.given_names()}
+    for name in _names(BROKER_SETTINGS, given):
+        text = text_of(config[name]) if name in BROKER_SETTINGS else given[name]
+        yield _broker_entry(name, text, config.synonyms(name))
+
+
+def _all_brokers(node: Node) -> Iterable[dict[str, Any]]:
+    """What was set for all brokers; nothing else is the same for all."""
+    for name, text in node.catalog.overrides(ResourceType.BROKER, "").items():
+        here = [
+            synonym
+            for synonym in node.config.synonyms(name)
+            if synonym.source is Source.DYNAMIC_DEFAULT_BROKER
+        ]
+        if here:
+            yield _broker_entry(name, text, here)
+
+
+def _broker_entry(name: str, text: str | None, synonyms: list[Synonym]) -> dict[str, Any]:
+    known = BROKER_SETTINGS.get(name)
+    entry = _entry(name, setting_of(name), text, synonyms)
+    return {**entry, "read_only": known is None or known.read_only}
+
+
+def _group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+    for name in _names(GROUP_SETTINGS, overrides):
+        setting = GROUP_SETTINGS.get(name)
+        text = text_of(config.group_value(name, overrides)) if setting is not None else None
+        source = Source.GROUP if name in overrides else Source.DEFAULT
+        yield _entry(name, setting, text, [Synonym(name, text, source)])
+
+
+def _metrics(overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+    for setting in METRICS_SETTINGS.shown():
+        given = overrides.get(setting.name)
+        synonyms = []
+        if given is not None:
+            synonyms = [Synonym(setting.name, given, Source.CLIENT_METRICS)]
+        yield _entry(setting.name, setting, setting.default if given is None else given, synonyms)
+
+
+def _loggers() -> Iterable[dict[str, Any]]:
+    for name, level in logger_levels().items():
+        yield {
+            "name": name,
+            "value": level,
+            "read_only": False,
+            "config_source": Source.DYNAMIC_BROKER_LOGGER,
+            "is_sensitive": False,
+            "synonyms": [],
+            "config_type": UNKNOWN_KIND,
+        }
+
+
+def _names(table: Table, overrides: Iterable[str]) -> list[str]:
+    """What is shown of a table, and what was set although it is not shown or not Kafka's."""
+    shown = [setting.name for setting in table.shown()]
+    return shown + sorted(set(overrides).difference(shown))
+
+
+def _entry(
+    name: str, setting: Setting | None, text: str | None, synonyms: list[Synonym]
+) -> dict[str, Any]:
+    """One setting; what Kafka does not know might be a secret, and is treated as one."""
+    hidden = setting is None or setting.kind is Kind.PASSWORD
+    return {
+        "name": name,
+        "value": None if hidden else text,
+        "read_only": False,
+        "config_source": synonyms[0].source if synonyms else Source.DEFAULT,
+        "is_sensitive": hidden,
+        "synonyms": [
+            {"name": each.name, "value": None if hidden else each.text, "source": each.source}
+            for each in synonyms
+        ],
+        "config_type": UNKNOWN_KIND if setting is None else setting.kind,
+        "documentation": None,
+    }
