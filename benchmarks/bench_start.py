@@ -1,0 +1,127 @@
+"""From exec to the first answers, and what an idle broker holds: the targets are 200 ms and 45 MB.
+
+Each start has a directory of its own and no clients but this one, which asks ApiVersions and then
+Metadata. The first start is left out: it compiles modules and fills the page cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+TARGET_MS, TARGET_MB = 200, 45
+API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)
+METADATA = struct.pack(">hhihi", 3, 1, 2, -1, 0)  # of no topics: who and where the brokers are
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start. Times from exec; `cpu_ms` and `start_mb` at the last answer."""
+
+    api_versions_ms: float
+    metadata_ms: float
+    cpu_ms: float
+    start_mb: float
+    idle_mb: float
+
+
+def main() -> int:
+    """Measure and print; exit status 1 when --check is given and a target was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--idle-s", type=float, default=3.0, help="how long it idles")
+    parser.add_argument("--quick", action="store_true", help="3 runs, idle for a second")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--check", action="store_true", help="fail when a target is missed")
+    given = parser.parse_args()
+    runs, idle_s = (3, 1.0) if given.quick else (given.runs, given.idle_s)
+    one_start(0.0)
+    starts = [one_start(idle_s) for _ in range(runs)]
+    best = {name: min(getattr(start, name) for start in starts) for name in asdict(starts[0])}
+    median = {name: statistics.median(getattr(start, name) for start in starts) for name in best}
+    if given.json:
+        print(json.dumps({"best": best, "median": median, "load1": os.getloadavg()[0]}))
+    else:
+        print(f"{runs} starts, load {os.getloadavg()[0]:.1f}       best   median")
+        for name in best:
+            print(f"{name:24}{best[name]:9.1f}{median[name]:9.1f}")
+    missed = best["metadata_ms"] > TARGET_MS or best["idle_mb"] > TARGET_MB
+    return 1 if given.check and missed else 0
+
+
+def one_start(idle_s: float) -> Start:
+    """Start a broker, ask it, let it idle, stop it."""
+    with tempfile.TemporaryDirectory(prefix="ottla-bench-") as directory:
+        port = free_port()
+        command = [sys.executable, "-P", "-m", "ottla", "serve", "--listen", f"127.0.0.1:{port}"]
+        command += ["--data-dir", str(Path(directory) / "data")]
+        with (Path(directory) / "log").open("wb") as log:
+            began = time.perf_counter()
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            connection = connected(process, port)
+            with connection:
+                ask(connection, API_VERSIONS)
+                api_versions_ms = (time.perf_counter() - began) * 1000
+                ask(connection, METADATA)
+                metadata_ms = (time.perf_counter() - began) * 1000
+            cpu_ms, start_mb = cpu_ms_of(process.pid), resident_mb(process.pid)
+            time.sleep(idle_s)
+            idle_mb = resident_mb(process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+    return Start(api_versions_ms, metadata_ms, cpu_ms, start_mb, idle_mb)
+
+
+def connected(process: subprocess.Popen[bytes], port: int) -> socket.socket:
+    """A connection, as soon as there is one."""
+    while process.poll() is None:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=10)
+        except ConnectionRefusedError:
+            time.sleep(0.001)
+    raise SystemExit("the broker did not start: try `ottla serve`")
+
+
+def ask(connection: socket.socket, request: bytes) -> bytes:
+    """Send a request, return its answer."""
+    connection.sendall(struct.pack(">i", len(request)) + request)
+    with connection.makefile("rb") as stream:
+        (size_bytes,) = struct.unpack(">i", stream.read(4))
+        return stream.read(size_bytes)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory, in units of a million bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (resident_kib,) = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+    return int(resident_kib) * 1024 / 1e6
+
+
+def cpu_ms_of(pid: int) -> float:
+    """User and system time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
