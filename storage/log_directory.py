@@ -23,6 +23,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
+_NO_ID: Final = uuid.UUID(int=0)
 
 TopicPartition = tuple[str, int]
 
@@ -51,12 +52,15 @@ class LogDirectory:
     Attributes:
         clean: the last life of the directory ended with `close(clean=True)`.
         cluster_id: of the cluster that it belongs to; made up when the directory is new.
+        directory_id: its own, which the metadata log has for each replica in it (KIP-858).
     """
 
-    def __init__(self, files: Files, path: str, *, lock: int, clean: bool, cluster_id: str) -> None:
+    def __init__(
+        self, files: Files, path: str, *, lock: int, clean: bool, ids: tuple[str, uuid.UUID]
+    ) -> None:
         self.path = path
         self.clean = clean
-        self.cluster_id = cluster_id
+        self.cluster_id, self.directory_id = ids
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -83,7 +87,7 @@ class LogDirectory:
         except BlockingIOError:
             raise DirectoryInUse(f"another broker uses {path}") from None
         try:
-            found_id = _own_meta_properties(files, path, node_id, cluster_id)
+            ids = _own_meta_properties(files, path, node_id, cluster_id)
             names = files.list(path)
             clean = CLEAN_SHUTDOWN in names or not any(map(_is_partition, names))
             if CLEAN_SHUTDOWN in names:
@@ -91,7 +95,7 @@ class LogDirectory:
             for name in names:
                 if name.endswith(DELETED_SUFFIX):
                     _remove_tree(files, f"{path}/{name}")
-            return cls(files, path, lock=lock, clean=clean, cluster_id=found_id)
+            return cls(files, path, lock=lock, clean=clean, ids=ids)
         except BaseException:
             files.close(lock)
             raise
@@ -203,8 +207,10 @@ def _is_partition(name: str) -> bool:
     return bool(topic and dash) and partition.isdigit()
 
 
-def _own_meta_properties(files: Files, path: str, node_id: int, cluster_id: str | None) -> str:
-    """Check `meta.properties`, or write it into a new directory. Returns the cluster's id."""
+def _own_meta_properties(
+    files: Files, path: str, node_id: int, cluster_id: str | None
+) -> tuple[str, uuid.UUID]:
+    """Check `meta.properties`, or write it into a new directory; the cluster's and its own id."""
     file = f"{path}/{META_PROPERTIES}"
     content = read_if_there(files, file)
     if content is not None:
@@ -214,17 +220,18 @@ def _own_meta_properties(files: Files, path: str, node_id: int, cluster_id: str 
         found_id = found.get("cluster.id", "")
         if not found_id or cluster_id not in (None, found_id):
             raise WrongDirectory(f"{path} belongs to cluster {found_id}, not {cluster_id}")
-        return found_id
+        return found_id, decode_uuid(found.get("directory.id", encode_uuid(_NO_ID)))
     cluster_id = cluster_id or encode_uuid(uuid.uuid4())
+    directory_id = uuid.uuid4()
     lines = [
         "#",
         f"node.id={node_id}",
-        f"directory.id={encode_uuid(uuid.uuid4())}",
+        f"directory.id={encode_uuid(directory_id)}",
         "version=1",
         f"cluster.id={cluster_id}",
     ]
     write_atomically(files, file, ("\n".join(lines) + "\n").encode(), sync=True)
-    return cluster_id
+    return cluster_id, directory_id
 
 
 def _properties(text: str) -> Mapping[str, str]:
