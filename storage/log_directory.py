@@ -23,6 +23,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
+STRAY_SUFFIX: Final = "-stray"
 _NO_ID: Final = uuid.UUID(int=0)
 
 TopicPartition = tuple[str, int]
@@ -135,6 +136,13 @@ class LogDirectory:
         )
         return log
 
+    @property
+    def directory_id(self) -> uuid.UUID:
+        """What the metadata log calls this directory (KIP-858); zero when it was given no id."""
+        content = read_if_there(self._files, f"{self.path}/{META_PROPERTIES}") or b""
+        text = _properties(content.decode()).get("directory.id")
+        return decode_uuid(text) if text else uuid.UUID(int=0)
+
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log, when it is open."""
         return self._logs.get((topic, partition))
@@ -146,6 +154,12 @@ class LogDirectory:
     def partitions_found(self) -> set[str]:
         """Names of the partition directories that are there, opened or not: `TOPIC-PARTITION`."""
         return {name for name in self._there if _is_partition(name)}
+
+    def set_aside(self, name: str) -> None:
+        """Take the directory of an unopened log out of the way, as Kafka does with strays."""
+        self._there.discard(name)
+        suffix = f".{uuid.uuid4().hex}{STRAY_SUFFIX}"
+        self._files.rename(f"{self.path}/{name}", f"{self.path}/{name[: 255 - len(suffix)]}{suffix}")
 
     def delete_log(self, topic: str, partition: int) -> None:
         """Remove a partition. Its directory is renamed first, so that half of it never comes back."""
