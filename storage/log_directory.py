@@ -136,13 +136,6 @@ class LogDirectory:
         )
         return log
 
-    @property
-    def directory_id(self) -> uuid.UUID:
-        """What the metadata log calls this directory (KIP-858); zero when it was given no id."""
-        content = read_if_there(self._files, f"{self.path}/{META_PROPERTIES}") or b""
-        text = _properties(content.decode()).get("directory.id")
-        return decode_uuid(text) if text else uuid.UUID(int=0)
-
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log, when it is open."""
         return self._logs.get((topic, partition))
