@@ -212,8 +212,8 @@ class Groups:
                 free.append(partition)
         return Outcome(tuple(codes), self._offsets.removal(group_id, free))
 
-    def topic_deleted(self, topic: str) -> Outcome[None]:
-        """Offsets of a topic that is gone go too."""
+    def forget_topic(self, topic: str, *, now_ms: int) -> Outcome[None]:
+        """A topic is gone: its offsets go too."""
         return Outcome(None, self._offsets.removal_of_topic(topic))
 
     # ---- groups

@@ -1,0 +1,72 @@
+"""DescribeGroups (15), versions 0-6: classic groups, their members and assignments.
+
+1    the answer has a throttle time
+3    what the client may do with the group, when asked
+4    static members by group.instance.id (KIP-345)
+5    flexible encoding
+6    a group that is not there is GROUP_ID_NOT_FOUND, with a message (KIP-1043); before, it is Dead
+
+Metadata of members is shown while the group is stable, their last assignment always.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.groups import DescribedGroup
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_NOT_FOUND_SINCE: Final = 6
+# Bits of AclOperation: read, delete, describe, describe and alter configs.
+_ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
+
+
+@serves(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
+async def describe_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    groups = []
+    for group_id in request.groups:
+        answer = {"group_id": group_id, **_described(node, context, group_id)}
+        if request.include_authorized_operations and "error_code" not in answer:
+            answer["authorized_operations"] = _ALL_OPERATIONS
+        groups.append(answer)
+    return {"groups": groups}
+
+
+def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
+    try:
+        group: DescribedGroup | None = node.groups.shard_of(group_id).ask(
+            lambda machine: machine.describe(group_id)
+        )
+    except Refused as refused:
+        return {"error_code": refused.code}
+    if group is None:
+        if context.version < _NOT_FOUND_SINCE:
+            return {"group_state": "Dead"}
+        return {
+            "error_code": Code.GROUP_ID_NOT_FOUND,
+            "error_message": f"Group {group_id} not found.",
+            "group_state": "Dead",
+        }
+    return {
+        "group_state": group.state,
+        "protocol_type": group.protocol_type,
+        "protocol_data": group.protocol,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "member_metadata": metadata,
+                "member_assignment": member.assignment,
+            }
+            for member, metadata in group.members
+        ],
+    }

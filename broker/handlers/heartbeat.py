@@ -1,0 +1,29 @@
+"""Heartbeat (12), versions 0-4: a member is alive, and learns whether it has to rejoin.
+
+1    the answer has a throttle time
+3    static members by group.instance.id (KIP-345)
+4    flexible encoding
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...coordinator.groups import Committer
+from ...protocol.api_keys import ApiKey
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.HEARTBEAT, versions=(0, 4))
+async def heartbeat(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    member = Committer(request.member_id, request.generation_id, request.group_instance_id)
+    code = await node.groups.shard_of(request.group_id).run(
+        lambda machine, now_ms: machine.heartbeat(request.group_id, member, now_ms=now_ms)
+    )
+    return {"error_code": code}

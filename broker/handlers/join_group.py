@@ -1,0 +1,83 @@
+"""JoinGroup (11), versions 0-9: become a member of a classic group, or take part in a rebalance.
+
+0    the rebalance timeout is the session timeout
+1    a rebalance timeout of its own (KIP-62)
+2    the answer has a throttle time
+4    a dynamic member is given its id first, MEMBER_ID_REQUIRED, and joins with it (KIP-394)
+5    static members by group.instance.id (KIP-345)
+6    flexible encoding
+7    the answer names the protocol's type; its protocol's name may be null (KIP-559)
+8    a reason to join (KIP-800)
+9    a leader may be told that there is nothing to assign (KIP-814)
+
+Waits until the rebalance has its members. Skipped: the reason is not logged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from ...coordinator.classic_requests import JoinReply, JoinRequest
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_REBALANCE_TIMEOUT_SINCE: Final = 1
+_MEMBER_ID_REQUIRED_SINCE: Final = 4
+_NULL_PROTOCOL_SINCE: Final = 7
+_SKIP_ASSIGNMENT_SINCE: Final = 9
+
+
+@serves(ApiKey.JOIN_GROUP, versions=(0, 9))
+async def join_group(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    join = _join_request(context, request)
+    try:
+        shard = node.groups.shard_of(request.group_id)
+        reply: JoinReply = await shard.run_parked(
+            lambda machine, now_ms, ticket: machine.join(join, ticket=ticket, now_ms=now_ms)
+        )
+    except Refused as refused:
+        reply = JoinReply(request.member_id, refused.code)
+    no_protocol = None if context.version >= _NULL_PROTOCOL_SINCE else ""
+    return {
+        "error_code": reply.error,
+        "generation_id": reply.generation_id,
+        "protocol_type": reply.protocol_type,
+        "protocol_name": no_protocol if reply.protocol is None else reply.protocol,
+        "leader": reply.leader,
+        "skip_assignment": reply.skip_assignment,
+        "member_id": reply.member_id,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "metadata": member.metadata,
+            }
+            for member in reply.members
+        ],
+    }
+
+
+def _join_request(context: Context, request: Any) -> JoinRequest:
+    rebalance_timeout_ms = request.rebalance_timeout_ms
+    if context.version < _REBALANCE_TIMEOUT_SINCE:
+        rebalance_timeout_ms = request.session_timeout_ms
+    return JoinRequest(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.protocol_type,
+        tuple((protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        client_id=context.client_id or "",
+        client_host=f"/{context.connection.host}",  # as Java writes an address without a name
+        fresh_id=str(uuid4()),
+        must_know_its_id=context.version >= _MEMBER_ID_REQUIRED_SINCE,
+        may_skip_assignment=context.version >= _SKIP_ASSIGNMENT_SINCE,
+    )

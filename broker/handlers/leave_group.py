@@ -1,0 +1,55 @@
+"""LeaveGroup (13), versions 0-5: members leave, and the others rebalance at once.
+
+0-2  one member, whose error is the answer's
+1    the answer has a throttle time
+3    several members, static ones by their instance alone, each with its error (KIP-345)
+4    flexible encoding
+5    a reason to leave (KIP-800)
+
+Skipped: the reason is not logged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.classic_requests import LeavingMember
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_SEVERAL_SINCE: Final = 3
+
+
+@serves(ApiKey.LEAVE_GROUP, versions=(0, 5))
+async def leave_group(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if context.version < _SEVERAL_SINCE:
+        leaving = [LeavingMember(request.member_id)]
+    else:
+        leaving = [
+            LeavingMember(each.member_id, each.group_instance_id) for each in request.members
+        ]
+    try:
+        codes = await node.groups.shard_of(request.group_id).run(
+            lambda machine, now_ms: machine.leave(request.group_id, leaving, now_ms=now_ms)
+        )
+    except Refused as refused:
+        if refused.code is not Code.UNKNOWN_MEMBER_ID:
+            raise
+        codes = [refused.code] * len(leaving)  # no such group: no such members
+    if context.version < _SEVERAL_SINCE:
+        return {"error_code": codes[0]}
+    return {
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "error_code": code,
+            }
+            for member, code in zip(leaving, codes, strict=True)
+        ]
+    }

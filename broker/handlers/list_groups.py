@@ -1,0 +1,43 @@
+"""ListGroups (16), versions 0-5: the groups that this node coordinates.
+
+1    the answer has a throttle time
+3    flexible encoding
+4    a filter by state, and the state of each group (KIP-518)
+5    a filter by type, and the type of each group (KIP-848)
+
+Names in a filter are compared without regard to case; unknown ones match nothing.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...coordinator.groups import Groups, ListedGroup
+from ...protocol.api_keys import ApiKey
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.LIST_GROUPS, versions=(0, 5))
+async def list_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    def read(machine: Groups) -> list[ListedGroup]:
+        return machine.list_groups(
+            states=request.states_filter or (), types=request.types_filter or ()
+        )
+
+    return {
+        "groups": [
+            {
+                "group_id": group.group_id,
+                "protocol_type": group.protocol_type,
+                "group_state": group.state,
+                "group_type": group.group_type,
+            }
+            for shard in node.groups.shards()
+            for group in shard.ask(read)
+        ]
+    }

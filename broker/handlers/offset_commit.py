@@ -1,0 +1,87 @@
+"""OffsetCommit (8), versions 2-9: store a group's positions.
+
+2-4  the client may say how long its offsets are kept; from 5 on the broker's retention counts
+3    the answer has a throttle time
+6    the leader epoch of the last record consumed (KIP-320)
+7    static members by group.instance.id (KIP-345)
+8    flexible encoding
+9    a generation of a group that is not there is GROUP_ID_NOT_FOUND (KIP-848)
+
+Partitions that do not exist are told so, and the others are committed. A refusal by the group is
+the answer for each partition: there is no other place for it.
+Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...coordinator.groups import Committer
+from ...coordinator.offsets import OffsetToCommit
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..code_versions import code_for
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.OFFSET_COMMIT, versions=(2, 9))
+async def offset_commit(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    offsets = offsets_to_commit(node, request.topics)
+    codes: dict[tuple[str, int], Code] = {}
+    if offsets:
+        committer = Committer(
+            request.member_id, request.generation_id_or_member_epoch, request.group_instance_id
+        )
+        retention_ms = None if request.retention_time_ms == -1 else request.retention_time_ms
+        try:
+            taken = await node.groups.shard_of(request.group_id).run(
+                lambda machine, now_ms: machine.commit(
+                    request.group_id, committer, offsets, retention_ms=retention_ms, now_ms=now_ms
+                )
+            )
+        except Refused as refused:
+            taken = [code_for(refused.code, context.api_key, context.version)] * len(offsets)
+        codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
+    return {"topics": answers(request.topics, codes)}
+
+
+def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
+    """The offsets of a request for partitions that exist."""
+    offsets = []
+    for topic in topics:
+        known = node.catalog.topics.get(topic.name)
+        count = 0 if known is None else len(known.partitions)
+        offsets += [
+            OffsetToCommit(
+                topic.name,
+                partition.partition_index,
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                partition.committed_metadata,
+            )
+            for partition in topic.partitions
+            if 0 <= partition.partition_index < count
+        ]
+    return offsets
+
+
+def answers(topics: Any, codes: dict[tuple[str, int], Code]) -> list[dict[str, Any]]:
+    """The code of each partition of a request; what has none does not exist."""
+    unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
+    return [
+        {
+            "name": topic.name,
+            "partitions": [
+                {
+                    "partition_index": partition.partition_index,
+                    "error_code": codes.get((topic.name, partition.partition_index), unknown),
+                }
+                for partition in topic.partitions
+            ],
+        }
+        for topic in topics
+    ]

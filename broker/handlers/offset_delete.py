@@ -1,0 +1,32 @@
+"""OffsetDelete (47), version 0: remove a group's offsets, but not of topics that it consumes.
+
+Partitions that do not exist are told so; that there is no offset is no error. A refusal of the
+whole request is answered without any topic. Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+from ..context import Context
+from ..dispatch import serves
+from .offset_commit import answers
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.OFFSET_DELETE, versions=(0, 0))
+async def offset_delete(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    places = [
+        (topic.name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
+        if node.log_of(topic.name, partition.partition_index) is not None
+    ]
+    taken: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
+        lambda machine, _: machine.delete_offsets(request.group_id, places)
+    )
+    return {"topics": answers(request.topics, dict(zip(places, taken, strict=True)))}

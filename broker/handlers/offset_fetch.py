@@ -1,0 +1,88 @@
+"""OffsetFetch (9), versions 1-9: the committed positions of groups.
+
+1    a refusal is the answer of each partition
+2    all partitions of a group (null topics); an error of the whole answer
+3    the answer has a throttle time
+5    the leader epoch of the last record consumed (KIP-320)
+6    flexible encoding
+7    require_stable: while a transaction holds an offset, UNSTABLE_OFFSET_COMMIT (KIP-447)
+8    several groups (KIP-709)
+9    member and epoch of a consumer group (KIP-848); for classic groups they are not looked at
+
+Nobody has to be a member to ask, and what is not there is -1 without an error: the group, the topic
+or the offset. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.groups import FetchedOffset, Groups
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_GROUP_ERROR_SINCE: Final = 2
+_SEVERAL_SINCE: Final = 8
+
+_Places = list[tuple[str, Sequence[int]]]
+
+
+@serves(ApiKey.OFFSET_FETCH, versions=(1, 9))
+async def offset_fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    stable = request.require_stable
+    if context.version >= _SEVERAL_SINCE:
+        return {"groups": [_group(node, group, require_stable=stable) for group in request.groups]}
+    answer = _group(node, request, require_stable=stable)
+    del answer["group_id"]
+    if context.version < _GROUP_ERROR_SINCE and "error_code" in answer:
+        refused = FetchedOffset(error=answer["error_code"])
+        return {"topics": _answers(_asked(request), lambda *_: refused)}
+    return answer
+
+
+def _group(node: Node, group: Any, *, require_stable: bool) -> dict[str, Any]:
+    group_id = group.group_id
+
+    def read(machine: Groups) -> list[dict[str, Any]]:
+        if group.topics is None:
+            places: _Places = list(machine.committed_partitions(group_id).items())
+        else:
+            places = _asked(group)
+        return _answers(
+            places, partial(machine.fetch_offset, group_id, require_stable=require_stable)
+        )
+
+    try:
+        return {"group_id": group_id, "topics": node.groups.shard_of(group_id).ask(read)}
+    except Refused as refused:
+        return {"group_id": group_id, "topics": [], "error_code": refused.code}
+
+
+def _asked(group: Any) -> _Places:
+    return [(topic.name, topic.partition_indexes) for topic in group.topics]
+
+
+def _answers(
+    places: _Places, offset_of: Callable[[str, int], FetchedOffset]
+) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "partitions": [_answer(index, offset_of(name, index)) for index in indexes]}
+        for name, indexes in places
+    ]
+
+
+def _answer(index: int, fetched: FetchedOffset) -> dict[str, Any]:
+    return {
+        "partition_index": index,
+        "committed_offset": fetched.offset,
+        "committed_leader_epoch": fetched.leader_epoch,
+        "metadata": fetched.metadata,
+        "error_code": fetched.error,
+    }

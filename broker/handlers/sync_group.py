@@ -1,0 +1,51 @@
+"""SyncGroup (14), versions 0-5: the leader brings the assignment, every member gets its part.
+
+1    the answer has a throttle time
+3    static members by group.instance.id (KIP-345)
+4    flexible encoding
+5    type and name of the protocol, both ways; they must be given (KIP-559)
+
+Waits for the leader. Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.classic_requests import SyncReply, SyncRequest
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_PROTOCOL_SINCE: Final = 5
+
+
+@serves(ApiKey.SYNC_GROUP, versions=(0, 5))
+async def sync_group(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    protocol_type, protocol = None, None
+    if context.version >= _PROTOCOL_SINCE:
+        protocol_type, protocol = request.protocol_type, request.protocol_name
+        if protocol_type is None or protocol is None:
+            raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
+    sync = SyncRequest(
+        request.group_id,
+        request.generation_id,
+        request.member_id,
+        request.group_instance_id,
+        protocol_type,
+        protocol,
+        {each.member_id: bytes(each.assignment) for each in request.assignments},
+    )
+    reply: SyncReply = await node.groups.shard_of(request.group_id).run_parked(
+        lambda machine, now_ms, ticket: machine.sync(sync, ticket=ticket, now_ms=now_ms)
+    )
+    return {
+        "error_code": reply.error,
+        "protocol_type": reply.protocol_type,
+        "protocol_name": reply.protocol,
+        "assignment": reply.assignment,
+    }
