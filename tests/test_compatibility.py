@@ -1,0 +1,43 @@
+"""The table of APIs in docs/COMPATIBILITY.md is what the broker offers, and that is Kafka's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ottla.broker.handlers import HANDLERS
+from ottla.protocol.api_keys import ApiKey
+
+TABLE = Path(__file__).parent.parent / "docs" / "COMPATIBILITY.md"
+ROW = re.compile(r"\| (\d+) \| (\w+) \| ([\d-]+) \| ([\d-]+) \|")
+
+
+def rows() -> list[tuple[int, str, str, str]]:
+    """Key, name, versions of Kafka 4.1, versions of Ottla."""
+    return [(int(key), *rest) for key, *rest in ROW.findall(TABLE.read_text())]
+
+
+def versions(key: int) -> str:
+    served = HANDLERS.get(ApiKey(key))
+    if served is None:
+        return "-"
+    if served.lowest == served.highest:
+        return str(served.lowest)
+    return f"{served.lowest}-{served.highest}"
+
+
+def test_the_table_is_what_the_broker_offers() -> None:
+    table = {key: ottla for key, _, _, ottla in rows()}
+    assert table == {key: versions(key) for key in table}
+    assert {key.value for key in HANDLERS} <= table.keys()
+
+
+def test_what_is_offered_is_offered_as_by_kafka() -> None:
+    differing = [name for _, name, kafka, ottla in rows() if ottla not in ("-", kafka)]
+    assert differing == []
+
+
+def test_the_names_are_kafkas() -> None:
+    assert [
+        name for key, name, _, _ in rows() if name.upper() != ApiKey(key).name.replace("_", "")
+    ] == []
