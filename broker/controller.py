@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import (
+    CLUSTER_METADATA,
     CONSUMER_OFFSETS,
     INTERNAL_TOPICS,
     PRODUCER_ID_BLOCK_SIZE,
@@ -25,6 +26,7 @@ from ..storage.catalog import (
     Topic,
     topic_of,
 )
+from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -37,13 +39,12 @@ from ..storage.metadata_records import (
     MetadataRecord,
     RegisterBrokerRecord,
 )
+from .config import BrokerConfig, validate_topic_configs
 from .topic_names import check_topic_name
 
 if TYPE_CHECKING:
-    from ..storage.log_directory import LogDirectory
     from ..storage.metadata_log import MetadataLog
     from .clock import Clock
-    from .config import BrokerConfig
 
 # What `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
 FEATURES: Final = {
@@ -111,6 +112,12 @@ def random_topic_id() -> UUID:
             return topic_id
 
 
+def _pairs(assignments: Assignments | Mapping[int, Sequence[int]] | None) -> Assignments | None:
+    if isinstance(assignments, Mapping):
+        return list(assignments.items())
+    return assignments or None
+
+
 class Controller:
     """The one who changes the catalog.
 
@@ -161,6 +168,9 @@ class Controller:
         """Give a new cluster its features; close what Kafka was about to decide when it died."""
         if self.catalog.is_undecided:
             self._commit([AbortTransactionRecord()])
+        if self._metadata_log.end_offset == 0:
+            now_ms = self._clock.now_ms()
+            self._metadata_log.append_leader_change(self._node_id, now_ms=now_ms)
         if not self.catalog.features:
             self._commit(
                 [
@@ -203,7 +213,17 @@ class Controller:
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
 
     def open_logs(self) -> None:
-        """Open every partition's log, making those that a crash left out."""
+        """Open every partition's log, making those that a crash left out.
+
+        Directories of topics that are no more, or were made anew, are set aside.
+        """
+        expected = {
+            f"{topic.name}-{partition.index}"
+            for topic in self.catalog.topics.values()
+            for partition in topic.partitions
+        }
+        for name in self._directory.partitions_found() - expected - {f"{CLUSTER_METADATA}-0"}:
+            self._directory.set_aside(name)
         for topic in self.catalog.topics.values():
             self._open_logs(topic)
 
@@ -212,9 +232,16 @@ class Controller:
         config = self._config.log_config(overrides)
         now_ms = self._clock.now_ms()
         for partition in topic.partitions[first:]:
-            self._directory.open_log(
-                topic.name, partition.index, topic_id=topic.topic_id, config=config, now_ms=now_ms
-            )
+            place = (topic.name, partition.index)
+            try:
+                self._directory.open_log(
+                    *place, topic_id=topic.topic_id, config=config, now_ms=now_ms
+                )
+            except WrongDirectory:  # a topic of this name that was deleted, and not its files
+                self._directory.set_aside(f"{topic.name}-{partition.index}")
+                self._directory.open_log(
+                    *place, topic_id=topic.topic_id, config=config, now_ms=now_ms
+                )
 
     # Topics.
 
@@ -248,14 +275,12 @@ class Controller:
                 partitions = self._config["num.partitions"]
             if replication_factor == -1:
                 replication_factor = self._config["default.replication.factor"]
-        elif isinstance(assignments, Mapping):
-            assignments = list(assignments.items())
         records = self.catalog.create_topic(
             name,
             self._new_id(),
             partitions=partitions,
             replication_factor=replication_factor,
-            assignments=assignments or None,
+            assignments=_pairs(assignments),
             configs=settings,
         )
         if validate_only:
@@ -274,7 +299,10 @@ class Controller:
                 Code.INVALID_CONFIG,
                 f"Null value not supported for topic configs: {','.join(nulls)}",
             )
-        return {name: value for name, value in configs.items() if value is not None}
+        settings = {name: value for name, value in configs.items() if value is not None}
+        if settings:
+            validate_topic_configs(settings)
+        return settings
 
     def create_internal_topic(self, name: str) -> Topic:
         """`__consumer_offsets`, `__transaction_state` or `__share_group_state`, as it is or made.

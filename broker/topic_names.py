@@ -35,6 +35,5 @@ def _what_is_wrong(name: str) -> str:
     if len(name) > MAX_LENGTH:
         return f"the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"
     return (
-        f"'{name}' contains one or more characters other than ASCII alphanumerics, "
-        "'.', '_' and '-'"
+        f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     )

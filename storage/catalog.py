@@ -314,7 +314,10 @@ class Catalog:
     def _assigned(
         self, assignments: Assignments, partitions: int, replication_factor: int
     ) -> list[tuple[int, ...]]:
-        for given, what in ((replication_factor, "replication factor"), (partitions, "numPartitions")):
+        for given, what in (
+            (replication_factor, "replication factor"),
+            (partitions, "numPartitions"),
+        ):
             if given != -1:
                 raise Refused(
                     Code.INVALID_REQUEST,
@@ -341,9 +344,7 @@ class Catalog:
         """One partition's replicas, chosen by hand (validateManualPartitionAssignment)."""
         assignment = "The manual partition assignment includes"
         if not replicas:
-            raise Refused(
-                Code.INVALID_REPLICA_ASSIGNMENT, f"{assignment} an empty replica list."
-            )
+            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{assignment} an empty replica list.")
         previous = None
         for node_id in sorted(replicas):
             if node_id not in self.brokers:
@@ -542,8 +543,7 @@ class Catalog:
         for name in [topic_name] if topic_name else list(self.topics):
             topic = self.topics.get(name)
             if topic is None or not any(
-                known.eligible_leader_replicas or known.last_known_elr
-                for known in topic.partitions
+                known.eligible_leader_replicas or known.last_known_elr for known in topic.partitions
             ):
                 continue
             cleared = tuple(

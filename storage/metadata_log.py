@@ -6,6 +6,7 @@ log like any other; nobody fetches it, and nothing is ever deleted from it.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -13,16 +14,20 @@ from uuid import UUID
 from ..protocol.batch import build, headers_in
 from ..protocol.records import records_in
 from .catalog import CLUSTER_METADATA, Catalog
+from .log import Origin, PartitionLog
 from .log_config import LONG_MAX, LogConfig
 from .metadata_records import MetadataRecord, decode, encode
 
 if TYPE_CHECKING:
-    from .log import PartitionLog
     from .log_directory import LogDirectory
 
 METADATA_TOPIC_ID: Final = UUID(int=1)
 FIRST_LEADER_EPOCH: Final = 1
 _READ_BYTES: Final = 1 << 20
+# LeaderChangeMessage, version 0: version and leader, then voters (id and no tagged fields) twice.
+_LEADER_CHANGE_KEY: Final = struct.pack(">hh", 0, 2)
+_LEADER: Final = struct.Struct(">hi")
+_VOTER: Final = struct.Struct(">iB")
 
 
 def metadata_log_config(flush_messages: int = LONG_MAX) -> LogConfig:
@@ -54,6 +59,7 @@ class MetadataLog:
             config=metadata_log_config(flush_messages),
             now_ms=now_ms,
         )
+        log.leader_epoch = max(log.leader_epoch, FIRST_LEADER_EPOCH)
         return cls(log)
 
     @property
@@ -68,7 +74,19 @@ class MetadataLog:
             timestamp_ms=now_ms,
             leader_epoch=self._log.leader_epoch,
         )
-        return self._log.append(batch, now_ms=now_ms).base_offset
+        return self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR).base_offset
+
+    def append_leader_change(self, node_id: int, *, now_ms: int) -> None:
+        """Write what a leader of KRaft writes first: that it leads, elected by itself alone."""
+        voters = b"\x02" + _VOTER.pack(node_id, 0)
+        value = _LEADER.pack(0, node_id) + voters + voters + b"\0"
+        batch = build(
+            [(_LEADER_CHANGE_KEY, value)],
+            timestamp_ms=now_ms,
+            control=True,
+            leader_epoch=self._log.leader_epoch,
+        )
+        self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
     def replay_into(self, catalog: Catalog) -> None:
         """Bring a catalog to the end of the log.

@@ -217,7 +217,9 @@ def encode(record: MetadataRecord) -> bytes:
     for name in _NESTED.keys() & values.keys():
         nested = schema._struct.fields[name].data_class
         values[name] = [
-            nested(version=version, **{inner.name: getattr(item, inner.name) for inner in fields(item)})
+            nested(
+                version=version, **{inner.name: getattr(item, inner.name) for inner in fields(item)}
+            )
             for item in values[name]
         ]
     values = {
@@ -257,7 +259,7 @@ def decode(value: Bytes) -> MetadataRecord | None:
         raise Malformed(f"{kind.__name__} has no version {version}")
     try:
         item, position = codec.decoder(schema, version)(view, position)
-        record = _reader(kind)(item)
+        record: MetadataRecord = _reader(kind)(item)
     except Exception as broken:  # the compiled coders fail in a dozen ways on cut bytes
         raise Malformed(f"{kind.__name__}: {type(broken).__name__}: {broken}") from None
     if position > len(view):

@@ -83,7 +83,7 @@ def _entries(node: Node, resource_type: int, name: str) -> Iterable[dict[str, An
             check_topic_name(name)
             if name not in node.catalog.topics:
                 raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
-            return _topic(node.config, node.catalog.overrides(resource_type, name))
+            return topic_entries(node.config, node.catalog.overrides(resource_type, name))
         case ResourceType.BROKER if not name:
             return _all_brokers(node)
         case ResourceType.BROKER:
@@ -114,7 +114,10 @@ def _check_broker_id(name: str, expected: str, node_id: int) -> None:
         raise Refused(Code.INVALID_REQUEST, why)
 
 
-def _topic(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+def topic_entries(
+    config: BrokerConfig, overrides: Mapping[str, str]
+) -> Iterable[dict[str, Any]]:
+    """All settings of a topic that has these of its own; CreateTopics answers with them too."""
     for name in _names(TOPIC_SETTINGS, overrides):
         broker_name = BROKER_NAMES.get(name)
         synonyms = config.synonyms(broker_name) if broker_name is not None else []

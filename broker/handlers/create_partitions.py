@@ -1,0 +1,55 @@
+"""CreatePartitions (37), versions 0-3: more partitions for topics that exist.
+
+2     flexible encoding
+3     a client may be told that it is throttled; it never is
+
+Skipped: a timeout above 0 is not waited for (0 and below: REQUEST_TIMED_OUT, as Kafka does);
+quotas of controller mutations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.CREATE_PARTITIONS, versions=(0, 3))
+async def create_partitions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    times = Counter(topic.name for topic in request.topics)
+    results = [
+        {
+            "name": name,
+            "error_code": Code.INVALID_REQUEST,
+            "error_message": "Duplicate topic name.",
+        }
+        for name, count in times.items()
+        if count > 1
+    ]
+    results += [_create(node, request, topic) for topic in request.topics if times[topic.name] == 1]
+    return {"results": results}
+
+
+def _create(node: Node, request: Any, topic: Any) -> dict[str, Any]:
+    assignments = topic.assignments
+    try:
+        if request.timeout_ms <= 0:
+            raise Refused(Code.REQUEST_TIMED_OUT)
+        node.controller.create_partitions(
+            topic.name,
+            topic.count,
+            assignments=None if assignments is None else [each.broker_ids for each in assignments],
+            validate_only=request.validate_only,
+        )
+    except Refused as refused:
+        return {
+            "name": topic.name, "error_code": refused.code, "error_message": refused.why
+        }  # fmt: skip
+    return {"name": topic.name, "error_code": Code.NONE, "error_message": None}

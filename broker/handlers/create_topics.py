@@ -1,0 +1,119 @@
+"""CreateTopics (19), versions 2-7: make topics, or see whether they could be made.
+
+4     -1 partitions or replicas: the broker's defaults (taken from version 2 on, as Kafka does)
+5     flexible encoding; the answer has the partitions, replicas and settings of what was made
+7     ... and the topic's id
+
+Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
+answered REQUEST_TIMED_OUT without an attempt, as Kafka does. Quotas of controller mutations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_CONFIGS_SINCE: Final = 5
+_CONFIG_FIELDS: Final = ("name", "value", "read_only", "config_source", "is_sensitive")
+
+
+@serves(ApiKey.CREATE_TOPICS, versions=(2, 7))
+async def create_topics(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if request.timeout_ms <= 0:
+        return _all(request, Refused(Code.REQUEST_TIMED_OUT))
+    times = Counter(topic.name for topic in request.topics)
+    wanted = [
+        topic
+        for topic in request.topics
+        if times[topic.name] == 1 and topic.name != CLUSTER_METADATA
+    ]
+    too_many = _too_many(node, wanted)
+    if too_many is not None:
+        return _all(request, too_many)
+    results = [_create(node, context, topic, request.validate_only) for topic in wanted]
+    twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
+    results += [_refused(name, twice) for name, count in times.items() if count > 1]
+    if times[CLUSTER_METADATA] == 1:
+        prohibited = f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
+        results.append(_refused(CLUSTER_METADATA, Refused(Code.INVALID_REQUEST, prohibited)))
+    return {"topics": results}
+
+
+def _all(request: Any, refused: Refused) -> dict[str, Any]:
+    return {"topics": [_refused(topic.name, refused) for topic in request.topics]}
+
+
+def _refused(name: str, refused: Refused) -> dict[str, Any]:
+    return {
+        "name": name,
+        "error_code": refused.code,
+        "error_message": refused.why,
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "configs": [],
+    }
+
+
+def _too_many(node: Node, wanted: list[Any]) -> Refused | None:
+    """One request is one batch of the metadata log, and those have a limit."""
+    partitions = 0
+    for topic in wanted:
+        if topic.assignments:
+            partitions += len(topic.assignments)
+        elif topic.num_partitions == -1:
+            partitions += node.config["num.partitions"]
+        else:
+            partitions += max(topic.num_partitions, 0)
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        why = "Excessively large number of partitions per request."
+        return Refused(Code.POLICY_VIOLATION, why)
+    records = partitions + sum(1 + len(topic.configs) for topic in wanted)
+    if records > MAX_PARTITIONS_PER_REQUEST:
+        why = "Unable to perform excessively large batch operation."
+        return Refused(Code.POLICY_VIOLATION, why)
+    return None
+
+
+def _create(node: Node, context: Context, topic: Any, validate_only: bool) -> dict[str, Any]:
+    configs = {config.name: config.value for config in topic.configs}
+    try:
+        made = node.controller.create_topic(
+            topic.name,
+            partitions=topic.num_partitions,
+            replication_factor=topic.replication_factor,
+            assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
+            configs=configs,
+            validate_only=validate_only,
+        )
+    except Refused as refused:
+        return _refused(topic.name, refused)
+    result = {
+        "name": made.name,
+        "topic_id": made.topic_id,
+        "num_partitions": len(made.partitions),
+        "replication_factor": len(made.partitions[0].replicas),
+        "configs": [],
+    }
+    if context.version >= _CONFIGS_SINCE:
+        result["configs"] = _described(node, configs)
+    return result
+
+
+def _described(node: Node, configs: Mapping[str, str | None]) -> list[dict[str, Any]]:
+    """All settings of a topic that was made with these, by name."""
+    from .describe_configs import topic_entries
+
+    overrides = {name: text for name, text in configs.items() if text is not None}
+    entries = topic_entries(node.config, overrides)
+    told = [{field: entry[field] for field in _CONFIG_FIELDS} for entry in entries]
+    return sorted(told, key=lambda entry: str(entry["name"]))

@@ -1,0 +1,99 @@
+"""DescribeTopicPartitions (75), version 0: topics in the order of their names, in portions.
+
+An answer has as many partitions as the client and max.request.partition.size.limit allow; where it
+ends, a cursor says where to go on (KIP-966). No topics asked for is all topics.
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import INTERNAL_TOPICS, Partition, Topic
+from ..cluster import TOPIC_OPERATION_BITS, offline_replicas
+from ..context import Context
+from ..dispatch import serves
+from ..topic_names import is_legal_topic_name
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0))
+async def describe_topic_partitions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    try:
+        names = _names(node, request)
+    except Refused as refused:
+        asked = dict.fromkeys(topic.name for topic in request.topics)
+        return {"topics": [_error(name, refused.code) for name in asked]}
+    limit = min(node.config["max.request.partition.size.limit"], request.response_partition_limit)
+    return _portion(node, names, request.cursor, max(limit, 1))
+
+
+def _names(node: Node, request: Any) -> list[str]:
+    """The topics from the cursor on. Raises Refused, for the whole request."""
+    asked = {topic.name for topic in request.topics}
+    cursor = request.cursor
+    if "" in asked:
+        raise Refused(Code.UNKNOWN_SERVER_ERROR)  # Kafka cannot ask who may see a topic named so
+    first = "" if cursor is None else cursor.topic_name
+    if cursor is not None and ((asked and first not in asked) or cursor.partition_index < 0):
+        raise Refused(Code.INVALID_REQUEST)
+    # As Java sorts: by UTF-16 units, which for legal names is by bytes.
+    return sorted(name for name in asked or node.catalog.topics if name >= first)
+
+
+def _portion(node: Node, names: list[str], cursor: Any, limit: int) -> dict[str, Any]:
+    topics: list[dict[str, Any]] = []
+    left = limit
+    for name in names:
+        if left == 0:
+            return {"topics": topics, "next_cursor": _cursor(name, 0)}
+        topic = node.catalog.topics.get(name)
+        if topic is None:
+            legal = is_legal_topic_name(name)
+            code = Code.UNKNOWN_TOPIC_OR_PARTITION if legal else Code.INVALID_TOPIC_EXCEPTION
+            topics.append(
+                {**_error(name, code), "topic_authorized_operations": TOPIC_OPERATION_BITS}
+            )
+            continue
+        start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        told = topic.partitions[start : start + left]
+        topics.append(_topic(node, topic, told))
+        left -= len(told)
+        if start + len(told) < len(topic.partitions):
+            return {"topics": topics, "next_cursor": _cursor(name, start + len(told))}
+    return {"topics": topics, "next_cursor": None}
+
+
+def _cursor(name: str, partition_index: int) -> dict[str, Any]:
+    return {"topic_name": name, "partition_index": partition_index}
+
+
+def _error(name: str, code: Code) -> dict[str, Any]:
+    return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
+
+
+def _topic(node: Node, topic: Topic, partitions: tuple[Partition, ...]) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.is_internal,
+        "topic_authorized_operations": TOPIC_OPERATION_BITS,
+        "partitions": [
+            {
+                "partition_index": partition.index,
+                "leader_id": partition.leader_id,
+                "leader_epoch": partition.leader_epoch,
+                "replica_nodes": list(partition.replicas),
+                "isr_nodes": list(partition.isr),
+                "eligible_leader_replicas": list(partition.eligible_leader_replicas),
+                "last_known_elr": list(partition.last_known_elr),
+                "offline_replicas": offline_replicas(node, partition.replicas),
+            }
+            for partition in partitions
+        ],
+    }

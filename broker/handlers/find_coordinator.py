@@ -1,0 +1,86 @@
+"""FindCoordinator (10), versions 0-6: the node that coordinates a group or a transactional id.
+
+1     transactions; error messages
+3     flexible encoding
+4     several keys of one type
+6     keys of share groups: GROUP:TOPIC_ID:PARTITION
+
+The internal topic is made at the first use, and at once; so nobody is told to come again, as
+Kafka does with COORDINATOR_NOT_AVAILABLE. Skipped: share groups themselves are not coordinated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.partitioning import partition_for
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from ..cluster import address_of
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_TOPICS: Final = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: SHARE_GROUP_STATE}
+_SHARE: Final = 2
+_SHARE_SINCE: Final = 6
+_BATCHED_SINCE: Final = 4
+_ID_LENGTH: Final = 22  # a topic id in Kafka's base64
+_MALFORMED: Final = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
+
+
+@serves(ApiKey.FIND_COORDINATOR, versions=(0, 6))
+async def find_coordinator(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if context.version < _BATCHED_SINCE:
+        found = _find(node, context, request.key_type, request.key)
+        refused = found["error_code"] != Code.NONE
+        return {**found, "error_message": _MALFORMED if refused else "NONE"}
+    # A type that nobody knows is a fault of the whole request, and has a message.
+    message = "" if request.key_type in _TOPICS else _MALFORMED
+    return {
+        "coordinators": [
+            {"key": key, **_find(node, context, request.key_type, key), "error_message": message}
+            for key in request.coordinator_keys
+        ]
+    }
+
+
+def _find(node: Node, context: Context, key_type: int, key: str) -> dict[str, Any]:
+    try:
+        topic_name = _topic(context, key_type, key)
+        topic = node.controller.create_internal_topic(topic_name)
+    except Refused as refused:
+        code = refused.code
+        if code != Code.INVALID_REQUEST:
+            code = Code.COORDINATOR_NOT_AVAILABLE  # the topic cannot be made
+        return {"error_code": code, "node_id": -1, "host": "", "port": -1}
+    partition = topic.partitions[partition_for(key, len(topic.partitions))]
+    broker = node.catalog.brokers.get(partition.leader_id)
+    if broker is None or broker.is_fenced:
+        code = Code.COORDINATOR_NOT_AVAILABLE
+        return {"error_code": code, "node_id": -1, "host": "", "port": -1}
+    host, port = address_of(node, context, broker)
+    return {"error_code": Code.NONE, "node_id": broker.node_id, "host": host, "port": port}
+
+
+def _topic(context: Context, key_type: int, key: str) -> str:
+    """The internal topic of a key. Raises Refused(INVALID_REQUEST)."""
+    name = _TOPICS.get(key_type)
+    if name is None:
+        raise Refused(Code.INVALID_REQUEST)
+    if key_type == _SHARE and not (context.version >= _SHARE_SINCE and _is_share_key(key)):
+        raise Refused(Code.INVALID_REQUEST)
+    return name
+
+
+def _is_share_key(key: str) -> bool:
+    """Whether it is GROUP:TOPIC_ID:PARTITION (SharePartitionKey.validate)."""
+    group, _, rest = key.partition(":")
+    topic_id, _, partition = rest.partition(":")
+    return bool(group) and len(topic_id) == _ID_LENGTH and partition.isdecimal()
