@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Malformed
@@ -18,7 +18,9 @@ from .context import ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
 from .logs import Log
 
-_BACKLOG_BYTES: Final = 4 << 20  # unanswered requests a client may have in here before we stop reading
+_BACKLOG_BYTES: Final = (
+    4 << 20
+)  # unanswered requests a client may have in here before we stop reading
 _WRITE_BYTES: Final = 1 << 20  # answers gathered before they are handed to the socket
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 
@@ -61,8 +63,7 @@ class Connection(asyncio.Protocol):
         self.info: ConnectionInfo
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
         self.info = ConnectionInfo(
