@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from importlib import import_module
-from types import coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..protocol.api_keys import ApiKey
@@ -107,8 +106,8 @@ class Dispatch:
         return context, self._handle(context, request)
 
     def _handle(self, context: Context, request: Any) -> Answer | asyncio.Future[Answer]:
-        handling = handler_of(context.api_key)(self._node, context, request)
         try:
+            handling = handler_of(context.api_key)(self._node, context, request)
             waited_for = handling.send(None)
         except StopIteration as done:
             return _encoded(context, done.value)
@@ -129,21 +128,17 @@ class _Started:
         self._waited_for = waited_for
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        return _rest(self._coroutine, self._waited_for)
-
-
-@coroutine
-def _rest(started: Coroutine[Any, Any, Any], waited_for: Any) -> Generator[Any, Any, Any]:
-    try:
-        while True:
-            try:
-                sent = yield waited_for
-            except BaseException as thrown:
-                waited_for = started.throw(thrown)
-            else:
-                waited_for = started.send(sent)
-    except StopIteration as done:
-        return done.value
+        waited_for = self._waited_for
+        try:
+            while True:
+                try:
+                    sent = yield waited_for
+                except BaseException as thrown:
+                    waited_for = self._coroutine.throw(thrown)
+                else:
+                    waited_for = self._coroutine.send(sent)
+        except StopIteration as done:
+            return done.value
 
 
 async def _later(context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
