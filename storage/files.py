@@ -42,7 +42,7 @@ class Files(Protocol):
 
     def remove(self, path: str, /) -> None: ...
 
-    def list(self, directory: str, /) -> list[str]:
+    def names_in(self, directory: str, /) -> list[str]:
         """The names in a directory, in no order. Raises FileNotFoundError when it is missing."""
 
     def make_directory(self, directory: str, /) -> None:
@@ -73,7 +73,7 @@ class RealFiles:
     size = staticmethod(os.path.getsize)
     rename = staticmethod(os.replace)
     remove = staticmethod(os.unlink)
-    list = staticmethod(os.listdir)
+    names_in = staticmethod(os.listdir)
     remove_directory = staticmethod(os.rmdir)
 
     def open(self, path: str, /) -> int:
@@ -99,6 +99,7 @@ class RealFiles:
         descriptor = self.open(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kind that Java takes
         except OSError:
             os.close(descriptor)
             raise

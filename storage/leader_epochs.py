@@ -54,10 +54,6 @@ class LeaderEpochs:
             write_atomically(self._files, path, ("\n".join(lines) + "\n").encode())
             self._written = True
 
-    def moved_to(self, directory: str) -> None:
-        """The partition's directory has a new name."""
-        self._directory = directory
-
     def epoch_of(self, offset: int) -> int:
         """The epoch that wrote `offset`, -1 when unknown."""
         return next((e for e, start in reversed(self._entries) if start <= offset), NO_EPOCH)

@@ -101,7 +101,9 @@ class PartitionLog:
         self.log_end_offset = self._active.next_offset
         self.high_watermark = self.log_end_offset
         self.log_start_offset = max(stop.log_start_offset, self._segments[0].base_offset)
-        self.recovery_point = self.log_end_offset if stop.clean else self._active.base_offset
+        self.recovery_point = min(
+            self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
+        )
         self._unflushed_records = 0
         self._epochs.truncate_end(self.log_end_offset)
         self.leader_epoch = max(self._epochs.latest, 0)
@@ -176,6 +178,7 @@ class PartitionLog:
                 append_time_ms = now_ms
         else:
             header = read_header(records)
+            validation.check_size(header.size_bytes, config.max_message_bytes)
         if header.producer_id >= 0:
             sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
             if sent is not None:
@@ -183,6 +186,8 @@ class PartitionLog:
         base_offset = self._write(records, header, now_ms)
         if header.producer_id >= 0:
             self.producers.apply(header, base_offset)
+        if self._unflushed_records >= config.flush_messages:
+            self._flush_as_configured()
         return Appended(base_offset, self.log_end_offset - 1, append_time_ms, False)
 
     def append_marker(self, marker: Bytes, *, now_ms: int) -> Appended:
@@ -199,6 +204,8 @@ class PartitionLog:
         ended = self.producers.apply_marker(header, content, offset)
         if ended is not None and not ended.committed:
             self._aborted.add(aborted_by(ended, self.producers))
+        if self._unflushed_records >= self.config.flush_messages:
+            self._flush_as_configured()
         return Appended(offset, offset, NO_TIMESTAMP, False)
 
     def _write(self, records: Bytes, header: BatchHeader, now_ms: int) -> int:
@@ -228,9 +235,14 @@ class PartitionLog:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the append failed: {failed}") from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
         self._unflushed_records += header.record_count
-        if self._unflushed_records >= config.flush_messages:
-            self.flush()
         return base_offset
+
+    def _flush_as_configured(self) -> None:
+        """`flush.messages` have come in: they are not acknowledged before they are synced."""
+        try:
+            self.flush()
+        except OSError as failed:
+            raise Refused(Code.KAFKA_STORAGE_ERROR, f"the flush failed: {failed}") from failed
 
     def _waited_ms(self, header: BatchHeader, now_ms: int) -> int:
         """For how long the active segment has been open (LogSegment.timeWaitedForRoll)."""
@@ -252,10 +264,10 @@ class PartitionLog:
 
     def roll(self, now_ms: int) -> None:
         """End the active segment and begin another. Raises OSError."""
-        finished = self._active
-        self._write_beside(finished)
+        self._write_beside(self._active)
         segment = Segment(self._files, self._directory, self.log_end_offset)
         segment.open()
+        self._active.finish()
         self._segments.append(segment)
         self._active, self._active_since_ms = segment, now_ms
 
@@ -336,7 +348,7 @@ class PartitionLog:
 
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch not newer than the one asked for, and its end; (-1, -1): none."""
-        if not self._epochs.entries and leader_epoch == self.leader_epoch:
+        if leader_epoch == self.leader_epoch:  # it may not have written anything yet
             return leader_epoch, self.log_end_offset
         return self._epochs.end_offset_of(leader_epoch, self.log_end_offset)
 
@@ -400,16 +412,7 @@ class PartitionLog:
 
     def delete(self) -> None:
         """Remove the directory and all in it; the log is not to be used any more."""
-        for segment in self._segments:
-            segment.close()
-        for name in self._files.list(self._directory):
+        self.close(clean=False)
+        for name in self._files.names_in(self._directory):
             self._files.remove(f"{self._directory}/{name}")
         self._files.remove_directory(self._directory)
-
-    def move_to(self, directory: str) -> None:
-        """Rename the directory."""
-        self._files.rename(self._directory, directory)
-        self._directory = directory
-        self._epochs.moved_to(directory)
-        for segment in self._segments:
-            segment.moved_to(directory)

@@ -67,7 +67,7 @@ class LogDirectory:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._recovery_points = _read_checkpoint(files, f"{path}/{RECOVERY_POINTS}")
         self._log_starts = _read_checkpoint(files, f"{path}/{LOG_STARTS}")
-        self._there = set(files.list(path))
+        self._there = set(files.names_in(path))
 
     @classmethod
     def open(
@@ -89,7 +89,7 @@ class LogDirectory:
             raise DirectoryInUse(f"another broker uses {path}") from None
         try:
             ids = _own_meta_properties(files, path, node_id, cluster_id)
-            names = files.list(path)
+            names = files.names_in(path)
             clean = CLEAN_SHUTDOWN in names or not any(map(_is_partition, names))
             if CLEAN_SHUTDOWN in names:
                 files.remove(f"{path}/{CLEAN_SHUTDOWN}")
@@ -151,22 +151,25 @@ class LogDirectory:
     def set_aside(self, name: str) -> None:
         """Take the directory of an unopened log out of the way, as Kafka does with strays."""
         self._there.discard(name)
-        suffix = f".{uuid.uuid4().hex}{STRAY_SUFFIX}"
-        self._files.rename(f"{self.path}/{name}", f"{self.path}/{name[: 255 - len(suffix)]}{suffix}")
+        self._files.rename(f"{self.path}/{name}", f"{self.path}/{_marked(name, STRAY_SUFFIX)}")
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Remove a partition. Its directory is renamed first, so that half of it never comes back."""
+        """Remove a partition, opened or not.
+
+        The directory is renamed first: however far this gets, it is no partition's any more.
+        """
         log = self._logs.pop((topic, partition), None)
-        if log is None:
-            return
         name = f"{topic}-{partition}"
-        self._there.discard(name)
+        if name not in self._there:
+            return
         self._recovery_points.pop((topic, partition), None)
         self._log_starts.pop((topic, partition), None)
-        # Kafka cuts the topic's name where the whole would be too long for a file system.
-        suffix = f".{uuid.uuid4().hex}{DELETED_SUFFIX}"
-        log.move_to(f"{self.path}/{name[: 255 - len(suffix)]}{suffix}")
-        log.delete()
+        if log is not None:
+            log.close(clean=False)
+        doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
+        self._files.rename(f"{self.path}/{name}", doomed)
+        self._there.discard(name)
+        _remove_tree(self._files, doomed)
 
     def checkpoint(self) -> None:
         """Write where logs begin, and up to where they are synced, when that has changed."""
@@ -203,10 +206,20 @@ class LogDirectory:
             log.close(clean=clean)
         if clean:
             self.checkpoint()
+        opened = {f"{topic}-{partition}" for topic, partition in self._logs}
+        # What a crash left and nobody opened since is not to be believed next time either.
+        if clean and (self.clean or self.partitions_found() <= opened):
             content = b'{"version":0,"brokerEpoch":-1}'
             write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
         self._logs.clear()
         self._files.close(self._lock)
+
+
+def _marked(name: str, suffix: str) -> str:
+    """A directory's name with a new id and a suffix; the topic is cut where it gets too long."""
+    topic, _, partition = name.rpartition("-")
+    ending = f"-{partition}.{uuid.uuid4().hex}{suffix}"
+    return topic[: 255 - len(ending)] + ending
 
 
 def _is_partition(name: str) -> bool:
@@ -262,7 +275,7 @@ def _check_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
 
 
 def _remove_tree(files: Files, directory: str) -> None:
-    for name in files.list(directory):
+    for name in files.names_in(directory):
         files.remove(f"{directory}/{name}")
     files.remove_directory(directory)
 

@@ -8,6 +8,7 @@ snapshot before, and every batch behind it applied again (Kafka's LogLoader).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,10 +55,6 @@ def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: in
     names = _without_leftovers(files, directory)
     segments = _segments(files, directory, names, stop)
     aborted = AbortedTransactions()
-    if segments[-1].size_bytes == 0 and len(segments) == 1:
-        snapshot = _snapshot(files, directory, names, segments[-1].base_offset)
-        return Found(segments, snapshot[0], aborted)
-
     first_doubted = len(segments)
     if stop.clean:
         segments[-1].load_as_newest(config.index_interval_bytes)
@@ -73,13 +70,15 @@ def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: in
     replay = _Replay(producers, aborted, replay_from)
     _rebuild(segments, first_doubted, config, replay)
     producers.expire(now_ms, config.producer_id_expiration_ms)
-    _remove_snapshots_behind(files, directory, names, segments[-1].next_offset)
+    if segments[-1].next_offset < stop.log_start_offset:
+        _begin_anew(files, directory, segments, stop.log_start_offset)
+    _remove_stray_snapshots(files, directory, names, segments)
     return Found(segments, producers, aborted)
 
 
 def _without_leftovers(files: Files, directory: str) -> list[str]:
     names = []
-    for name in files.list(directory):
+    for name in files.names_in(directory):
         if name.endswith(_LEFTOVERS):
             files.remove(f"{directory}/{name}")
         else:
@@ -151,13 +150,25 @@ def _rebuild(
             segment.close()
 
 
-def _remove_snapshots_behind(
-    files: Files, directory: str, names: list[str], end_offset: int
+def _begin_anew(files: Files, directory: str, segments: list[Segment], offset: int) -> None:
+    """What is left ends before the log begins: a loss of power took what lay behind."""
+    for segment in segments:
+        segment.remove()
+    segments[:] = [Segment(files, directory, offset)]
+    segments[0].open()
+
+
+def _remove_stray_snapshots(
+    files: Files, directory: str, names: list[str], segments: list[Segment]
 ) -> None:
-    """They tell of batches that are no more."""
-    for offset in _offsets_of(names, SNAPSHOT):
-        if offset > end_offset:
-            files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
+    """Keep those of segments, and the one that a clean stop made; of others nobody has need."""
+    bases = {segment.base_offset for segment in segments}
+    end_offset = segments[-1].next_offset
+    strays = [offset for offset in _offsets_of(names, SNAPSHOT) if offset not in bases]
+    for offset in strays:
+        if offset != strays[-1] or not segments[-1].base_offset < offset <= end_offset:
+            with suppress(FileNotFoundError):  # it went with its segment
+                files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
 
 
 class _Replay:

@@ -17,12 +17,12 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
     Raises:
         OSError: a file could not be removed or made.
     """
-    before = log.log_start_offset
+    end = 0
     if log.config.deletes:
-        before = max(before, _end_of_the_old(log, now_ms), _end_of_the_excess(log))
-    if before == log.log_end_offset and log.segments[-1].size_bytes:
+        end = max(_end_of_the_old(log, now_ms), _end_of_the_excess(log))
+    if end == log.log_end_offset and log.segments[-1].size_bytes:
         log.roll(now_ms)
-    return log.drop_segments_before(before)
+    return log.drop_segments_before(max(end, log.log_start_offset))
 
 
 def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, NO_TIMESTAMP, BatchHeader
@@ -35,12 +36,16 @@ class Read(NamedTuple):
     """What was read: whole batches as they lie in the log, and the offset behind the last one."""
 
     records: bytes
-    end_offset: int
+    next_offset: int
 
 
 def file_name(base_offset: int, suffix: str) -> str:
     """`00000000000000000042.log`"""
     return f"{base_offset:020d}{suffix}"
+
+
+def _never_again(descriptor: int, data: Bytes) -> int:
+    raise OSError("where the file ends is not known since an earlier failure")
 
 
 class Segment:
@@ -103,10 +108,6 @@ class Segment:
     def path(self, suffix: str) -> str:
         return f"{self._directory}/{file_name(self.base_offset, suffix)}"
 
-    def moved_to(self, directory: str) -> None:
-        """The partition's directory has a new name."""
-        self._directory = directory
-
     # Appending
 
     def append(self, data: Bytes, header: BatchHeader, last_offset: int, interval: int) -> None:
@@ -128,10 +129,17 @@ class Segment:
             if written != len(data):
                 raise OSError(f"only {written} of {len(data)} bytes were written: the disk is full")
         except OSError:
-            self._files.truncate(descriptor, position)
+            self._take_back(descriptor, position)
             raise
         self.size_bytes = position + written
         self._index(header, last_offset - header.last_offset_delta, position, written, interval)
+
+    def _take_back(self, descriptor: int, size_bytes: int) -> None:
+        """A write failed half way: cut off what it left, or take no more."""
+        try:
+            self._files.truncate(descriptor, size_bytes)
+        except OSError:
+            self._append = _never_again
 
     def _index(
         self, header: BatchHeader, base_offset: int, position: int, size: int, interval: int
@@ -186,15 +194,15 @@ class Segment:
             return None
         if up_to >= self.next_offset:
             end = self.size_bytes
-            end_offset = self.next_offset
+            next_offset = self.next_offset
         else:
             end = self.position_of(up_to) or 0
-            end_offset = up_to
+            next_offset = up_to
             if end <= position:
                 return Read(b"", offset)
         wanted = end - position
         if wanted <= max_bytes:
-            return Read(self._read_at(wanted, position), end_offset)
+            return Read(self._read_at(wanted, position), next_offset)
         return self._read_part(position, max_bytes, offset, min_one=min_one)
 
     def _read_part(self, position: int, max_bytes: int, offset: int, *, min_one: bool) -> Read:
@@ -213,8 +221,8 @@ class Segment:
             if at + fields[1] + LOG_OVERHEAD > max_bytes:
                 return Read(data[:at], fields[0])
             at += fields[1] + LOG_OVERHEAD
-        (end_offset, *_) = HEADER.unpack_from(self._read_at(HEADER_SIZE, position + at))
-        return Read(data[:at], end_offset)
+        (next_offset, *_) = HEADER.unpack_from(self._read_at(HEADER_SIZE, position + at))
+        return Read(data[:at], next_offset)
 
     def position_of(self, offset: int) -> int | None:
         """Where the first batch begins whose last offset is at or behind `offset`."""
@@ -362,6 +370,10 @@ class Segment:
             yield position, header
             position += size
 
+    def finish(self) -> None:
+        """Another segment takes the appends from now on."""
+        del self._tail_offsets[:], self._tail_positions[:]
+
     def write_indexes(self) -> None:
         """Put the indexes on disk: nothing will be appended for now."""
         if self.size_bytes and self.is_loaded:
@@ -390,9 +402,8 @@ class Segment:
     def remove(self) -> None:
         """Delete its files."""
         self.close()
-        there = set(self._files.list(self._directory))
         for suffix in (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX, SNAPSHOT):
-            if file_name(self.base_offset, suffix) in there:
+            with suppress(FileNotFoundError):
                 self._files.remove(self.path(suffix))
 
     def _read_at(self, size_bytes: int, position: int) -> bytes:

@@ -73,14 +73,20 @@ def one_batch(records: Bytes, max_message_bytes: int) -> BatchHeader:
             Code.INVALID_RECORD, f"the base offset of the batch is {header.base_offset}, not 0"
         )
     if size > max_message_bytes:
-        raise Refused(
-            Code.MESSAGE_TOO_LARGE,
-            f"a record batch of {size} bytes, and max.message.bytes is {max_message_bytes}",
-        )
+        check_size(size, max_message_bytes)
     covered = memoryview(records)[CRC_START:size]
     if size < HEADER_SIZE or crc32c(covered) != header.crc:
         raise Refused(Code.CORRUPT_MESSAGE, f"the batch's bytes do not give its CRC {header.crc}")
     return header
+
+
+def check_size(size_bytes: int, max_message_bytes: int) -> None:
+    """Raises Refused(MESSAGE_TOO_LARGE)."""
+    if size_bytes > max_message_bytes:
+        raise Refused(
+            Code.MESSAGE_TOO_LARGE,
+            f"a record batch of {size_bytes} bytes; max.message.bytes is {max_message_bytes}",
+        )
 
 
 def _refuse_unless_framed(records: Bytes) -> None:
