@@ -135,5 +135,5 @@ def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
 def _aborted(log: PartitionLog, first_offset: int, next_offset: int) -> list[dict[str, Any]]:
     return [
         {"producer_id": aborted.producer_id, "first_offset": aborted.first_offset}
-        for aborted in log.aborted_transactions(first_offset, next_offset)
+        for aborted in log.aborted_transactions(first_offset, next_offset - 1)
     ]

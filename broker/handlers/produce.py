@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ...coordinator.outcome import Producer
 from ...coordinator.transaction_states import BUMPS_EPOCHS, Partition
 from ...protocol.api_keys import ApiKey
-from ...protocol.batch import HEADER_SIZE, Compression, read_header
+from ...protocol.batch import HEADER_SIZE, MAGIC, TRANSACTIONAL, Compression, read_header
 from ...protocol.errors import Code, Refused
-from ...storage.log import InvalidRecords, PartitionLog
+from ...storage.log import PartitionLog
+from ...storage.validation import InvalidRecords
+from ..code_versions import code_for
 from ..context import Context, Disconnect
 from ..dispatch import serves
 
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 _VALID_ACKS: Final = (0, 1, -1)
 _ZSTD_SINCE: Final = 7
-_ABORTABLE_SINCE: Final = 11
 _ADDS_SINCE: Final = 12
 _IDS_SINCE: Final = 13
 _NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
@@ -82,8 +83,13 @@ def _refused_whole(context: Context, request: Any) -> dict[str, Any] | None:
 
 
 def _is_transactional(records: bytes | None) -> bool:
-    # The attributes' low byte: a whole header would be read twice.
-    return records is not None and len(records) >= HEADER_SIZE and bool(records[22] & 0x10)
+    # Two bytes looked at: the whole header is read once, where the batch is appended.
+    return (
+        records is not None
+        and len(records) >= HEADER_SIZE
+        and records[16] == MAGIC
+        and bool(records[22] & TRANSACTIONAL)
+    )
 
 
 def _topic(node: Node, context: Context, topic_data: Any) -> tuple[str, dict[str, Any] | None]:
@@ -164,21 +170,20 @@ def _verify(
     that may have been decided already and only waits for its marker.
 
     Raises:
-        Refused: what the coordinator says; a partition that was not added is INVALID_TXN_STATE up
-            to Produce 10 and TRANSACTION_ABORTABLE from 11 on.
+        Refused: what the coordinator says, in the words of the request's version.
     """
     shard = node.transactions.shard_of(transactional_id)
-    if context.version >= _ADDS_SINCE:
-        shard.run_now(
-            lambda machine, now_ms: machine.add_partitions(
-                transactional_id, producer, (place,), now_ms=now_ms, client_version=BUMPS_EPOCHS
+    try:
+        if context.version >= _ADDS_SINCE:
+            shard.run_now(
+                lambda machine, now_ms: machine.add_partitions(
+                    transactional_id, producer, (place,), now_ms=now_ms, client_version=BUMPS_EPOCHS
+                )
             )
-        )
-        return
-    code = shard.ask(
-        lambda machine: machine.verify_partitions(transactional_id, producer, (place,))
-    )[place]
-    if code == Code.TRANSACTION_ABORTABLE and context.version < _ABORTABLE_SINCE:
-        code = Code.INVALID_TXN_STATE
-    if code != Code.NONE:
-        raise Refused(code, "the partition is not in an open transaction of this producer")
+        else:
+            shard.ask(
+                lambda machine: machine.verify_partitions(transactional_id, producer, (place,))
+            )
+    except Refused as refused:
+        code = code_for(refused.code, context.api_key, context.version)
+        raise Refused(code, refused.why) from None
