@@ -56,7 +56,7 @@ def _described(node: Node, place: tuple[str, int]) -> dict[str, Any]:
                 "last_sequence": state.last_sequence,
                 "last_timestamp": state.last_timestamp_ms,
                 "coordinator_epoch": state.coordinator_epoch,
-                "current_txn_start_offset": state.current_transaction_first_offset,
+                "current_txn_start_offset": state.transaction_first_offset,
             }
             for state in log.producers.producers()
         ]

@@ -19,9 +19,16 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
-from ...coordinator.transaction_states import BUMPS_EPOCHS, Partition
+from ...coordinator.transaction_states import BUMPS_EPOCHS
 from ...protocol.api_keys import ApiKey
-from ...protocol.batch import HEADER_SIZE, MAGIC, TRANSACTIONAL, Compression, read_header
+from ...protocol.batch import (
+    HEADER_SIZE,
+    MAGIC,
+    TRANSACTIONAL,
+    BatchHeader,
+    Compression,
+    read_header,
+)
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords
@@ -74,16 +81,21 @@ def _refused_whole(context: Context, request: Any) -> dict[str, Any] | None:
     """The one error of every partition, when the request as a whole is wrong."""
     if request.acks not in _VALID_ACKS:
         return _error(Code.INVALID_REQUIRED_ACKS)
-    if request.transactional_id is None:
-        for topic_data in request.topic_data:
-            for partition_data in topic_data.partition_data:
-                if _is_transactional(partition_data.records):
-                    return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    producers = {
+        read_header(partition_data.records)[9:11]  # id and epoch
+        for topic_data in request.topic_data
+        for partition_data in topic_data.partition_data
+        if _is_transactional(partition_data.records)
+    }
+    if producers and request.transactional_id is None:
+        return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if len(producers) > 1:
+        return _error(Code.INVALID_PRODUCER_ID_MAPPING)
     return None
 
 
 def _is_transactional(records: bytes | None) -> bool:
-    # Two bytes looked at: the whole header is read once, where the batch is appended.
+    # Two bytes looked at: of most batches the header is read once, where they are appended.
     return (
         records is not None
         and len(records) >= HEADER_SIZE
@@ -123,8 +135,7 @@ def _append(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
         if header.is_transactional and transactional_id is not None:
-            producer = Producer(header.producer_id, header.producer_epoch)
-            _verify(node, context, transactional_id, place, producer)
+            _verify(node, context, transactional_id, log, header)
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
         return {**_error(invalid.code, invalid.why), "record_errors": _record_errors(invalid)}
@@ -162,7 +173,7 @@ def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
 
 
 def _verify(
-    node: Node, context: Context, transactional_id: str, place: Partition, producer: Producer
+    node: Node, context: Context, transactional_id: str, log: PartitionLog, header: BatchHeader
 ) -> None:
     """Make sure that the batch belongs to a transaction that its coordinator has open (KIP-890).
 
@@ -170,8 +181,12 @@ def _verify(
     that may have been decided already and only waits for its marker.
 
     Raises:
-        Refused: what the coordinator says, in the words of the request's version.
+        Refused: what the coordinator says, in the words of the request's version;
+            OUT_OF_ORDER_SEQUENCE_NUMBER from version 12 on when a producer that the partition has
+            not seen does not begin at 0 (a lost first batch would go unnoticed).
     """
+    place = (log.topic, log.partition)
+    producer = Producer(header.producer_id, header.producer_epoch)
     shard = node.transactions.shard_of(transactional_id)
     try:
         if context.version >= _ADDS_SINCE:
@@ -187,3 +202,8 @@ def _verify(
     except Refused as refused:
         code = code_for(refused.code, context.api_key, context.version)
         raise Refused(code, refused.why) from None
+    is_new = context.version >= _ADDS_SINCE and log.producers.entry(header.producer_id) is None
+    if is_new and header.base_sequence != 0:
+        raise Refused(
+            Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has the sequence number 0"
+        )
