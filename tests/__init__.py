@@ -1,0 +1,1 @@
+"""The tests of Ottla; folders are named after the rooms, or after what they talk to."""

@@ -1,0 +1,25 @@
+"""Options of the tests that talk to a broker over sockets; without them each starts its own."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """HOST:PORT of a broker to test instead of one that is started; and recording."""
+    group = parser.getgroup("brokers")
+    group.addoption(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="run tests/wire and tests/clients on this broker, Ottla or Apache Kafka",
+    )
+    group.addoption(
+        "--record",
+        action="store_true",
+        help="write the outcomes of tests/wire into its golden file; from an Apache Kafka only",
+    )
+    group.addoption(
+        "--quirks",
+        action="store_true",
+        help="hold tests/wire to Kafka's accidents too (tests/wire/quirks.txt)",
+    )

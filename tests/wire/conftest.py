@@ -1,0 +1,76 @@
+"""The broker that the cases run on: `--bootstrap`, or one Ottla for the whole session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from ottla.testing import running_broker
+
+from ..kafka.processes import is_apache_kafka
+from . import registry
+from .broker import Broker
+from .client import Address, error_name, retrying
+
+
+def address_of(bootstrap: str) -> Address:
+    """HOST:PORT in two parts."""
+    host, port = bootstrap.rsplit(":", 1)
+    return host, int(port)
+
+
+def warm_up(address: Address) -> None:
+    """Have the internal topics made, which happens at first use: no case shall pay for it."""
+    broker = Broker(address, "warm-up")
+    try:
+        for kind in (0, 1):
+            body = {"key": "warm", "key_type": kind}
+            retrying(
+                lambda body=body: error_name(  # type: ignore[misc]
+                    broker.call("FindCoordinator", 3, body)["error_code"]
+                ),
+                limit_s=20,
+            )
+        broker.producer()
+        broker.commit(broker.fresh("g"), broker.topic(), 1)
+    finally:
+        broker.close()
+
+
+@pytest.fixture(scope="session")
+def address(request: pytest.FixtureRequest) -> Iterator[Address]:
+    """Where the broker under test listens."""
+    given = request.config.getoption("--bootstrap")
+    recording = request.config.getoption("--record")
+    if recording and not (given and is_apache_kafka(given)):
+        pytest.exit("--record wants --bootstrap with an Apache Kafka of this machine", 4)
+    with ExitStack() as stack:
+        bootstrap = given or stack.enter_context(running_broker()).bootstrap
+        found = address_of(bootstrap)
+        warm_up(found)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def recorded(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Outcomes to be recorded, by case; written when the session ends."""
+    outcomes: dict[str, Any] = {}
+    yield outcomes
+    if outcomes:
+        registry.record(outcomes)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Cases in not-yet.txt are expected to fail, on Ottla."""
+    given = config.getoption("--bootstrap")
+    if given and is_apache_kafka(given):
+        return
+    reasons = registry.listed("not-yet.txt")
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            reason = reasons.get(str(item.callspec.params.get("name")))
+            if reason:
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -1,0 +1,51 @@
+"""Every case, on the broker under test: its outcome is the one recorded from Apache Kafka 4.1.1.
+
+`pytest tests/wire --bootstrap HOST:PORT` runs them on any broker; `-k families` picks some;
+`--record` writes the golden file instead of comparing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from . import registry
+from .client import Address
+
+CASES = registry.all_cases()
+GOLDEN = registry.golden()
+QUIRKS = registry.listed("quirks.txt")
+
+# Kafka gathers "is the partition in the transaction" checks over connections and asks with the
+# version of the first, so beside other clients either name may come for any version.
+EITHER = {"INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"}
+
+
+def _parameters() -> list[Any]:
+    marks = {True: [pytest.mark.slow], False: []}
+    return [pytest.param(name, marks=marks[case.is_slow]) for name, case in CASES.items()]
+
+
+@pytest.mark.parametrize("name", _parameters())
+def test_a_case_comes_out_as_on_apache_kafka(
+    name: str, address: Address, recorded: dict[str, Any], pytestconfig: pytest.Config
+) -> None:
+    outcome = CASES[name].outcome(address)
+    if pytestconfig.getoption("--record"):
+        recorded[name] = outcome
+        return
+    different = registry.differences(GOLDEN[name], outcome, name)
+    if not pytestconfig.getoption("--quirks"):
+        different = [d for d in different if not any(d.startswith(quirk) for quirk in QUIRKS)]
+    assert not different, "\n".join(different)
+
+
+def test_every_case_is_recorded_and_every_record_has_its_case() -> None:
+    assert set(GOLDEN) == set(CASES)
+
+
+def test_what_is_listed_exists() -> None:
+    names = {*registry.listed("not-yet.txt"), *(quirk.split("[")[0] for quirk in QUIRKS)}
+    unknown = {name for name in names if not any(name.startswith(case) for case in CASES)}
+    assert not unknown
