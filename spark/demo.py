@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Protocol
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from .audit import Audit, audit
 from .connector import SparkUnavailable, connector_jars
-from .orders import Fate, Ledger, Moment, write_orders
+from .orders import Fate, Ledger, Moment, create_topics, write_orders
 from .pipeline import Pipeline
 from .session import session
 
@@ -104,7 +102,7 @@ def run(
     console = Console()
     this = Run(bootstrap, f"orders{suffix}", f"order-totals{suffix}", transactions, broker=broker)
     try:
-        _create_topics(this)
+        create_topics(bootstrap, {this.orders: 4, this.totals: 1})
         with tempfile.TemporaryDirectory(prefix="ottla-demo-") as directory:
             found = _pipeline(this, console, Path(directory))
     except (KafkaException, SparkUnavailable) as error:
@@ -112,13 +110,6 @@ def run(
         return 1
     _show(this, found, console)
     return 1 if found.faults() else 0
-
-
-def _create_topics(this: Run) -> None:
-    admin = AdminClient({"bootstrap.servers": this.bootstrap, "log_level": 0})
-    topics = [NewTopic(this.orders, 4, 1), NewTopic(this.totals, 1, 1)]
-    for created in admin.create_topics(topics, operation_timeout=30).values():
-        created.result(timeout=30)
 
 
 def _pipeline(this: Run, console: Console, directory: Path) -> Audit:

@@ -11,10 +11,12 @@ import enum
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 REGIONS = ("north", "east", "south", "west")
 SCHEMA = "id LONG, transaction INT, region STRING, amount_cents LONG"
@@ -95,6 +97,14 @@ class Order:
                 "amount_cents": self.amount_cents,
             }
         ).encode()
+
+
+def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
+    """Create topics of so many partitions, one replica each. Raises KafkaException."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    topics = [NewTopic(topic, count, 1) for topic, count in partitions.items()]
+    for created in admin.create_topics(topics, operation_timeout=30).values():
+        created.result(timeout=30)
 
 
 def write_orders(

@@ -6,11 +6,9 @@ import secrets
 import threading
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from ottla.spark.audit import audit, totals_of
-from ottla.spark.orders import Fate, Ledger, Moment, write_orders
+from ottla.spark.orders import Fate, Ledger, Moment, create_topics, write_orders
 from ottla.testing import RunningBroker, running_broker
 
 from .consumer import ids_in
@@ -20,12 +18,7 @@ pytestmark = pytest.mark.clients
 
 def new_topic(bootstrap: str) -> str:
     topic = f"orders-{secrets.token_hex(4)}"
-    for created in (
-        AdminClient({"bootstrap.servers": bootstrap})
-        .create_topics([NewTopic(topic, 4, 1)])
-        .values()
-    ):
-        created.result(timeout=10)
+    create_topics(bootstrap, {topic: 4})
     return topic
 
 
@@ -63,7 +56,7 @@ def test_no_acknowledged_order_is_lost_when_the_broker_is_killed(moment: Moment)
             broker.start()
 
         def disturb(number: int, now: Moment) -> None:
-            if number % 4 == 1 and now is moment:
+            if number % 4 == 0 and now is moment:
                 killer = threading.Thread(target=kill_and_start)
                 killers.append(killer)
                 killer.start()

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from ottla.spark.audit import Audit, audit
-from ottla.spark.orders import Fate, Ledger, Moment, write_orders
+from ottla.spark.orders import Fate, Ledger, Moment, create_topics, write_orders
 from ottla.spark.pipeline import Pipeline
 from ottla.testing import RunningBroker, running_broker
 
@@ -24,9 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 def new_pipeline(spark: SparkSession, bootstrap: str, directory: Path) -> tuple[Pipeline, str]:
     orders = f"orders-{secrets.token_hex(4)}"
-    topics = [NewTopic(orders, 4, 1), NewTopic(f"{orders}-totals", 1, 1)]
-    for created in AdminClient({"bootstrap.servers": bootstrap}).create_topics(topics).values():
-        created.result(timeout=10)
+    create_topics(bootstrap, {orders: 4, f"{orders}-totals": 1})
     pipeline = Pipeline(
         spark, bootstrap=bootstrap, orders=orders, totals=f"{orders}-totals", directory=directory
     )
