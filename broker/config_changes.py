@@ -1,4 +1,4 @@
-"""Changes of settings while the broker runs: what may become of them, and making them take effect.
+"""Changes of settings while the broker runs: what they lead to, and whether that may be.
 
 The settings of a resource are decided on as a whole: `check` is given all it would then have, and
 raises Refused, with Kafka's codes and words, before anything has changed. Brokers' settings are
@@ -186,22 +186,6 @@ def set_all(
     changes.update((key, value) for key, value in wanted.items() if present.get(key) != value)
     if changes:
         node.controller.set_configs(resource_type, name, changes)
-        if resource_type == ResourceType.BROKER:
-            reload_broker_settings(node)
-
-
-def reload_broker_settings(node: Node) -> None:
-    """Make what the metadata log has for brokers take effect; also done at the start."""
-    overrides = node.catalog.overrides
-    node.config.use_dynamic(
-        overrides(ResourceType.BROKER, ""), overrides(ResourceType.BROKER, str(node.node_id))
-    )
-    for topic in node.catalog.topics.values():
-        config = node.config.log_config(overrides(ResourceType.TOPIC, topic.name))
-        for partition in topic.partitions:
-            log = node.log_of(topic.name, partition.index)
-            if log is not None:
-                log.config = config
 
 
 def check(node: Node, resource_type: ResourceType, name: str, wanted: Mapping[str, str]) -> None:

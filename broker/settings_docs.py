@@ -188,7 +188,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "transaction.remove.expired.transaction.cleanup.interval.ms": (
         "How often it is looked for transactional ids to forget."
     ),
-    "transaction.state.log.min.isr": "min.insync.replicas of the transactions' topic.",
+    "transaction.state.log.min.isr": "The min.insync.replicas of the transactions' topic.",
     "transaction.state.log.num.partitions": "How many partitions the transactions' topic has.",
     "transaction.state.log.replication.factor": "How many replicas the transactions' topic has.",
     "transaction.state.log.segment.bytes": (

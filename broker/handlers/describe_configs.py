@@ -114,9 +114,7 @@ def _check_broker_id(name: str, expected: str, node_id: int) -> None:
         raise Refused(Code.INVALID_REQUEST, why)
 
 
-def topic_entries(
-    config: BrokerConfig, overrides: Mapping[str, str]
-) -> Iterable[dict[str, Any]]:
+def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
     """All settings of a topic that has these of its own; CreateTopics answers with them too."""
     for name in _names(TOPIC_SETTINGS, overrides):
         broker_name = BROKER_NAMES.get(name)

@@ -1,0 +1,97 @@
+"""Settings from outside: the text of a server.properties file, and environment variables.
+
+The file is read as java.util.Properties reads it; the variables as apache/kafka's image does, whose
+`KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+BLANK = " \t\f"
+LINE_END = re.compile(r"\r\n|\n|\r")
+ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+# The name ends at the first blank, "=" or ":" without a backslash; blanks may precede one of these.
+PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+
+ENVIRONMENT_PREFIX = "KAFKA_"
+# What else has such a name in apache/kafka's image and its start scripts, and is no setting.
+NO_SETTINGS = frozenset(
+    ENVIRONMENT_PREFIX + name
+    for name in (
+        "CLUSTER_ID",
+        "GC_LOG_OPTS",
+        "HEAP_OPTS",
+        "HOME",
+        "JMX_HOSTNAME",
+        "JMX_OPTS",
+        "JMX_PORT",
+        "JVM_PERFORMANCE_OPTS",
+        "LOG4J_LOGGERS",
+        "LOG4J_OPTS",
+        "LOG4J_ROOT_LOGLEVEL",
+        "MODE",
+        "OPTS",
+        "TOOLS_LOG4J_LOGLEVEL",
+        "VERSION",
+    )
+)
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """The settings of a file's text; of a name that comes twice the last one counts.
+
+    Comments begin with `#` or `!`. Name and value are parted by `=`, `:` or blanks; a backslash at
+    the end of a line continues it. Raises ValueError for a \\u without its four digits.
+    """
+    settings = {}
+    for line in _logical_lines(text):
+        pair = PAIR.fullmatch(line)
+        assert pair is not None, line
+        settings[_unescaped(pair[1])] = _unescaped(pair[2])
+    return settings
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and leading blanks, those that are continued joined."""
+    begun = None
+    for natural in LINE_END.split(text):
+        line = natural.lstrip(BLANK)
+        if begun is None:
+            if not line or line[0] in "#!":
+                continue
+        else:
+            line = begun + line
+        begun = None
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            begun = line[:-1]
+        else:
+            yield line
+    if begun is not None:
+        yield begun
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    if re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", text):
+        raise ValueError(f"a \\u must have four digits behind it: {text}")
+    return ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    what = escape[1]
+    return chr(int(what[1:], 16)) if len(what) == 5 else CONTROL.get(what, what)
+
+
+def settings_from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings among environment variables: `_` is a dot, `__` is `_` and `___` is `-`."""
+    settings = {}
+    for variable, value in environ.items():
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in NO_SETTINGS:
+            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
+            settings[name.replace("...", "-").replace("..", "_")] = value
+    return settings

@@ -1,0 +1,148 @@
+"""Settings a broker does not start with, and the sentence that says what would be right.
+
+Each of them Apache Kafka 4.1.1 refuses too, or it is marked as Ottla's own limit.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.broker.config import BadSetting, BrokerConfig
+
+# The settings, with ";" between; the name that is blamed; a part of the sentence.
+BAD = """
+log.segment.bytes=abc          | log.segment.bytes | a whole number of at least 1048576
+log.segment.bytes=1            | log.segment.bytes | a whole number of at least 1048576
+log.segment.bytes=99999999999  | log.segment.bytes | below 2^31
+log.segment.bytes=1_048_577    | log.segment.bytes | a whole number
+log.segment.bytes=             | log.segment.bytes | a whole number
+log.segment.bytes=١٢٣٤٥٦٧٨     | log.segment.bytes | a whole number
+offsets.topic.replication.factor=70000 | offsets.topic.replication.factor | below 2^15
+offsets.topic.compression.codec=9 | offsets.topic.compression.codec | from 0 to 4
+log.cleanup.policy=delete,no   | log.cleanup.policy | a list with only compact, delete
+log.cleanup.policy=Compact     | log.cleanup.policy | a list with only compact, delete
+compression.type=brotli        | compression.type | one of uncompressed, zstd, lz4, snappy, gzip
+compression.gzip.level=0       | compression.gzip.level | from 1 to 9, or -1
+compression.lz4.level=18       | compression.lz4.level | from 1 to 17
+auto.create.topics.enable=yes  | auto.create.topics.enable | true or false
+log.cleaner.min.cleanable.ratio=2 | log.cleaner.min.cleanable.ratio | a number from 0 to 1
+log.cleaner.min.cleanable.ratio=x | log.cleaner.min.cleanable.ratio | a number from 0 to 1
+log.retention.ms=0             | log.retention.ms | at least 1, or -1 for no limit
+log.retention.hours=0          | log.retention.hours | at least 1, or -1 for no limit
+log.roll.ms=0                  | log.roll.ms | at least 1
+log.roll.jitter.ms=-1          | log.roll.jitter.ms | at least 0
+log.dirs=                      | log.dirs | one directory
+node.id=-1                     | node.id | at least 0
+node.id=1;broker.id=3          | broker.id | must be node.id, which is 1
+num.partitions=0               | num.partitions | at least 1
+process.roles=controller       | process.roles | must have broker among them
+process.roles=zookeeper        | process.roles | a list with only broker, controller
+listeners=                     | listeners | not the controllers'
+listeners=127.0.0.1:9092       | listeners | must be NAME://HOST:PORT
+listeners=PLAINTEXT://:x       | listeners | must be NAME://HOST:PORT
+listeners=PLAINTEXT://:1,PLAINTEXT://:2 | listeners | must be there only once
+listeners=OTHER://:1           | listeners | must name the protocol of OTHER
+listeners=PLAINTEXT://:1;controller.listener.names=PLAINTEXT | listeners | not the controllers'
+advertised.listeners=PLAINTEXT://0.0.0.0:1 | advertised.listeners | an address to connect to
+advertised.listeners=OTHER://h:1 | advertised.listeners | one of listeners: PLAINTEXT
+advertised.listeners=          | advertised.listeners | not the controllers'
+inter.broker.listener.name=X   | inter.broker.listener.name | one of listeners: PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:NO | listener.security.protocol.map | LISTENER:PROTOCOL
+listener.security.protocol.map=A | listener.security.protocol.map | must be LISTENER:PROTOCOL
+queued.max.request.bytes=1     | queued.max.request.bytes | at least socket.request.max.bytes
+max.connections.per.ip=0       | max.connections.per.ip | at least 1
+max.connections.per.ip.overrides=a:x | max.connections.per.ip.overrides | must be HOST:NUMBER
+connections.max.idle.ms=50     | connections.max.idle.ms | above connection.failed.authentication
+group.coordinator.rebalance.protocols=consumer | group.coordinator.rebalance.protocols | classic
+group.consumer.session.timeout.ms=1 | group.consumer.session.timeout.ms | at least group.consumer
+group.consumer.heartbeat.interval.ms=50000 | group.consumer.heartbeat.interval.ms | at most
+group.consumer.migration.policy=no | group.consumer.migration.policy | one of DISABLED, DOWNGRADE
+"""
+
+# Ottla's own: Kafka warns of names it does not know, and speaks more protocols.
+OWN = """
+log.segement.bytes=1           | log.segement.bytes | did you mean log.segment.bytes?
+segment.bytes=1                | segment.bytes | did you mean log.segment.bytes?
+no.such.thing.at.all=1         | no.such.thing.at.all | is no broker setting of Kafka 4.1
+zookeeper.connect=localhost    | zookeeper.connect | ended with Kafka 4.0
+log.dirs=/a,/b                 | log.dirs | one directory
+listeners=SSL://:9093          | listeners | Ottla does not speak SSL yet
+listeners=PLAINTEXT://:99999   | listeners | from 0 to 65535
+security.inter.broker.protocol=SSL | security.inter.broker.protocol | must be PLAINTEXT
+"""
+
+
+def rows(table: str) -> list[tuple[str, str, str]]:
+    """Settings, name and sentence of each line."""
+    cells = [line.split(" | ") for line in table.strip().splitlines()]
+    return [(settings.rstrip(), name.strip(), sentence) for settings, name, sentence in cells]
+
+
+@pytest.mark.parametrize(("settings", "name", "sentence"), rows(BAD) + rows(OWN))
+def test_a_bad_setting_is_refused_with_what_is_right(
+    settings: str, name: str, sentence: str
+) -> None:
+    given = dict(pair.split("=", 1) for pair in settings.split(";"))
+    with pytest.raises(BadSetting) as refused:
+        BrokerConfig.from_settings(given)
+    assert refused.value.name == name
+    assert sentence in refused.value.allowed
+    assert "\n" not in str(refused.value)
+
+
+def test_a_password_that_is_wrong_is_not_repeated() -> None:
+    name = "listener.name.plaintext.ssl.key.password"
+    assert BrokerConfig.from_settings({name: "hush"}).given == {name: "hush"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"listener.name.internal.ssl.keystore.type": "PKCS12"},
+        {"listener.name.internal.plain.sasl.jaas.config": "x"},
+        {"rsm.config.anything": "1"},
+        {"super.users": "User:admin", "allow.everyone.if.no.acl.found": "true"},
+        {"group.share.enable": "true"},
+        {"log.retention.ms": "-5"},
+        {"log.cleanup.policy": ""},
+        {"ssl.keystore.location": "/k"},
+        {"controller.quorum.voters": "1@localhost:9093"},
+    ],
+)
+def test_what_kafka_accepts_is_accepted(given: dict[str, str]) -> None:
+    assert BrokerConfig.from_settings(given).given == given
+
+
+def test_kafkas_own_server_properties_are_accepted() -> None:
+    """The settings of config/server.properties of Apache Kafka 4.1."""
+    every = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
+    config = BrokerConfig.from_settings(
+        {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.bootstrap.servers": "localhost:9093",
+            "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "advertised.listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": every + ",SASL_SSL:SASL_SSL",
+            "num.network.threads": "3",
+            "num.io.threads": "8",
+            "socket.send.buffer.bytes": "102400",
+            "socket.receive.buffer.bytes": "102400",
+            "socket.request.max.bytes": "104857600",
+            "log.dirs": "/var/kafka",
+            "num.partitions": "1",
+            "num.recovery.threads.per.data.dir": "1",
+            "offsets.topic.replication.factor": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "log.retention.hours": "168",
+            "log.segment.bytes": "1073741824",
+            "log.retention.check.interval.ms": "300000",
+        }
+    )
+    assert [listener.port for listener in config.listeners] == [9092]
+    assert [listener.port for listener in config.advertised()] == [9092]
