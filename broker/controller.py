@@ -268,6 +268,9 @@ class Controller:
                 `Catalog.create_topic` raises.
         """
         check_topic_name(name)
+        if name == CLUSTER_METADATA:
+            why = f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
+            raise Refused(Code.INVALID_REQUEST, why)
         self.catalog.check_free(name)
         settings = self._checked_configs(configs)
         if not assignments:

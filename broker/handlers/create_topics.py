@@ -43,9 +43,9 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     results = [_create(node, context, topic, request.validate_only) for topic in wanted]
     twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refused(name, twice) for name, count in times.items() if count > 1]
-    if times[CLUSTER_METADATA] == 1:
-        prohibited = f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
-        results.append(_refused(CLUSTER_METADATA, Refused(Code.INVALID_REQUEST, prohibited)))
+    if times[CLUSTER_METADATA] == 1:  # refused, and by Kafka last of all
+        forbidden = next(topic for topic in request.topics if topic.name == CLUSTER_METADATA)
+        results.append(_create(node, context, forbidden, request.validate_only))
     return {"topics": results}
 
 
@@ -100,6 +100,7 @@ def _create(node: Node, context: Context, topic: Any, validate_only: bool) -> di
     result = {
         "name": made.name,
         "topic_id": made.topic_id,
+        "error_message": None,
         "num_partitions": len(made.partitions),
         "replication_factor": len(made.partitions[0].replicas),
         "configs": [],

@@ -83,4 +83,4 @@ def _is_share_key(key: str) -> bool:
     """Whether it is GROUP:TOPIC_ID:PARTITION (SharePartitionKey.validate)."""
     group, _, rest = key.partition(":")
     topic_id, _, partition = rest.partition(":")
-    return bool(group) and len(topic_id) == _ID_LENGTH and partition.isdecimal()
+    return bool(group) and len(topic_id) == _ID_LENGTH and partition.lstrip("-").isdecimal()
