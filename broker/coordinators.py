@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ..coordinator.partitioning import partition_for
 from ..protocol.errors import Code, Refused
@@ -70,6 +70,3 @@ class Coordinator(Generic[M]):
         gone, self._shards = self._shards, []
         for shard in gone:
             shard.close()
-
-
-AnyCoordinator = Coordinator[Any]

@@ -8,7 +8,7 @@ neither sockets nor frames.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..coordinator.outcome import Effect
 from ..coordinator.producer_ids import ProducerIds
@@ -21,15 +21,19 @@ from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory
 from ..storage.metadata_log import MetadataLog
 from ..storage.metadata_records import EndPoint
+from .background import Background
 from .clock import Clock
 from .config import BrokerConfig
 from .controller import Controller
-from .coordinators import AnyCoordinator, Coordinator
+from .coordinators import Coordinator
 from .fetch_sessions import FetchSessions
 from .fetch_waits import FetchWaits
 from .listeners import Listener
 from .logs import Log
 from .shard import Shard
+
+if TYPE_CHECKING:
+    from ..coordinator.groups import Groups
 
 _NO_EPOCH = -1
 _log = Log("node")
@@ -74,12 +78,13 @@ class Node:
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard
         )
-        self.groups: AnyCoordinator = Coordinator(CONSUMER_OFFSETS, self._group_shard)
+        self.groups: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, self._group_shard)
         self.controller.on_topic_created.append(self._topic_created)
         self.controller.on_topic_deleted.append(self._topic_deleted)
         self.controller.on_partitions_created.append(lambda topic, _: self._topic_created(topic))
         for topic in list(self.catalog.topics.values()):
             self._topic_created(topic)
+        self._background = Background(self)
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None when there is no such partition."""
@@ -130,6 +135,7 @@ class Node:
                 markers.write(self, shard, effect)
         self.transactions.start()
         self.groups.start()
+        self._background.start()
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Do what a decision asked for besides records and a reply."""
@@ -143,6 +149,7 @@ class Node:
     def close(self, *, clean: bool = True) -> None:
         """Unload the coordinators, flush and close all logs, and leave the clean mark."""
         self.is_stopping = True
+        self._background.stop()
         self.transactions.unload()
         self.groups.unload()
         self.logs.close(clean=clean)
@@ -177,7 +184,7 @@ class Node:
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
         ))  # fmt: skip
 
-    def _group_shard(self, partition: int) -> Shard[Any]:
+    def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
         from ..coordinator.groups import Groups
         from .group_settings import group_settings

@@ -91,7 +91,7 @@ async def _read_later(
     while True:
         waiting = node.fetch_waits.wait(places)
         timer = loop.call_at(deadline_s, time_is_up, waiting)
-        context.hasten = lambda waiting=waiting: time_is_up(waiting)  # type: ignore[misc]
+        context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
             await waiting
         finally:

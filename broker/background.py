@@ -1,0 +1,97 @@
+"""What a broker does by the clock: retention, checkpoints, flushes, forgetting idle producers.
+
+Each job goes over all logs and lets the event loop run between them. A failure is logged and the
+job comes again at its next time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ..storage.log import PartitionLog
+from .logs import Log
+
+if TYPE_CHECKING:
+    from .node import Node
+
+_LOGS_IN_A_STEP: Final = 64
+
+_log = Log("background")
+Job = Callable[[PartitionLog, int], None]
+
+
+class Background:
+    """The timed jobs of a node; they run from `start` to `stop`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._tasks: list[asyncio.Task[None]] = []
+        self._flushed_ms: dict[tuple[str, int], int] = {}
+
+    def start(self) -> None:
+        """Begin; the event loop runs."""
+        config = self._node.config
+        for interval_ms, job in (
+            (config["log.retention.check.interval.ms"], self._retain),
+            (config["log.flush.scheduler.interval.ms"], self._flush),
+            (config["producer.id.expiration.check.interval.ms"], self._forget_producers),
+        ):
+            self._tasks.append(asyncio.create_task(self._over_all_logs(interval_ms, job)))
+        self._tasks.append(
+            asyncio.create_task(self._checkpoint(config["log.flush.offset.checkpoint.interval.ms"]))
+        )
+
+    def stop(self) -> None:
+        """End all jobs; none is in the middle of a step."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _over_all_logs(self, interval_ms: int, job: Job) -> None:
+        if interval_ms >= 1 << 62:  # Kafka's way of saying never
+            return
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            now_ms = self._node.clock.now_ms()
+            for count, log in enumerate(list(self._node.logs.logs())):
+                if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
+                    await asyncio.sleep(0)
+                if self._node.log_of(log.topic, log.partition) is not log:
+                    continue  # deleted while this went on
+                try:
+                    job(log, now_ms)
+                except OSError as trouble:
+                    _log.error(
+                        "a log could not be kept in order",
+                        topic=log.topic,
+                        partition=log.partition,
+                        reason=str(trouble),
+                    )
+
+    async def _checkpoint(self, interval_ms: int) -> None:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            try:
+                self._node.logs.checkpoint()
+            except OSError as trouble:
+                _log.error("the checkpoints could not be written", reason=str(trouble))
+
+    @staticmethod
+    def _retain(log: PartitionLog, now_ms: int) -> None:
+        from ..storage.retention import delete_old_segments
+
+        delete_old_segments(log, now_ms)
+
+    def _flush(self, log: PartitionLog, now_ms: int) -> None:
+        """`flush.ms`: what has waited so long for a flush gets one."""
+        if log.recovery_point >= log.log_end_offset:
+            self._flushed_ms.pop((log.topic, log.partition), None)
+            return
+        since_ms = self._flushed_ms.setdefault((log.topic, log.partition), now_ms)
+        if now_ms - since_ms >= log.config.flush_ms:
+            log.flush()
+
+    @staticmethod
+    def _forget_producers(log: PartitionLog, now_ms: int) -> None:
+        log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
