@@ -1,4 +1,4 @@
-"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and their timers.
+"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
 Follows Kafka's GroupMetadataManager. A method decides and returns an `Outcome`: records when what
 is stored of a group changes, and answers to requests that were parked. Who joins and waits is kept
@@ -9,70 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from enum import Enum
-from typing import Any, NamedTuple
 
 from ..protocol.errors import Code, Refused
-from .classic_group import ClassicGroup, InitialDelay, Member, State
+from .classic_group import ClassicGroup, Member, State
+from .classic_rebalance import Rebalances, Turn, joined
 from .classic_requests import (
     GroupSettings,
-    JoinedMember,
     JoinReply,
     JoinRequest,
     LeavingMember,
     SyncReply,
     SyncRequest,
 )
-from .deadlines import Deadlines
-from .group_records import GroupRecord, GroupRemoved, GroupStored
-from .outcome import PARKED, Answer, Effect, Outcome, Parked
-
-
-class Timer(Enum):
-    """What a group waits for."""
-
-    SESSION = "the heartbeat of a member"
-    JOIN = "the members to rejoin"
-    SYNC = "the members to sync"
-
-
-class TimerKey(NamedTuple):
-    timer: Timer
-    group_id: str
-    member_id: str = ""
-
-
-class _Turn:
-    """What one decision asks for, while it is being made."""
-
-    __slots__ = ("effects", "now_ms", "records", "written")
-
-    def __init__(self, now_ms: int) -> None:
-        self.now_ms = now_ms
-        self.records: list[GroupRecord] = []
-        self.effects: list[Effect] = []
-        self.written: set[str] = set()  # the groups of the records
-
-    def write(self, group: ClassicGroup, record: GroupStored) -> None:
-        assert group.group_id not in self.written, group.group_id
-        group.unwritten = record
-        self.records.append(record)
-        self.written.add(group.group_id)
-
-    def answer(self, ticket: int | None, reply: JoinReply | SyncReply) -> None:
-        if ticket is not None:
-            self.effects.append(Answer(ticket, reply))
-
-    def parked(self, ticket: int) -> Outcome[Any]:
-        """The outcome of a request that waits, or need not wait as it turned out."""
-        for effect in self.effects:
-            if isinstance(effect, Answer) and effect.ticket == ticket:
-                self.effects.remove(effect)
-                return self.outcome(effect.reply)
-        return self.outcome(PARKED)
-
-    def outcome(self, reply: Any) -> Outcome[Any]:
-        return Outcome(reply, tuple(self.records), tuple(self.effects))
+from .group_records import GroupRemoved, GroupStored
+from .outcome import Outcome, Parked
 
 
 class ClassicGroups:
@@ -81,7 +31,7 @@ class ClassicGroups:
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
         self._groups: dict[str, ClassicGroup] = {}
-        self._deadlines: Deadlines[TimerKey] = Deadlines()
+        self._rebalances = Rebalances(settings)
         self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
 
     def get(self, group_id: str) -> ClassicGroup | None:
@@ -105,34 +55,32 @@ class ClassicGroups:
         lowest, highest = settings.min_session_timeout_ms, settings.max_session_timeout_ms
         if not lowest <= request.session_timeout_ms <= highest:
             raise Refused(Code.INVALID_SESSION_TIMEOUT)
-        turn = _Turn(now_ms)
+        turn = Turn(now_ms, ticket)
         group = self._groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 raise Refused(Code.UNKNOWN_MEMBER_ID)
-            return self._join_first(request, ticket, turn)
+            return self._join_first(request, turn)
         if not group.has_room(request.member_id, settings.max_size):
-            self._forget(group, request.member_id)
+            self._rebalances.forget(group, request.member_id)
             return Outcome(JoinReply("", Code.GROUP_MAX_SIZE_REACHED))
         if not group.supports(request.protocol_type, request.protocols):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         if not request.member_id:
-            return self._join_anew(group, request, ticket, turn)
-        return self._join_known(group, request, ticket, turn)
+            return self._join_anew(group, request, turn)
+        return self._join_known(group, request, turn)
 
-    def _join_first(
-        self, request: JoinRequest, ticket: int, turn: _Turn
-    ) -> Outcome[JoinReply | Parked]:
+    def _join_first(self, request: JoinRequest, turn: Turn) -> Outcome[JoinReply | Parked]:
         """The group is born by this request, even if it is refused; the log is told so."""
         group = self._groups[request.group_id] = ClassicGroup(request.group_id)
         group.state_timestamp_ms = turn.now_ms
         turn.write(group, group.stored({}))
         if not group.supports(request.protocol_type, request.protocols):
             return turn.outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
-        return self._join_anew(group, request, ticket, turn)
+        return self._join_anew(group, request, turn)
 
     def _join_anew(
-        self, group: ClassicGroup, request: JoinRequest, ticket: int, turn: _Turn
+        self, group: ClassicGroup, request: JoinRequest, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """A member without an id: it is given one."""
         instance = request.group_instance_id
@@ -141,41 +89,41 @@ class ClassicGroups:
         if instance is not None:
             old_member_id = group.static_member_id(instance)
             if old_member_id is not None:
-                return self._replace_static(group, request, old_member_id, member_id, ticket, turn)
+                return self._replace_static(group, request, old_member_id, member_id, turn)
         elif request.must_know_its_id:
             group.pending_members.add(member_id)
             due_ms = turn.now_ms + request.session_timeout_ms
-            self._deadlines.set(TimerKey(Timer.SESSION, group.group_id, member_id), due_ms)
+            self._rebalances.begin_session(group, member_id, due_ms)
             return turn.outcome(JoinReply(member_id, Code.MEMBER_ID_REQUIRED))
-        self._add_member(group, request, member_id, ticket, turn)
-        return turn.parked(ticket)
+        self._add_member(group, request, member_id, turn)
+        return turn.parked()
 
     def _join_known(
-        self, group: ClassicGroup, request: JoinRequest, ticket: int, turn: _Turn
+        self, group: ClassicGroup, request: JoinRequest, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """A member that has its id: its first join with it, or one of a rebalance."""
         member_id = request.member_id
         if member_id in group.pending_members:
-            if request.group_instance_id is not None:  # Kafka: an IllegalStateException
-                raise Refused(Code.UNKNOWN_SERVER_ERROR, "a member id of a dynamic member")
-            self._add_member(group, request, member_id, ticket, turn)
-            return turn.parked(ticket)
+            if request.group_instance_id is not None:  # an IllegalStateException of Kafka's
+                return turn.outcome(JoinReply("", Code.UNKNOWN_SERVER_ERROR))
+            self._add_member(group, request, member_id, turn)
+            return turn.parked()
         member = group.check_member(member_id, request.group_instance_id)
         same = member.protocols == request.protocols
         match group.state:
             case State.COMPLETING_REBALANCE if same:
                 # It did not get the answer: that one is still true.
-                return turn.outcome(_joined(group, member))
+                return turn.outcome(joined(group, member))
             case State.STABLE if same and group.leader != member_id:
-                return turn.outcome(_joined(group, member))
+                return turn.outcome(joined(group, member))
             case _:
                 # A leader that joins again asks for a new assignment (its metadata changed).
-                group.put(_rejoined(member, request, ticket))
-                self._rebalance(group, turn)
-                return turn.parked(ticket)
+                group.put(_rejoined(member, request, turn))
+                self._rebalances.go_on(group, turn)
+                return turn.parked()
 
     def _add_member(
-        self, group: ClassicGroup, request: JoinRequest, member_id: str, ticket: int, turn: _Turn
+        self, group: ClassicGroup, request: JoinRequest, member_id: str, turn: Turn
     ) -> None:
         member = Member(
             member_id,
@@ -185,7 +133,7 @@ class ClassicGroups:
             request.rebalance_timeout_ms,
             request.session_timeout_ms,
             request.protocols,
-            join_ticket=ticket,
+            join_ticket=turn.ticket,
             is_new=True,
         )
         if group.initial_delay is not None:
@@ -194,8 +142,8 @@ class ClassicGroups:
             group.protocol_type = request.protocol_type
         group.put(member)
         due_ms = turn.now_ms + self._settings.new_member_join_timeout_ms
-        self._deadlines.set(TimerKey(Timer.SESSION, group.group_id, member_id), due_ms)
-        self._rebalance(group, turn)
+        self._rebalances.begin_session(group, member_id, due_ms)
+        self._rebalances.go_on(group, turn)
 
     def _replace_static(
         self,
@@ -203,8 +151,7 @@ class ClassicGroups:
         request: JoinRequest,
         old_member_id: str,
         member_id: str,
-        ticket: int,
-        turn: _Turn,
+        turn: Turn,
     ) -> Outcome[JoinReply | Parked]:
         """A static member is back under a new id: the old one is fenced (KIP-345)."""
         old = group.members[old_member_id]
@@ -212,99 +159,31 @@ class ClassicGroups:
         turn.answer(old.sync_ticket, SyncReply(Code.FENCED_INSTANCE_ID))
         was_leader = group.leader or ""
         member = replace(
-            _rejoined(old, request, ticket), member_id=member_id, sync_ticket=None, is_new=False
+            _rejoined(old, request, turn), member_id=member_id, sync_ticket=None, is_new=False
         )
         group.replace(old_member_id, member)
-        self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, old_member_id))
-        self._extend_session(group, member, turn.now_ms)
+        self._rebalances.end_session(group, old_member_id)
+        self._rebalances.extend_session(group, member, turn.now_ms)
         if group.state is not State.STABLE:
             if group.state is State.COMPLETING_REBALANCE:
-                self._prepare_rebalance(group, turn)
+                self._rebalances.prepare(group, turn)
             else:
-                self._complete_join_if_all_are_here(group, turn)
-            return turn.parked(ticket)
+                self._rebalances.complete_if_all_are_here(group, turn)
+            return turn.parked()
         if group.voted_protocol() != group.protocol:
-            self._rebalance(group, turn)
-            return turn.parked(ticket)
+            self._rebalances.go_on(group, turn)
+            return turn.parked()
         # The same protocol: nothing to assign anew, so nobody else is disturbed. The answer to a
         # leader must keep it from assigning: version 9 says so, older ones name the old leader.
         answered = group.members[member_id] = replace(member, join_ticket=None)
         assignments = {m.member_id: m.assignment for m in group.members.values()}
         turn.write(group, group.stored(assignments))
-        reply = _joined(group, answered)
+        reply = joined(group, answered)
         if request.may_skip_assignment:
             reply = replace(reply, skip_assignment=group.leader == member_id)
         else:
             reply = replace(reply, leader=was_leader, members=())
         return turn.outcome(reply)
-
-    # ---- the way of a rebalance
-
-    def _rebalance(self, group: ClassicGroup, turn: _Turn) -> None:
-        """Begin a rebalance, or let the one under way end if this was the last it waited for."""
-        if group.state is State.PREPARING_REBALANCE:
-            self._complete_join_if_all_are_here(group, turn)
-        else:
-            self._prepare_rebalance(group, turn)
-
-    def _prepare_rebalance(self, group: ClassicGroup, turn: _Turn) -> None:
-        if group.state is State.COMPLETING_REBALANCE:
-            for member in tuple(group.members.values()):
-                group.put(replace(member, assignment=b"", sync_ticket=None))
-                if member.sync_ticket is not None:
-                    turn.answer(member.sync_ticket, SyncReply(Code.REBALANCE_IN_PROGRESS))
-                    self._extend_session(group, member, turn.now_ms)
-        group.pending_syncs.clear()
-        self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
-        was_empty = group.state is State.EMPTY
-        group.enter(State.PREPARING_REBALANCE, turn.now_ms)
-        if was_empty:
-            delay_ms = self._settings.initial_rebalance_delay_ms
-            remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
-            group.initial_delay = InitialDelay(delay_ms, remaining_ms)
-            self._wait_for_joins(group, delay_ms, turn)
-        elif group.all_have_joined:
-            self._complete_join(group, turn)
-        else:
-            self._wait_for_joins(group, group.rebalance_timeout_ms, turn)
-
-    def _wait_for_joins(self, group: ClassicGroup, delay_ms: int, turn: _Turn) -> None:
-        self._deadlines.set(TimerKey(Timer.JOIN, group.group_id), turn.now_ms + delay_ms)
-
-    def _complete_join_if_all_are_here(self, group: ClassicGroup, turn: _Turn) -> None:
-        if (
-            group.state is State.PREPARING_REBALANCE
-            and group.initial_delay is None
-            and group.all_have_joined
-        ):
-            self._complete_join(group, turn)
-
-    def _complete_join(self, group: ClassicGroup, turn: _Turn) -> None:
-        """Go on with those who joined; static members may be late, dynamic ones are dropped."""
-        self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
-        for member in tuple(group.members.values()):
-            if member.join_ticket is None and member.group_instance_id is None:
-                self._forget(group, member.member_id)
-        if not group.members:
-            group.initial_delay = None
-            empty = replace(
-                group.stored({}),
-                generation_id=group.generation_id + 1,
-                protocol=None,
-                leader=None,
-                current_state_timestamp_ms=turn.now_ms,
-            )
-            turn.write(group, empty)
-        elif not group.elect_a_leader():
-            self._wait_for_joins(group, group.rebalance_timeout_ms, turn)  # for static members
-        else:
-            group.begin_generation(turn.now_ms)
-            for member in tuple(group.members.values()):
-                turn.answer(member.join_ticket, _joined(group, member))
-                group.put(replace(member, join_ticket=None, is_new=False))
-                self._extend_session(group, member, turn.now_ms)
-            due_ms = turn.now_ms + group.rebalance_timeout_ms
-            self._deadlines.set(TimerKey(Timer.SYNC, group.group_id), due_ms)
 
     # ---- SyncGroup
 
@@ -331,18 +210,16 @@ class ClassicGroups:
                 raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         if group.state is State.PREPARING_REBALANCE:
             raise Refused(Code.REBALANCE_IN_PROGRESS)
-        turn = _Turn(now_ms)
-        group.pending_syncs.discard(member.member_id)
-        if not group.pending_syncs:
-            self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+        turn = Turn(now_ms, ticket)
+        self._rebalances.synced(group, member.member_id)
         if group.state is State.STABLE:
             return turn.outcome(_assigned(group, member.assignment))
         group.put(replace(member, sync_ticket=ticket))
         if member.member_id == group.leader:
             self._assign(group, request.assignments, turn)
-        return turn.parked(ticket)
+        return turn.parked()
 
-    def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: _Turn) -> None:
+    def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: Turn) -> None:
         """Log the assignment; whoever waits for it is answered once it is in the log."""
         turn.write(group, group.stored(assignments))
         for member in tuple(group.members.values()):
@@ -350,7 +227,7 @@ class ClassicGroups:
                 assignment = assignments.get(member.member_id, b"")
                 turn.answer(member.sync_ticket, _assigned(group, assignment))
                 group.put(replace(member, sync_ticket=None))
-                self._extend_session(group, member, turn.now_ms)
+                self._rebalances.extend_session(group, member, turn.now_ms)
 
     # ---- Heartbeat, LeaveGroup
 
@@ -374,7 +251,7 @@ class ClassicGroups:
         member = group.check_member(member_id, group_instance_id)
         if generation_id != group.generation_id:
             raise Refused(Code.ILLEGAL_GENERATION)
-        self._extend_session(group, member, now_ms)
+        self._rebalances.extend_session(group, member, now_ms)
         if group.state is State.PREPARING_REBALANCE:
             return Outcome(Code.REBALANCE_IN_PROGRESS)
         return Outcome(Code.NONE)
@@ -390,13 +267,13 @@ class ClassicGroups:
         group = self._groups.get(group_id)
         if group is None:
             raise Refused(Code.UNKNOWN_MEMBER_ID)
-        turn = _Turn(now_ms)
+        turn = Turn(now_ms)
         codes = tuple(self._leave(group, identity, turn) for identity in leaving)
         if Code.NONE in codes and group.state is not State.EMPTY:
-            self._rebalance(group, turn)
+            self._rebalances.go_on(group, turn)
         return turn.outcome(codes)
 
-    def _leave(self, group: ClassicGroup, identity: LeavingMember, turn: _Turn) -> Code:
+    def _leave(self, group: ClassicGroup, identity: LeavingMember, turn: Turn) -> Code:
         member_id, instance = identity
         if not member_id:
             member_id = group.static_member_id(instance) or ""
@@ -407,7 +284,7 @@ class ClassicGroups:
                 return refused.code
             turn.answer(member.join_ticket, JoinReply("", Code.UNKNOWN_MEMBER_ID))
             turn.answer(member.sync_ticket, SyncReply(Code.UNKNOWN_MEMBER_ID))
-        self._forget(group, member_id)
+        self._rebalances.forget(group, member_id)
         return Code.NONE
 
     # ---- what the offsets ask of a group
@@ -449,7 +326,7 @@ class ClassicGroups:
         if group is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
             member = group.members.get(member_id)
             if member is not None:
-                self._extend_session(group, member, now_ms)
+                self._rebalances.extend_session(group, member, now_ms)
 
     # ---- replay
 
@@ -473,10 +350,7 @@ class ClassicGroups:
             self._groups[group_id] = ClassicGroup(group_id)
 
     def _drop(self, group: ClassicGroup) -> None:
-        for member_id in (*group.members, *group.pending_members):
-            self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
-        self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
-        self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+        self._rebalances.cancel(group)
         del self._groups[group.group_id]
         self._loaded.pop(group.group_id, None)
 
@@ -484,102 +358,25 @@ class ClassicGroups:
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do; 0, at once, for groups that were just loaded."""
-        return 0 if self._loaded else self._deadlines.next()
+        return 0 if self._loaded else self._rebalances.next_deadline()
 
     def tick(self, now_ms: int) -> Outcome[None]:
-        """Begin the sessions of loaded members; end what was waited for in vain.
-
-        A group has at most one record in an outcome: what else it is due for waits until that is
-        replayed, and is due again at once.
-        """
-        turn = _Turn(now_ms)
+        """Begin the sessions of loaded members; end what was waited for in vain."""
+        turn = Turn(now_ms)
         for group_id in tuple(self._loaded):
-            self._begin_sessions(self._groups[group_id], turn)
+            self._rebalances.begin_sessions(self._groups[group_id], turn)
         self._loaded.clear()
-        put_off = []
-        for key in self._deadlines.take_due(now_ms):
-            group = self._groups[key.group_id]
-            if key.group_id in turn.written:
-                put_off.append(key)
-            elif key.timer is Timer.SESSION:
-                self._session_expired(group, key.member_id, turn)
-            elif key.timer is Timer.JOIN:
-                self._joins_expired(group, turn)
-            else:
-                self._syncs_expired(group, turn)
-        for key in put_off:
-            self._deadlines.set(key, now_ms)
+        self._rebalances.expire(self._groups, turn)
         return turn.outcome(None)
 
-    def _begin_sessions(self, group: ClassicGroup, turn: _Turn) -> None:
-        for member in group.members.values():
-            self._extend_session(group, member, turn.now_ms)
-        if len(group.members) > self._settings.max_size:
-            self._prepare_rebalance(group, turn)  # the limit was lowered: some must go
 
-    def _extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
-        key = TimerKey(Timer.SESSION, group.group_id, member.member_id)
-        self._deadlines.set(key, now_ms + member.session_timeout_ms)
-
-    def _forget(self, group: ClassicGroup, member_id: str) -> None:
-        group.remove(member_id)
-        self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
-
-    def _session_expired(self, group: ClassicGroup, member_id: str, turn: _Turn) -> None:
-        member = group.members.get(member_id)
-        if member is not None:
-            if member.keeps_its_session:
-                return  # its session begins again with the answer
-            turn.answer(member.join_ticket, JoinReply("", Code.UNKNOWN_MEMBER_ID))
-        self._forget(group, member_id)
-        if group.state is State.PREPARING_REBALANCE:
-            if group.all_have_joined:
-                self._complete_join(group, turn)
-        elif member is not None:
-            self._prepare_rebalance(group, turn)
-
-    def _joins_expired(self, group: ClassicGroup, turn: _Turn) -> None:
-        delay = group.initial_delay
-        if delay is not None and delay.member_added and delay.remaining_ms > 0:
-            again_ms = min(self._settings.initial_rebalance_delay_ms, delay.remaining_ms)
-            remaining_ms = max(delay.remaining_ms - delay.delay_ms, 0)
-            group.initial_delay = InitialDelay(again_ms, remaining_ms)
-            self._wait_for_joins(group, again_ms, turn)
-        else:
-            self._complete_join(group, turn)
-
-    def _syncs_expired(self, group: ClassicGroup, turn: _Turn) -> None:
-        for member_id in tuple(group.pending_syncs):
-            self._forget(group, member_id)
-        self._prepare_rebalance(group, turn)
-
-
-def _rejoined(member: Member, request: JoinRequest, ticket: int) -> Member:
+def _rejoined(member: Member, request: JoinRequest, turn: Turn) -> Member:
     return replace(
         member,
         protocols=request.protocols,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         session_timeout_ms=request.session_timeout_ms,
-        join_ticket=ticket,
-    )
-
-
-def _joined(group: ClassicGroup, member: Member) -> JoinReply:
-    """What a member of the present generation is told."""
-    members: tuple[JoinedMember, ...] = ()
-    if group.leader == member.member_id:
-        protocol = group.protocol or ""
-        members = tuple(
-            JoinedMember(m.member_id, m.group_instance_id, m.metadata(protocol))
-            for m in group.members.values()
-        )
-    return JoinReply(
-        member.member_id,
-        generation_id=group.generation_id,
-        protocol_type=group.protocol_type,
-        protocol=group.protocol,
-        leader=group.leader or "",
-        members=members,
+        join_ticket=turn.ticket,
     )
 
 
