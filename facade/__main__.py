@@ -109,11 +109,11 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
 
     settings: dict[str, str] = {}
     if given.config is not None:
-        from ottla.properties import read_properties
+        from ottla.broker.properties import read_properties
 
         try:
             settings = read_properties(given.config.read_text())
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise _CannotRun(f"cannot read {given.config}: {error}") from None
     if given.listen is not None or "listeners" not in settings:
         settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"

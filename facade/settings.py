@@ -9,12 +9,28 @@ from ottla.broker.settings_broker import BROKER_SETTINGS
 
 
 def describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
-    """`name=value` of these settings, of all when none is named; defaults behind a `#`.
+    """`name=value` of these settings, defaults behind a `#`: a file for `--config`.
 
-    So the output is itself a file for `--config`. Raises KeyError for a name that is no setting.
+    Of all settings when none is named, and then what each is for, and may be, above it; those
+    without such a line have no effect. Raises KeyError for a name that is no setting.
     """
-    shown = names or [setting.name for setting in BROKER_SETTINGS.shown()]
-    for name in sorted(shown):
-        setting = BROKER_SETTINGS[name]
-        text = "(hidden)" if setting.sensitive and config.text(name) else config.text(name) or ""
-        yield f"{'' if config.is_given(name) else '# '}{name}={text}"
+    if names:
+        for name in sorted(names):
+            yield _line(config, name)
+        return
+    from ottla.broker.settings_docs import BROKER_DOCS
+
+    for setting in BROKER_SETTINGS.shown():
+        if setting.name in BROKER_DOCS:
+            yield ""
+            yield f"# {BROKER_DOCS[setting.name]}"
+            if setting.check != "-":
+                yield f"# It {setting.allowed()}."
+        yield _line(config, setting.name)
+
+
+def _line(config: BrokerConfig, name: str) -> str:
+    setting = BROKER_SETTINGS[name]
+    text = config.text(name) or ""
+    shown = "(hidden)" if text and setting.sensitive else text
+    return f"{'' if config.is_given(name) else '# '}{name}={shown}"
