@@ -89,10 +89,12 @@ class LeaderEpochs:
 
 
 def _parse(content: str) -> list[tuple[int, int]]:
-    """Entries of a checkpoint file; none when it is not one."""
+    """Entries of a checkpoint file; none when it is not a whole one: the batches know them too."""
     try:
-        _version, _count, *lines = content.splitlines()
+        _version, count, *lines = content.splitlines()
         pairs = [line.split() for line in lines if line]
+        if len(pairs) != int(count):
+            return []
         return [(int(epoch), int(offset)) for epoch, offset in pairs]
     except ValueError:
         return []

@@ -8,6 +8,7 @@ the end of the log.
 
 from __future__ import annotations
 
+import os
 import struct
 from bisect import bisect_right
 from enum import Enum, auto
@@ -22,9 +23,9 @@ from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
 from .files import Files, write_atomically
-from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .producers import ProducerStates
+from .recompression import PRODUCER, recompressed
 from .recovery import Stop, aborted_by, load
 from .segment import SNAPSHOT, TRANSACTION_INDEX, Read, Segment, file_name
 
@@ -97,7 +98,7 @@ class PartitionLog:
         self._active_since_ms = now_ms
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
-        self._epochs = LeaderEpochs(files, directory)
+        self._epochs = found.epochs
         self.log_end_offset = self._active.next_offset
         self.high_watermark = self.log_end_offset
         self.log_start_offset = max(stop.log_start_offset, self._segments[0].base_offset)
@@ -105,7 +106,7 @@ class PartitionLog:
             self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
         )
         self._unflushed_records = 0
-        self._epochs.truncate_end(self.log_end_offset)
+        self._names_are_synced = False
         self.leader_epoch = max(self._epochs.latest, 0)
 
     @classmethod
@@ -171,9 +172,11 @@ class PartitionLog:
             validation.check_client_header(header)
             checked = validation.check_records(records, header, config, now_ms)
             if checked is not header:
-                records = bytearray(memoryview(records)[: header.size_bytes])
-                validation.with_times(records, checked)
+                records = validation.with_times(records, checked)
                 header = checked
+            if config.compression_type != PRODUCER:
+                records, header = recompressed(records, header, config.compression_type)
+                validation.check_size(header.size_bytes, config.max_message_bytes)
             if config.message_timestamp_type == "LogAppendTime":
                 append_time_ms = now_ms
         else:
@@ -270,6 +273,7 @@ class PartitionLog:
         self._active.finish()
         self._segments.append(segment)
         self._active, self._active_since_ms = segment, now_ms
+        self._names_are_synced = False
 
     def _write_beside(self, segment: Segment) -> None:
         """Put on disk what is known of the log up to its end, which is that of `segment`."""
@@ -392,8 +396,10 @@ class PartitionLog:
         """Return when all that was appended would survive a loss of power. Raises OSError."""
         for segment in self._segments[self._segment_index(self.recovery_point) :]:
             segment.sync()
-        if self.recovery_point < self._active.base_offset:
+        if not self._names_are_synced:
             self._files.sync_directory(self._directory)
+            self._files.sync_directory(os.path.dirname(self._directory))
+            self._names_are_synced = True
         self.recovery_point = self.log_end_offset
         self._unflushed_records = 0
 

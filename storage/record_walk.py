@@ -20,8 +20,11 @@ _SHORTEST_RUN: Final = 8
 Payload = bytes | bytearray
 
 
-def largest_timestamp_delta(payload: Payload, record_count: int) -> int:
-    """Check that `payload` is `record_count` records, at least one, and nothing else.
+def largest_timestamp_delta(payload: Payload, record_count: int, start: int = 0) -> int:
+    """Check that `payload` from `start` on is `record_count` records and nothing else.
+
+    Args:
+        record_count: at least 1.
 
     Returns:
         The largest timestamp delta of its records, in ms; the batch's base timestamp is not known.
@@ -31,9 +34,9 @@ def largest_timestamp_delta(payload: Payload, record_count: int) -> int:
     """
     try:
         if record_count <= IN_FULL:
-            largest, at = _walk_in_full(payload, 0, record_count)
+            largest, at = _walk_in_full(payload, start, record_count)
         else:
-            largest, at = _walk_in_full(payload, 0, 1)
+            largest, at = _walk_in_full(payload, start, 1)
             middle, at = _walk_from_start_to_start(payload, at, record_count - 2)
             last, at = _walk_in_full(payload, at, 1)
             largest = max(largest, middle, last)

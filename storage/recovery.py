@@ -19,6 +19,7 @@ from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
 from .files import Files, read_if_there
+from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .producers import CompletedTransaction, ProducerStates
 from .segment import LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_name
@@ -33,6 +34,7 @@ class Found:
     segments: list[Segment]
     producers: ProducerStates
     aborted: AbortedTransactions
+    epochs: LeaderEpochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: in
     """Read a partition's directory, and mend it. Raises OSError when it cannot be read."""
     names = _without_leftovers(files, directory)
     segments = _segments(files, directory, names, stop)
-    aborted = AbortedTransactions()
+    aborted, epochs = AbortedTransactions(), LeaderEpochs(files, directory)
     first_doubted = len(segments)
     if stop.clean:
         segments[-1].load_as_newest(config.index_interval_bytes)
@@ -67,13 +69,14 @@ def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: in
             aborted.add(entry)
 
     producers, replay_from = _snapshot(files, directory, names, doubted_from)
-    replay = _Replay(producers, aborted, replay_from)
+    replay = _Replay(producers, aborted, epochs, replay_from)
     _rebuild(segments, first_doubted, config, replay)
     producers.expire(now_ms, config.producer_id_expiration_ms)
     if segments[-1].next_offset < stop.log_start_offset:
         _begin_anew(files, directory, segments, stop.log_start_offset)
     _remove_stray_snapshots(files, directory, names, segments)
-    return Found(segments, producers, aborted)
+    epochs.truncate_end(segments[-1].next_offset)
+    return Found(segments, producers, aborted, epochs)
 
 
 def _without_leftovers(files: Files, directory: str) -> list[str]:
@@ -175,15 +178,22 @@ class _Replay:
     """Applies batches that are in the log to what is known of producers."""
 
     def __init__(
-        self, producers: ProducerStates, aborted: AbortedTransactions, from_offset: int
+        self,
+        producers: ProducerStates,
+        aborted: AbortedTransactions,
+        epochs: LeaderEpochs,
+        from_offset: int,
     ) -> None:
         self.producers = producers
         self.aborted = aborted
+        self.epochs = epochs
         self.from_offset = from_offset
 
     def all_of(self, segment: Segment, found: Iterator[tuple[int, BatchHeader]]) -> None:
         """Batches before the snapshot's offset are in it already."""
         for position, header in found:
+            if header.leader_epoch > self.epochs.latest:
+                self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.producer_id >= 0 and header.base_offset >= self.from_offset:
                 self._one(segment, position, header)
 

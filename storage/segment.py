@@ -366,7 +366,9 @@ class Segment:
             covered = memoryview(chunk)[at + _CRC_START : at + size]
             if crc32c(covered) != header.crc or header.base_offset < expected:
                 return
-            expected = header.last_offset + 1
+            expected = header.next_offset
+            if expected - self.base_offset > _INT_MAX:
+                return  # the base offset is not under the CRC
             yield position, header
             position += size
 

@@ -136,19 +136,22 @@ def check_records(
     """Check the records of a batch whose header is right, and put its times right.
 
     Returns:
-        The header that the batch must be given: attributes and max timestamp may have changed;
-        when they did, `seal` makes the bytes follow.
+        The header that the batch must have: itself, or one with other attributes and another max
+        timestamp, for `with_times`.
 
     Raises:
         Refused: INVALID_RECORD or CORRUPT_MESSAGE; InvalidRecords also names the bad records.
     """
     size = header.length + LOG_OVERHEAD
     attributes = header.attributes
+    payload: bytes | bytearray
     if attributes & COMPRESSION_MASK:
-        payload = bytes(payload_of(records, 0, header))
+        payload, start = bytes(payload_of(records, 0, header)), 0
+    elif type(records) is bytearray and len(records) == size:
+        payload, start = records, HEADER_SIZE
     else:
-        payload = bytes(memoryview(records)[HEADER_SIZE:size])
-    largest_delta = largest_timestamp_delta(payload, header.record_count)
+        payload, start = bytes(memoryview(records)[HEADER_SIZE:size]), 0
+    largest_delta = largest_timestamp_delta(payload, header.record_count, start)
     stamps = config.message_timestamp_type == "LogAppendTime"
     stamped = attributes & LOG_APPEND_TIME
     max_timestamp_ms = header.base_timestamp_ms + largest_delta
@@ -196,7 +199,9 @@ def _refuse_bad_records(
         raise InvalidRecords(code, f"{len(errors)} records are refused: {why}", tuple(errors))
 
 
-def with_times(data: bytearray, header: BatchHeader) -> None:
-    """Give the batch the attributes and the max timestamp of `header`, and its CRC."""
-    HEADER.pack_into(data, 0, *header)
-    seal(data)
+def with_times(records: Bytes, header: BatchHeader) -> bytearray:
+    """A copy of the batch with the attributes and the max timestamp of `header`, and its CRC."""
+    batch = bytearray(memoryview(records)[: header.size_bytes])
+    HEADER.pack_into(batch, 0, *header)
+    seal(batch)
+    return batch

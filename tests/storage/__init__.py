@@ -1,0 +1,1 @@
+"""The room `storage`: logs against models, against failing disks, and Kafka's formats byte by byte."""

@@ -1,0 +1,146 @@
+"""Files in memory, and everything that can happen to a disk.
+
+Operations that change something are counted. `Disk(cut_at=n)` loses power in the n-th: what was
+synced stays, and of the rest one half, so that whatever was written last is torn. `Disk(fail_at=n)`
+refuses the n-th with an OSError, half done, and goes on.
+"""
+
+from __future__ import annotations
+
+from ottla.storage.files import Bytes
+
+
+class PowerCut(BaseException):
+    """The machine is gone. Not an Exception: no handler may go on after it."""
+
+
+class _File:
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = bytearray(data)
+        self.synced = b""
+
+
+class Disk:
+    """An in-memory `Files`.
+
+    Attributes:
+        operations: how many changed something so far.
+        files: content by path.
+    """
+
+    def __init__(self, *, cut_at: int = 0, fail_at: int = 0) -> None:
+        self.cut_at = cut_at
+        self.fail_at = fail_at
+        self.operations = 0
+        self.files: dict[str, _File] = {}
+        self.directories: set[str] = {""}
+        self._open: dict[int, _File] = {}
+        self._locked: set[str] = set()
+
+    def after_power_cut(self) -> Disk:
+        """The disk as the next boot finds it."""
+        disk = Disk()
+        disk.directories = set(self.directories)
+        for path, file in self.files.items():
+            kept = len(file.synced)
+            if file.data[:kept] != file.synced:  # it was cut since; that was not synced
+                disk.files[path] = _File(file.synced)
+                continue
+            kept += (len(file.data) - kept) // 2
+            disk.files[path] = _File(bytes(file.data[:kept]))
+        return disk
+
+    def after_kill(self) -> Disk:
+        """The disk as the next process finds it."""
+        disk = Disk()
+        disk.directories = set(self.directories)
+        disk.files = {path: _File(bytes(file.data)) for path, file in self.files.items()}
+        return disk
+
+    def _operation(self, *, half: tuple[_File, Bytes] | None = None) -> None:
+        self.operations += 1
+        if self.operations in (self.cut_at, self.fail_at):
+            if half is not None:
+                file, data = half
+                file.data += bytes(data)[: len(data) // 2]
+            if self.operations == self.cut_at:
+                raise PowerCut
+            raise OSError(5, "the disk failed")
+
+    def open(self, path: str, /) -> int:
+        if path not in self.files:
+            self._operation()
+            self.files[path] = _File()
+        descriptor = max(self._open, default=2) + 1
+        self._open[descriptor] = self.files[path]
+        return descriptor
+
+    def close(self, descriptor: int, /) -> None:
+        del self._open[descriptor]
+
+    def append(self, descriptor: int, data: Bytes, /) -> int:
+        file = self._open[descriptor]
+        self._operation(half=(file, data))
+        file.data += data
+        return len(data)
+
+    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
+        return bytes(self._open[descriptor].data[position : position + size_bytes])
+
+    def truncate(self, descriptor: int, size_bytes: int, /) -> None:
+        self._operation()
+        del self._open[descriptor].data[size_bytes:]
+
+    def sync(self, descriptor: int, /) -> None:
+        self._operation()
+        self._open[descriptor].synced = bytes(self._open[descriptor].data)
+
+    def size(self, path: str, /) -> int:
+        return len(self._file(path).data)
+
+    def read(self, path: str, /) -> bytes:
+        return bytes(self._file(path).data)
+
+    def rename(self, source: str, target: str, /) -> None:
+        self._operation()
+        for old in [p for p in self.files if p == source or p.startswith(source + "/")]:
+            self.files[target + old[len(source) :]] = self.files.pop(old)
+        if source in self.directories:
+            self.directories.remove(source)
+            self.directories.add(target)
+
+    def remove(self, path: str, /) -> None:
+        self._file(path)
+        self._operation()
+        del self.files[path]
+
+    def names_in(self, directory: str, /) -> list[str]:
+        if directory not in self.directories:
+            raise FileNotFoundError(directory)
+        inside = [*self.files, *self.directories]
+        rest = [path[len(directory) + 1 :] for path in inside if path.startswith(directory + "/")]
+        return sorted({path for path in rest if "/" not in path})
+
+    def make_directory(self, directory: str, /) -> None:
+        if directory not in self.directories:
+            self._operation()
+            self.directories.add(directory)
+
+    def remove_directory(self, directory: str, /) -> None:
+        assert not self.names_in(directory), "not empty"
+        self._operation()
+        self.directories.remove(directory)
+
+    def sync_directory(self, directory: str, /) -> None:
+        self._operation()
+
+    def lock(self, path: str, /) -> int:
+        if path in self._locked:
+            raise BlockingIOError(path)
+        self._locked.add(path)
+        return self.open(path)
+
+    def _file(self, path: str) -> _File:
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return self.files[path]

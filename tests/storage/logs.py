@@ -1,0 +1,98 @@
+"""Logs and batches for the tests of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ottla.protocol.batch import BatchHeader, build, headers_in
+from ottla.protocol.control import marker
+from ottla.storage.files import Files
+from ottla.storage.log import PartitionLog
+from ottla.storage.log_config import LogConfig
+from tests.storage.disk import Disk
+
+NOW_MS = 1_700_000_000_000
+DIRECTORY = "data/orders-0"
+
+
+def config(**settings: Any) -> LogConfig:
+    return replace(LogConfig(), **settings)
+
+
+def open_log(
+    files: Files | None = None, *, clean: bool = True, now_ms: int = NOW_MS, **settings: Any
+) -> PartitionLog:
+    """A log, in a new disk unless one is given."""
+    if files is None:
+        files = Disk()
+    files.make_directory("data")
+    files.make_directory(DIRECTORY)
+    opening = {
+        name: settings.pop(name) for name in ("recovery_point", "log_start_offset")
+        if name in settings
+    }  # fmt: skip
+    return PartitionLog.open(
+        files, DIRECTORY, topic="orders", partition=0, config=config(**settings), now_ms=now_ms,
+        clean=clean, **opening,
+    )  # fmt: skip
+
+
+def batch(*values: bytes | None, key: bytes | None = None, **header: Any) -> bytearray:
+    """A batch of one record for each value, or of one record."""
+    header.setdefault("timestamp_ms", NOW_MS)
+    return build([(key, value) for value in values or (b"v",)], **header)
+
+
+def sent_by(producer_id: int, sequence: int, count: int = 1, epoch: int = 0) -> bytearray:
+    """An idempotent producer's batch."""
+    return batch(
+        *[b"v"] * count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
+    )
+
+
+def in_transaction(producer_id: int, sequence: int, count: int = 1, epoch: int = 0) -> bytearray:
+    return batch(
+        *[b"v"] * count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence,
+        transactional=True,
+    )  # fmt: skip
+
+
+def end_of(
+    producer_id: int, *, commit: bool, epoch: int = 0, coordinator_epoch: int = 0
+) -> bytearray:
+    return marker(
+        commit=commit,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        coordinator_epoch=coordinator_epoch,
+        timestamp_ms=NOW_MS,
+    )
+
+
+def everything(log: PartitionLog) -> list[tuple[BatchHeader, bytes]]:
+    """All batches of a log, read one after the other."""
+    found: list[tuple[BatchHeader, bytes]] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        read = log.read(offset, max_bytes=200, up_to=log.high_watermark, min_one=True)
+        assert read.next_offset > offset, "a reader would not get on"
+        found += [(h, read.records[at : at + h.size_bytes]) for at, h in headers_in(read.records)]
+        offset = read.next_offset
+    return found
+
+
+def ranges(log: PartitionLog) -> list[tuple[int, int]]:
+    """First and last offset of each batch."""
+    return [(header.base_offset, header.last_offset) for header, _ in everything(log)]
+
+
+def payloads(log: PartitionLog) -> list[bytes]:
+    """Each batch from its CRC on: what the producer sent and the log does not change."""
+    return [data[17:] for _, data in everything(log)]
+
+
+def sent(batches: Sequence[bytes | bytearray]) -> list[bytes]:
+    """What `payloads` will say of them."""
+    return [bytes(one[17:]) for one in batches]

@@ -1,0 +1,271 @@
+"""What is there after the process, the machine or the disk failed: all that was acknowledged."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
+from ottla.storage.producers import ProducerEntry, SentBatch
+from ottla.storage.segment import file_name
+from tests.storage.disk import Disk, PowerCut
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    end_of,
+    in_transaction,
+    open_log,
+    payloads,
+    ranges,
+    sent,
+    sent_by,
+)
+
+FIRST_FILE = f"{DIRECTORY}/{file_name(0, '.log')}"
+LATER_MS = NOW_MS + 1000
+
+
+Batches = dict[int, list[SentBatch]]
+
+
+def producers(log: PartitionLog) -> tuple[list[tuple[int, ...]], Batches]:
+    """All that is known of producers, to be compared; their latest batches apart."""
+
+    def row(entry: ProducerEntry) -> tuple[int, ...]:
+        return (
+            entry.producer_id, entry.producer_epoch, entry.coordinator_epoch,
+            entry.last_timestamp_ms, entry.transaction_first_offset, entry.last_sequence,
+        )  # fmt: skip
+
+    entries = list(log.producers.producers())
+    return sorted(map(row, entries)), {entry.producer_id: entry.batches for entry in entries}
+
+
+def some_history(log: PartitionLog) -> list[bytes]:
+    """Producers, transactions of all ends, duplicates refused; what was sent."""
+    steps = [
+        sent_by(1, 0, 2), in_transaction(2, 0), in_transaction(3, 0, 2), sent_by(1, 2),
+        end_of(2, commit=False), in_transaction(4, 0), end_of(3, commit=True), in_transaction(2, 1),
+        batch(b"plain"), end_of(4, commit=False, epoch=1, coordinator_epoch=3), sent_by(1, 3, 3),
+    ]  # fmt: skip
+    for step in steps:
+        if step[22] & 0x20:
+            log.append_marker(step, now_ms=NOW_MS)
+        else:
+            log.append(step, now_ms=NOW_MS)
+    return sent(steps)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("segment_bytes", [200, 400, 1 << 20])
+def test_everything_is_known_again_after_a_restart(clean: bool, segment_bytes: int) -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=segment_bytes)
+    history = some_history(log)
+    log.close(clean=clean)
+    again = open_log(disk.after_kill(), clean=clean, segment_bytes=segment_bytes)
+    assert payloads(again) == history
+    assert (again.log_end_offset, again.last_stable_offset) == (15, 9)
+    assert again.aborted_transactions(0, 15) == log.aborted_transactions(0, 15)
+    assert len(again.aborted_transactions(0, 15)) == 2
+    assert again.max_timestamp() == log.max_timestamp()
+    (known, kept), (before, batches) = producers(again), producers(log)
+    assert known == before
+    # A snapshot keeps the latest batch of each producer only, as Kafka's does.
+    assert all(batches[who][-len(kept[who]) :] == kept[who] for who in batches if batches[who])
+    assert clean or segment_bytes < 1000 or kept == batches
+
+
+def test_after_a_kill_the_last_five_batches_of_a_producer_are_known() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    for sequence in range(7):
+        log.append(sent_by(7, sequence), now_ms=NOW_MS)
+    again = open_log(disk.after_kill(), clean=False)
+    for sequence in range(2, 7):
+        assert again.append(sent_by(7, sequence), now_ms=LATER_MS).base_offset == sequence
+    with pytest.raises(Refused, match="OUT_OF_ORDER_SEQUENCE_NUMBER"):
+        again.append(sent_by(7, 1), now_ms=LATER_MS)
+
+
+def test_a_last_batch_cut_anywhere_is_gone_and_all_before_it_is_there() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(sent_by(7, 0, 2), now_ms=NOW_MS)
+    whole = log.size_bytes
+    log.append(sent_by(7, 2, 3), now_ms=NOW_MS)
+    for end in range(whole, log.size_bytes):
+        killed = disk.after_kill()
+        del killed.files[FIRST_FILE].data[end:]
+        again = open_log(killed, clean=False)
+        assert ranges(again) == [(0, 1)]
+        assert killed.size(FIRST_FILE) == whole
+        assert again.append(sent_by(7, 2, 3), now_ms=NOW_MS)[:2] == (2, 4)
+
+
+def test_a_last_batch_harmed_anywhere_is_gone() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(batch(b"a"), now_ms=NOW_MS)
+    whole = log.size_bytes
+    log.append(batch(b"b"), now_ms=NOW_MS)
+    # Neither the CRC nor a check covers the low half of the base offset, and the leader epoch.
+    covered = [*range(4), *range(8, 12), *range(16, log.size_bytes - whole)]
+    for at in (whole + place for place in covered):
+        killed = disk.after_kill()
+        killed.files[FIRST_FILE].data[at] ^= 0x81
+        assert ranges(open_log(killed, clean=False)) == [(0, 0)], f"byte {at - whole}"
+
+
+def test_what_follows_damage_is_cut_off_with_all_that_is_known_of_it() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=200)
+    some_history(log)
+    killed = disk.after_kill()
+    del killed.files[FIRST_FILE].data[-1:]
+    again = open_log(killed, clean=False, segment_bytes=200)
+    assert ranges(again) == [(0, 1)]
+    assert [len(again.segments), again.last_stable_offset] == [1, 2]
+    assert again.aborted_transactions(0, 100) == []
+    assert again.append(in_transaction(2, 0), now_ms=NOW_MS).base_offset == 2
+    kept = {".log", ".index", ".timeindex", ".snapshot"}
+    names = [name for name in killed.names_in(DIRECTORY) if name[0] == "0"]
+    assert {name[20:] for name in names if int(name[:20]) == 0} <= kept
+    assert all(int(name[:20]) <= 2 for name in names)
+
+
+def test_before_the_recovery_point_nothing_is_read_again() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=150)
+    for _ in range(4):
+        log.append(batch(), now_ms=NOW_MS)
+    killed = disk.after_kill()
+    killed.files[FIRST_FILE].data[30] ^= 1
+    assert ranges(open_log(killed, clean=False, segment_bytes=150, recovery_point=2))[1:] == [
+        (1, 1), (2, 2), (3, 3)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])
+@pytest.mark.parametrize("how", ["missing", "cut", "garbage"])
+def test_after_a_kill_no_file_but_the_data_is_needed(suffix: str, how: str) -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=300, index_interval_bytes=0)
+    history = some_history(log)
+    killed = disk.after_kill()
+    for path in [path for path in killed.files if path.endswith(suffix)]:
+        if how == "missing":
+            del killed.files[path]
+        elif how == "cut":
+            del killed.files[path].data[-3:]
+        else:
+            killed.files[path].data[:] = b"\x7f\x13" * 20
+    again = open_log(killed, clean=False, segment_bytes=300, index_interval_bytes=0)
+    assert payloads(again) == history
+    assert again.last_stable_offset == 9
+    assert again.aborted_transactions(0, 15) == log.aborted_transactions(0, 15)
+    assert producers(again)[0] == producers(log)[0]
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_damaged_index_of_an_old_segment_is_rebuilt_when_it_is_needed(suffix: str) -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=500, index_interval_bytes=0)
+    for number in range(20):
+        log.append(batch(timestamp_ms=NOW_MS + number), now_ms=NOW_MS)
+    log.close(clean=True)
+    left = disk.after_kill()
+    for path in [path for path in left.files if path.endswith(suffix)]:
+        left.files[path].data[:] = b"\x7f\x13" * 20
+    again = open_log(left, segment_bytes=500, index_interval_bytes=0)
+    assert [again.offset_for_timestamp(NOW_MS + n) for n in range(20)] == [
+        (n, NOW_MS + n, 0) for n in range(20)
+    ]
+    assert ranges(again) == [(n, n) for n in range(20)]
+
+
+def test_a_log_start_is_kept_and_one_beyond_the_end_begins_anew() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    for _ in range(4):
+        log.append(batch(), now_ms=NOW_MS)
+    log.delete_records(2)
+    again = open_log(disk.after_kill(), clean=False, log_start_offset=2)
+    assert (again.log_start_offset, ranges(again)) == (2, [(2, 2), (3, 3)])
+    beyond = open_log(disk.after_kill(), clean=False, log_start_offset=9)
+    assert beyond.append(batch(), now_ms=NOW_MS).base_offset == 9
+    assert (beyond.log_start_offset, ranges(beyond)) == (9, [(9, 9)])
+
+
+def test_a_producer_silent_for_too_long_is_forgotten_unless_its_transaction_is_open() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(sent_by(1, 5), now_ms=NOW_MS)
+    log.append(in_transaction(2, 5), now_ms=NOW_MS)
+    much_later_ms = NOW_MS + log.config.producer_id_expiration_ms
+    again = open_log(disk.after_kill(), clean=False, now_ms=much_later_ms)
+    assert [entry.producer_id for entry in again.producers.producers()] == [2]
+    assert again.last_stable_offset == 1
+
+
+BATCHES = [
+    sent_by(1, 0), in_transaction(2, 0, 2), sent_by(1, 1, 3), in_transaction(2, 2), sent_by(1, 4),
+    sent_by(1, 5, 2),
+]  # fmt: skip
+
+
+def test_what_was_acknowledged_survives_a_power_cut_at_any_operation() -> None:
+    for cut_at in range(1, 1000):
+        disk, acknowledged = Disk(cut_at=cut_at), []
+        with suppress(PowerCut):
+            log = open_log(disk, flush_messages=1, segment_bytes=200)
+            for one in BATCHES:
+                log.append(bytes(one), now_ms=NOW_MS)
+                acknowledged.append(one)
+            log.close(clean=True)
+        left = disk.after_power_cut()
+        found = payloads(open_log(left, clean=False, segment_bytes=200))
+        assert found[: len(acknowledged)] == sent(acknowledged), f"lost at operation {cut_at}"
+        assert found == sent(BATCHES[: len(found)]), f"torn at operation {cut_at}"
+        if disk.operations < cut_at:
+            return  # the power never went: every operation has had its turn
+    pytest.fail("the log never comes to an end")
+
+
+def test_a_disk_that_fails_once_costs_an_error_and_nothing_else() -> None:
+    for fail_at in range(3, 1000):  # the first two make the directories
+        disk = Disk(fail_at=fail_at)
+        log = open_log(disk, segment_bytes=200)
+        for one in BATCHES:
+            try:
+                log.append(bytes(one), now_ms=NOW_MS)
+            except Refused as refused:
+                assert refused.code == Code.KAFKA_STORAGE_ERROR
+                log.append(bytes(one), now_ms=NOW_MS)
+        assert payloads(log) == sent(BATCHES), f"after a failure at operation {fail_at}"
+        again = open_log(disk.after_kill(), clean=False, segment_bytes=200)
+        assert payloads(again) == sent(BATCHES), f"reopened after one at operation {fail_at}"
+        assert producers(again)[0] == producers(log)[0]
+        if disk.operations < fail_at:
+            return
+    pytest.fail("the log never comes to an end")
+
+
+def test_a_file_whose_end_is_not_known_takes_nothing_more() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(batch(b"a"), now_ms=NOW_MS)
+
+    def fail(*_: object) -> int:
+        raise OSError("the disk failed")
+
+    disk.truncate = fail  # type: ignore[method-assign, assignment]
+    disk.fail_at = disk.operations + 1
+    for _ in range(2):
+        with pytest.raises(Refused) as refused:
+            log.append(batch(b"b"), now_ms=NOW_MS)
+        assert refused.value.code == Code.KAFKA_STORAGE_ERROR
+    assert ranges(open_log(disk.after_kill(), clean=False)) == [(0, 0)]
