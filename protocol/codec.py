@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from .api_keys import ApiKey
+from .decoding import Decoder, compiled
 
 _PACKAGES: Final[dict[str, tuple[str, ...]]] = {
     "kafka.protocol.metadata": ("Metadata", "FindCoordinator", "ApiVersions"),
@@ -62,13 +63,9 @@ def message_class(api_key: ApiKey, kind: str) -> Any:
         return _own_class(name + kind)
 
 
-def decoder(cls: Any, version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
+def decoder(cls: Any, version: int) -> Decoder:
     """The compiled function (data, position) -> (message, position behind it)."""
-    flexible = cls.flexible_version_q(version)
-    function: Callable[[memoryview, int], tuple[Any, int]] = cls._struct.compiled_decode_from(
-        version, compact=flexible, tagged=flexible, data_class=cls
-    )
-    return function
+    return compiled(cls._struct, version, cls, flexible=cls.flexible_version_q(version))
 
 
 def encoder(cls: Any, version: int) -> Callable[[Any, Any], None]:

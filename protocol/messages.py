@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from . import codec
 from .api_keys import ApiKey
 from .batch import Bytes
+from .decoding import Decoder, skip_tagged_fields
 from .errors import Malformed
 
 _HEADER: Final = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
@@ -41,16 +42,15 @@ def read_request_header(frame: memoryview) -> RequestHeader:
             return RequestHeader(api_key, version, correlation_id, None, start)
         if start + size > len(frame):
             raise Malformed("the client id reaches beyond the request")
-        client_id = str(frame[start : start + size], "utf-8")
-    except (struct.error, UnicodeDecodeError) as broken:
+        client_id = str(frame[start : start + size], "utf-8", "replace")
+    except struct.error as broken:
         raise Malformed(f"no request header: {broken}") from None
     return RequestHeader(api_key, version, correlation_id, client_id, start + size)
 
 
 class _RequestCoder(NamedTuple):
-    decode: Callable[[memoryview, int], tuple[Any, int]]
+    decode: Decoder
     is_flexible: bool
-    require: Callable[[Any], None] | None
 
 
 class _ResponseCoder(NamedTuple):
@@ -77,87 +77,22 @@ def read_request(header: RequestHeader, frame: memoryview) -> Any:
     try:
         position = header.body_start
         if coder.is_flexible:
-            position = _skip_tagged_fields(frame, position)
+            position = skip_tagged_fields(frame, position)
         request, position = coder.decode(frame, position)
         if position > len(frame):
             raise Malformed("the request ends early")
-        if coder.require is not None:
-            coder.require(request)
     except Malformed:
         raise
-    except Exception as broken:  # the compiled coders fail in a dozen ways on a cut request
+    except Exception as broken:  # the compiled decoders fail in a dozen ways on a cut request
         raise Malformed(f"{type(broken).__name__}: {broken}") from None
     return request
 
 
 def _request_coder(api_key: ApiKey, version: int) -> _RequestCoder:
     cls = codec.message_class(api_key, "Request")
-    coder = _RequestCoder(
-        codec.decoder(cls, version),
-        cls.flexible_version_q(version),
-        _requirement(cls._struct, version),
-    )
+    coder = _RequestCoder(codec.decoder(cls, version), cls.flexible_version_q(version))
     _requests[api_key, version] = coder
     return coder
-
-
-def _skip_tagged_fields(data: memoryview, position: int) -> int:
-    count = data[position]
-    position += 1
-    if count == 0:  # nearly always
-        return position
-    count, position = _unsigned_varint(data, position - 1)
-    for _ in range(count):
-        _, position = _unsigned_varint(data, position)
-        size, position = _unsigned_varint(data, position)
-        position += size
-    if position > len(data):
-        raise Malformed("the tagged fields of the header reach beyond the request")
-    return position
-
-
-def _unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-        if shift > 28:
-            raise Malformed("a number of more than five bytes")
-
-
-def _requirement(field: Any, version: int) -> Callable[[Any], None] | None:
-    """A check that nothing is null in a struct which its schema wants there; None: all may be."""
-    wanted: list[tuple[str, bool, Callable[[Any], None] | None, bool]] = []
-    for inner in field.fields.values():
-        if not inner.for_version_q(version) or inner.tagged_field_q(version):
-            continue
-        may_be_null = inner.nullable_for_version_q(version)
-        is_array = inner.is_struct_array()
-        deeper = _requirement(inner, version) if is_array or inner.is_struct() else None
-        can_be_null = inner.is_array() or inner.type_str in ("string", "bytes", "records")
-        if deeper is not None or (can_be_null and not may_be_null):
-            wanted.append((inner.name, can_be_null and not may_be_null, deeper, is_array))
-    if not wanted:
-        return None
-
-    def require(item: Any) -> None:
-        for name, required, deeper, is_array in wanted:
-            value = getattr(item, name)
-            if value is None:
-                if required:
-                    raise Malformed(f"{name} is null")
-            elif deeper is not None:
-                if is_array:
-                    for element in value:
-                        deeper(element)
-                else:
-                    deeper(value)
-
-    return require
 
 
 def answer(api_key: ApiKey, version: int, correlation_id: int, body: Body) -> bytearray:

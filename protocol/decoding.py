@@ -1,0 +1,248 @@
+"""Bytes to the codec's objects, as strictly and as leniently as Kafka's generated readers.
+
+For each message and version a function is written from kafka-python's schema objects and compiled.
+The library's own decoders are made for clients, which believe their broker: they take a cut string
+for a short one, null where a schema has none, and copy the rest of the message at tagged fields.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+from .errors import Malformed
+
+Decoder = Callable[[memoryview, int], tuple[Any, int]]
+
+_FORMATS: Final = {
+    "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d",
+    "bool": "?",
+}  # fmt: skip
+_MAX_STRING: Final = 0x7FFF  # a compact length could be more, and Kafka refuses it
+_NO_ID: Final = bytes(16)
+
+
+def unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
+    """An unsigned number and the position behind it.
+
+    Raises:
+        Malformed: it has more than five bytes. IndexError: it is cut.
+    """
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+        if shift > 28:
+            raise Malformed("a number of more than five bytes")
+
+
+def skip_tagged_fields(data: memoryview, position: int) -> int:
+    """The position behind tagged fields of which none is known. Raises as `compiled` says."""
+    return _tagged_fields(None, data, position, {})
+
+
+def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder:
+    """A function from data and a position to a message and the position behind it.
+
+    Args:
+        message: the schema object of the message (a StructField of the library).
+        cls: the class of the objects made.
+
+    The function raises Malformed, or whatever Python does at an index beyond the data: it is for
+    the caller to take any exception for a broken message. It may return a position beyond the data,
+    which is broken, too.
+    """
+    source = _Source(version, flexible=flexible)
+    source.write_struct(message, cls, "item")
+    return source.function()
+
+
+class _Source:
+    """The text of one decoder, and the objects that it refers to."""
+
+    def __init__(self, version: int, *, flexible: bool) -> None:
+        self._version = version
+        self._flexible = flexible
+        self._lines = ["def decode(data, pos):", " size = len(data)"]
+        self._indent = " "
+        self._names: dict[str, Any] = {
+            "Malformed": Malformed, "new": object.__new__, "varint": unsigned_varint,
+            "uuid_at": _uuid_at, "tagged_fields": _tagged_fields, "structs": struct.unpack_from,
+        }  # fmt: skip
+
+    def function(self) -> Decoder:
+        self._line("return item, pos")
+        exec(compile("\n".join(self._lines), f"<decoder v{self._version}>", "exec"), self._names)
+        decode: Decoder = self._names["decode"]
+        return decode
+
+    def write_value(self, field: Any) -> None:
+        """Decode one field by itself: the value of a tagged field."""
+        self._write(field, "item")
+
+    def write_struct(self, field: Any, cls: Any, target: str) -> None:
+        made = target if target.isidentifier() else self._variable("item")
+        self._line(f"{made} = new({self._constant(cls)})")
+        self._line(f"{made}._version = {self._version}")
+        self._line(f"{made}.tags = {made}.unknown_tags = None")
+        present = [inner for inner in field.fields.values() if inner.for_version_q(self._version)]
+        run: list[Any] = []
+        for inner in present:
+            if inner.tagged_field_q(self._version):
+                continue
+            if inner.type_str in _FORMATS and not inner.is_array():
+                run.append(inner)
+                continue
+            self._write_run(run, made)
+            run = []
+            self._write(inner, f"{made}.{inner.name}")
+        self._write_run(run, made)
+        if self._flexible:
+            tagged = [inner for inner in present if inner.tagged_field_q(self._version)]
+            known = {inner.tag: (inner.name, self._alone(inner)) for inner in tagged}
+            by_tag = self._constant(known)
+            self._line("if data[pos] == 0: pos += 1")
+            self._line(f"else: pos = tagged_fields({made}, data, pos, {by_tag})")
+        if made != target:
+            self._line(f"{target} = {made}")
+
+    def _alone(self, field: Any) -> Decoder:
+        source = _Source(self._version, flexible=True)
+        source.write_value(field)
+        return source.function()
+
+    def _write_run(self, fields: list[Any], made: str) -> None:
+        """Neighbours of fixed size are read together."""
+        if not fields:
+            return
+        layout = struct.Struct(">" + "".join(_FORMATS[field.type_str] for field in fields))
+        targets = ", ".join(f"{made}.{field.name}" for field in fields)
+        self._line(f"{targets}, = {self._constant(layout.unpack_from)}(data, pos)")
+        self._line(f"pos += {layout.size}")
+
+    def _write(self, field: Any, target: str) -> None:
+        if field.is_array():
+            self._write_array(field, target)
+        elif field.is_struct():
+            if field.nullable_for_version_q(self._version):
+                self._line("pos += 1")
+                self._line(f"if data[pos - 1] > 127: {target} = None")
+                self._block("else:", lambda: self.write_struct(field, field.data_class, target))
+            else:
+                self.write_struct(field, field.data_class, target)
+        else:
+            self._write_simple(field, field.type_str, target, field.name)
+
+    def _write_simple(self, field: Any, kind: str, target: str, name: str) -> None:
+        match kind:
+            case "string":
+                length = self._length(field, target, name, "h")
+                if self._flexible:
+                    self._line(f"elif {length} > {_MAX_STRING}:")
+                    self._line(f" raise Malformed('{name} is too long')")
+                self._line("else:")
+                self._line(f" {target} = str(data[pos:pos + {length}], 'utf-8', 'replace')")
+                self._line(f" pos += {length}")
+            case "bytes" | "records":
+                length = self._length(field, target, name, "i")
+                self._line("else:")
+                self._line(f" {target} = bytes(data[pos:pos + {length}])")
+                self._line(f" pos += {length}")
+            case "uuid":
+                self._line(f"{target} = uuid_at(data, pos)")
+                self._line("pos += 16")
+            case _:
+                layout = struct.Struct(">" + _FORMATS[kind])
+                self._line(f"{target}, = {self._constant(layout.unpack_from)}(data, pos)")
+                self._line(f"pos += {layout.size}")
+
+    def _write_array(self, field: Any, target: str) -> None:
+        count = self._length(field, target, field.name, "i")
+        # As in Kafka: an element has a byte at least, so this count is a lie.
+        self._line(f"elif {count} > size - pos: raise Malformed('{field.name} is cut')")
+        kind = None if field.is_struct_array() else field.array_of.type_str
+        if kind in _FORMATS:
+            layout = _FORMATS[kind]
+            width = struct.calcsize(layout)
+            self._line("else:")
+            self._line(f" {target} = list(structs(f'>{{{count}}}{layout}', data, pos))")
+            self._line(f" pos += {count} * {width}")
+            return
+        items, item = self._variable("items"), self._variable("item")
+
+        def elements() -> None:
+            self._line(f"{items} = {target} = []")
+            self._block(f"for _ in range({count}):", element)
+
+        def element() -> None:
+            if kind is None:
+                self.write_struct(field, field.data_class, item)
+            else:
+                self._write_simple(None, kind, item, f"an element of {field.name}")
+            self._line(f"{items}.append({item})")
+
+        self._block("else:", elements)
+
+    def _length(self, field: Any, target: str, name: str, layout: str) -> str:
+        """Read a length; below it an `if` is open that deals with null. None as field: no null."""
+        length = self._variable("length")
+        if self._flexible:
+            self._line(f"{length} = data[pos]; pos += 1")
+            self._line(f"if {length} > 127: {length}, pos = varint(data, pos - 1)")
+            self._line(f"{length} -= 1")
+        else:
+            unpack = struct.Struct(">" + layout)
+            self._line(f"{length}, = {self._constant(unpack.unpack_from)}(data, pos)")
+            self._line(f"pos += {unpack.size}")
+        if field is not None and field.nullable_for_version_q(self._version):
+            self._line(f"if {length} < 0: {target} = None")
+        else:
+            self._line(f"if {length} < 0: raise Malformed('{name} is null')")
+        return length
+
+    def _block(self, head: str, write: Callable[[], None]) -> None:
+        self._line(head)
+        self._indent += " "
+        write()
+        self._indent = self._indent[:-1]
+
+    def _line(self, text: str) -> None:
+        self._lines.append(self._indent + text)
+
+    def _variable(self, name: str) -> str:
+        return f"{name}_{len(self._lines)}"
+
+    def _constant(self, value: Any) -> str:
+        name = f"constant_{len(self._names)}"
+        self._names[name] = value
+        return name
+
+
+def _uuid_at(data: memoryview, position: int) -> uuid.UUID | None:
+    raw = bytes(data[position : position + 16])
+    return None if raw == _NO_ID else uuid.UUID(bytes=raw)
+
+
+def _tagged_fields(
+    item: Any, data: memoryview, position: int, known: dict[int, tuple[str, Decoder]]
+) -> int:
+    """Set the fields that are known, pass over the others; the position behind them."""
+    count, position = unsigned_varint(data, position)
+    for _ in range(count):
+        tag, position = unsigned_varint(data, position)
+        size, position = unsigned_varint(data, position)
+        if tag in known:
+            name, decode = known[tag]
+            value, position = decode(data, position)  # Kafka does not look at the size either
+            setattr(item, name, value)
+        else:
+            position += size
+        if position > len(data):
+            raise Malformed("tagged fields are cut")
+    return position
