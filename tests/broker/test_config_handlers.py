@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ottla.broker import logs
-from ottla.broker.config import BrokerConfig, Listener
+from ottla.broker.config import BrokerConfig
 from ottla.broker.handlers.alter_configs import alter_configs
 from ottla.broker.handlers.describe_configs import describe_configs
 from ottla.broker.handlers.incremental_alter_configs import incremental_alter_configs
@@ -21,6 +21,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import answer
 from ottla.storage.catalog import ResourceType
+from ottla.storage.metadata_records import EndPoint
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("kafka_defaults.json").read_text())
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -109,7 +110,7 @@ class Talk:
 
 def node_with(given: dict[str, str], data_dir: Path) -> Node:
     node = Node(BrokerConfig.from_settings(given), data_dir, StillClock())
-    node.start([Listener("PLAINTEXT", "localhost", 9092)])
+    node.controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9092, 0)])
     node.controller.create_topic(ORDERS, partitions=2)
     return node
 
