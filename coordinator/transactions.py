@@ -327,16 +327,17 @@ class Transactions:
 
     def replay(self, record: TransactionRecord) -> None:
         """Make true what the log says. Nothing else assigns."""
-        before = self._by_id.pop(record.transactional_id, None)
-        if before is not None:
-            self._waiting(before.state).pop(record.transactional_id)
-        if isinstance(record, Expired):
-            assert before is None or before.state in MAY_FOLLOW[State.DEAD], before
-            return
-        # A compacted log begins anywhere; from there on every step is in it.
-        assert before is None or before.state in MAY_FOLLOW[record.state], (before, record)
-        self._by_id[record.transactional_id] = record
-        self._waiting(record.state)[record.transactional_id] = record
+        transactional_id = record.transactional_id
+        before = self._by_id.get(transactional_id)
+        if before is not None:  # a compacted log begins in any state
+            after = record.state if isinstance(record, Transaction) else State.DEAD
+            assert before.state in MAY_FOLLOW[after], (before, record)
+            del self._waiting(before.state)[transactional_id]
+        if isinstance(record, Transaction):
+            self._by_id[transactional_id] = record
+            self._waiting(record.state)[transactional_id] = record
+        elif before is not None:
+            del self._by_id[transactional_id]
 
     def _waiting(self, state: State) -> dict[str, Transaction]:
         if state in AT_REST:

@@ -1,0 +1,126 @@
+"""Time: transactions that stay open too long, transactional ids that nobody uses any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.coordinator.outcome import Outcome
+from ottla.coordinator.transaction_states import AT_REST, Expired, State
+from ottla.coordinator.transactions import DAY_MS, MOST_IN_A_TICK, Transactions
+from ottla.protocol.errors import Refused
+from tests.coordinator.transaction_talk import (
+    NOW_MS,
+    ORDERS,
+    PRODUCER,
+    SHOP,
+    TIMEOUT_MS,
+    begun,
+    done,
+    machine_in,
+    new_machine,
+    next_epoch,
+    told,
+    transaction_in,
+)
+
+
+def test_a_producer_that_sleeps_past_its_timeout_is_aborted_and_fenced() -> None:
+    machine = new_machine()
+    shop = begun(machine, now_ms=10)
+    assert machine.next_deadline() == 10 + TIMEOUT_MS
+    assert machine.tick(now_ms=9 + TIMEOUT_MS) == Outcome(None)
+
+    aborted = machine.tick(now_ms=10 + TIMEOUT_MS)
+    told(machine, aborted)
+    assert aborted.effects == machine.unfinished()
+    (abort,) = machine.unfinished()
+    assert (abort.commit, abort.transaction.partitions) == (False, ORDERS)
+    assert abort.transaction.producer == next_epoch(shop)
+    with pytest.raises(Refused, match="PRODUCER_FENCED"):
+        machine.end(SHOP, shop, commit=True, now_ms=11 + TIMEOUT_MS)
+
+
+def test_after_the_timeout_a_late_commit_fails_and_a_late_abort_succeeds() -> None:
+    machine = new_machine()
+    shop = begun(machine, now_ms=0)
+    done(machine, machine.tick(now_ms=TIMEOUT_MS))
+    with pytest.raises(Refused, match="PRODUCER_FENCED"):
+        machine.end(SHOP, shop, commit=True, now_ms=TIMEOUT_MS)
+    with pytest.raises(Refused, match="PRODUCER_FENCED"):
+        machine.add_partitions(SHOP, shop, ORDERS, now_ms=TIMEOUT_MS)
+    with pytest.raises(Refused, match="INVALID_TXN_STATE"):
+        machine.end_and_bump(SHOP, shop, commit=True, now_ms=TIMEOUT_MS)
+    late_abort = machine.end_and_bump(SHOP, shop, commit=False, now_ms=TIMEOUT_MS)
+    assert late_abort == Outcome(next_epoch(shop))
+
+
+def test_after_the_timeout_its_owner_goes_on_under_the_raised_epoch() -> None:
+    machine = new_machine()
+    shop = begun(machine, now_ms=0)
+    done(machine, machine.tick(now_ms=TIMEOUT_MS))
+    again = machine.init_producer_id(SHOP, timeout_ms=1, expected=shop, now_ms=TIMEOUT_MS)
+    assert again.reply == next_epoch(shop)
+
+
+def test_growing_does_not_prolong_a_transaction() -> None:
+    machine = new_machine()
+    shop = begun(machine, now_ms=0)
+    told(machine, machine.add_partitions(SHOP, shop, [("stock", 0)], now_ms=TIMEOUT_MS - 1))
+    assert machine.next_deadline() == TIMEOUT_MS
+
+
+@pytest.mark.parametrize("state", [State.PREPARE_COMMIT, State.PREPARE_ABORT])
+def test_a_decided_transaction_has_no_timeout(state: State) -> None:
+    machine = machine_in(state)
+    assert machine.next_deadline() is None
+    assert machine.tick(now_ms=NOW_MS + 100 * DAY_MS) == Outcome(None)
+
+
+@pytest.mark.parametrize("state", sorted(AT_REST))
+def test_an_id_nobody_uses_for_a_week_is_forgotten(state: State) -> None:
+    machine = machine_in(state)
+    expires_ms = transaction_in(state).updated_ms + 7 * DAY_MS
+    assert machine.next_deadline() == expires_ms
+    assert machine.tick(expires_ms - 1) == Outcome(None)
+    outcome = machine.tick(expires_ms)
+    assert outcome == Outcome(None, (Expired(SHOP),))
+    told(machine, outcome)
+    assert machine == new_machine()
+    assert machine.next_deadline() is None
+    with pytest.raises(Refused, match="INVALID_PRODUCER_ID_MAPPING"):
+        machine.add_partitions(SHOP, PRODUCER, ORDERS, now_ms=expires_ms)
+
+
+def test_the_deadline_is_the_earliest_of_all() -> None:
+    machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
+    assert machine.next_deadline() is None
+    for at_ms, transactional_id in enumerate(("a", "b", "c")):
+        told(
+            machine,
+            machine.init_producer_id(transactional_id, timeout_ms=50, now_ms=at_ms),
+        )
+    assert machine.next_deadline() == 100
+    a = machine.describe("a").producer
+    told(machine, machine.add_partitions("a", a, ORDERS, now_ms=60))
+    assert machine.next_deadline() == 101, "b, which is the oldest at rest"
+    told(machine, machine.tick(now_ms=101))
+    assert machine.next_deadline() == 102
+    told(machine, machine.tick(now_ms=102))
+    assert machine.next_deadline() == 110, "the transaction of a"
+
+
+def test_a_tick_does_no_more_than_one_batch_holds() -> None:
+    machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
+    many = MOST_IN_A_TICK + 5
+    for number in range(many):
+        told(machine, machine.init_producer_id(f"idle-{number}", timeout_ms=50, now_ms=0))
+        told(machine, machine.init_producer_id(f"open-{number}", timeout_ms=50, now_ms=0))
+        producer = machine.describe(f"open-{number}").producer
+        told(machine, machine.add_partitions(f"open-{number}", producer, ORDERS, now_ms=0))
+    sizes = []
+    while (deadline_ms := machine.next_deadline()) is not None and deadline_ms <= 100:
+        outcome = machine.tick(now_ms=100)
+        sizes.append(len(outcome.records))
+        told(machine, outcome)
+    assert sizes == [MOST_IN_A_TICK, MOST_IN_A_TICK, 10]
+    assert len(machine.unfinished()) == many
