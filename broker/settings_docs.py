@@ -172,6 +172,16 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "security.inter.broker.protocol": (
         "The security protocol between nodes, where no listener is named for it."
     ),
+    "share.coordinator.state.topic.min.isr": "The min.insync.replicas of share groups' topic.",
+    "share.coordinator.state.topic.num.partitions": (
+        "How many partitions the topic of share groups' state has."
+    ),
+    "share.coordinator.state.topic.replication.factor": (
+        "How many replicas the topic of share groups' state has."
+    ),
+    "share.coordinator.state.topic.segment.bytes": (
+        "How large a segment of the topic of share groups' state becomes."
+    ),
     "socket.listen.backlog.size": "How many connections may wait to be accepted.",
     "socket.receive.buffer.bytes": (
         "The receive buffer of a connection; -1 leaves it to the system."
