@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 
 def ids_in(bootstrap: str, topic: str, isolation_level: str) -> list[int]:
@@ -16,28 +16,25 @@ def ids_in(bootstrap: str, topic: str, isolation_level: str) -> list[int]:
             "group.id": f"audit-{secrets.token_hex(4)}",
             "isolation.level": isolation_level,
             "enable.auto.commit": False,
+            "enable.partition.eof": True,
             "log_level": 0,
         }
     )
     try:
-        metadata = consumer.list_topics(topic, timeout=10)
-        partitions = [
-            TopicPartition(topic, number, 0) for number in metadata.topics[topic].partitions
-        ]
-        consumer.assign(partitions)
-        ends = {
-            each.partition: consumer.get_watermark_offsets(each, timeout=10)[1]
-            for each in partitions
-        }
+        unfinished = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, number, 0) for number in unfinished])
         found: list[int] = []
-        while any(each.offset < ends[each.partition] for each in consumer.position(partitions)):
-            message = consumer.poll(0.05)
-            if message is not None and message.error() is None:
-                value = message.value()
+        while unfinished:
+            message = consumer.poll(20)
+            assert message is not None, f"nothing more from partitions {unfinished}"
+            error, value = message.error(), message.value()
+            if error is None:
                 assert value is not None
                 found.append(json.loads(value)["id"])
-            elif all(end == 0 for end in ends.values()):
-                break
+            elif error.code() == KafkaError._PARTITION_EOF:
+                unfinished.discard(message.partition())
+            else:
+                raise KafkaException(error)
         return found
     finally:
         consumer.close()
