@@ -15,6 +15,9 @@ from . import registry
 from .broker import Broker
 from .client import Address, error_name, retrying
 
+# As the Apache Kafka that the outcomes are from was set: a group's first join waits for nobody.
+SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+
 
 def address_of(bootstrap: str) -> Address:
     """HOST:PORT in two parts."""
@@ -48,7 +51,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[Address]:
     if recording and not (given and is_apache_kafka(given)):
         pytest.exit("--record wants --bootstrap with an Apache Kafka of this machine", 4)
     with ExitStack() as stack:
-        bootstrap = given or stack.enter_context(running_broker()).bootstrap
+        bootstrap = given or stack.enter_context(running_broker(settings=SETTINGS)).bootstrap
         found = address_of(bootstrap)
         warm_up(found)
         yield found

@@ -92,11 +92,6 @@ def apiversions__features_by_version(broker: Broker) -> Any:
     return out
 
 
-def _tag_sizes(data: bytes) -> list[int]:
-    """The tags at the end of an answer; each is below 128, as are the sizes read here."""
-    return [byte for byte in data[:1]]
-
-
 @case
 def apiversions__layout(broker: Broker) -> Any:
     """How each version is laid out: header, error, count, entries, throttle time, tags."""
@@ -112,7 +107,7 @@ def apiversions__layout(broker: Broker) -> Any:
             count = frame[6] - 1
             rest = frame[7 + 7 * count :]
         first_key = struct.unpack_from(">hhh", frame, 10 if version < 3 else 7)
-        out[f"v{version}"] = [error, count, list(first_key), rest[:4].hex(), _tag_sizes(rest[4:])]
+        out[f"v{version}"] = [error, count > 30, list(first_key), rest[:4].hex(), list(rest[4:5])]
     return out
 
 
@@ -123,7 +118,7 @@ def apiversions__order_of_keys(broker: Broker) -> Any:
     for version in range(5):
         answer = broker.call("ApiVersions", version, SOFTWARE if version >= 3 else {})
         keys = [api["api_key"] for api in answer["api_keys"]]
-        out.append([keys == sorted(keys), len(keys)])
+        out.append([keys == sorted(keys), len(keys) == len(set(keys)) > 30])
     return out
 
 
