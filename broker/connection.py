@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Malformed
+from ..protocol.fetch_answer import Pieces
 from ..protocol.frames import Frames
 from .context import ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
@@ -21,7 +22,6 @@ from .logs import Log
 _BACKLOG_BYTES: Final = (
     4 << 20
 )  # unanswered requests a client may have in here before we stop reading
-_WRITE_BYTES: Final = 1 << 20  # answers gathered before they are handed to the socket
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 
 _log = Log("connection")
@@ -117,8 +117,7 @@ class Connection(asyncio.Protocol):
 
     def _serve(self) -> None:
         """Handle what is there until something waits, the socket is full, or nothing is left."""
-        answers: list[bytearray] = []
-        gathered = 0
+        answers: Pieces = []
         unserved = self._unserved
         while unserved and self._writable and self._busy is None:
             frame = unserved.popleft()
@@ -133,12 +132,11 @@ class Connection(asyncio.Protocol):
                 self._busy, self._context = reply, context
                 reply.add_done_callback(self._answered)
                 self._hasten()
-            elif reply is not None:
+            elif isinstance(reply, bytearray):
                 answers.append(reply)
-                gathered += len(reply)
-                if gathered > _WRITE_BYTES:
-                    self._write(answers)
-                    answers, gathered = [], 0
+            elif reply is not None:  # may be large: what is gathered leaves before more is read
+                self._write([*answers, *reply])
+                answers = []
         self._write(answers)
         if not self._reading and self._unserved_bytes <= _BACKLOG_BYTES // 2:
             self._reading = True
@@ -154,7 +152,7 @@ class Connection(asyncio.Protocol):
             return
         data = reply.result()
         if data is not None:
-            self._transport.write(data)
+            self._write([data] if isinstance(data, bytearray) else data)
         if self._draining:
             self._transport.close()
         else:
@@ -171,11 +169,11 @@ class Connection(asyncio.Protocol):
         if int.from_bytes(self._unserved[0][:2], "big") in _HASTENING:
             self._context.hasten()
 
-    def _write(self, answers: list[bytearray]) -> None:
+    def _write(self, answers: Pieces) -> None:
         if len(answers) == 1:
             self._transport.write(answers[0])
         elif answers:
-            self._transport.write(b"".join(answers))
+            self._transport.writelines(answers)
 
     def _abort(self, reason: BaseException) -> None:
         _log.warning("connection closed", connection=self.info.id, reason=str(reason))

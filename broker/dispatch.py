@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, Malformed, Refused
+from ..protocol.fetch_answer import Pieces, encode_fetch_answer
 from ..protocol.messages import RequestHeader, answer, read_request, read_request_header
 from .context import ConnectionInfo, Context, Disconnect
 from .handlers import HANDLERS
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Node", Context, Any], Coroutine[Any, Any, dict[str, Any] | None]]
 Function = TypeVar("Function", bound=Callable[..., Any])
-Answer = bytearray | None  # None: the client waits for no answer
+# A whole frame, or one in pieces that are written one after another; None: the client waits for none.
+Answer = bytearray | Pieces | None
 
 _log = Log("dispatch")
 _loaded: dict[int, Handler] = {}
@@ -157,6 +159,8 @@ async def _later(context: Context, rest: Awaitable[dict[str, Any] | None]) -> An
 def _encoded(context: Context, body: dict[str, Any] | None) -> Answer:
     if body is None:
         return None
+    if context.api_key == ApiKey.FETCH:
+        return encode_fetch_answer(context.version, context.correlation_id, body)
     return answer(context.api_key, context.version, context.correlation_id, body)
 
 

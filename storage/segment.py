@@ -35,7 +35,7 @@ _INT_MAX: Final = 0x7FFFFFFF
 class Read(NamedTuple):
     """What was read: whole batches as they lie in the log, and the offset behind the last one."""
 
-    records: bytes
+    records: bytes | memoryview
     next_offset: int
 
 
@@ -219,10 +219,10 @@ class Segment:
         while at + HEADER_SIZE <= len(data):
             fields = HEADER.unpack_from(data, at)
             if at + fields[1] + LOG_OVERHEAD > max_bytes:
-                return Read(data[:at], fields[0])
+                return Read(memoryview(data)[:at], fields[0])  # a copy would cost a third of a Fetch
             at += fields[1] + LOG_OVERHEAD
         (next_offset, *_) = HEADER.unpack_from(self._read_at(HEADER_SIZE, position + at))
-        return Read(data[:at], next_offset)
+        return Read(memoryview(data)[:at], next_offset)
 
     def position_of(self, offset: int) -> int | None:
         """Where the first batch begins whose last offset is at or behind `offset`."""
