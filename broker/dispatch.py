@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Node", Context, Any], Coroutine[Any, Any, dict[str, Any] | None]]
 Function = TypeVar("Function", bound=Callable[..., Any])
-# A whole frame, or one in pieces that are written one after another; None: the client waits for none.
+# A whole frame, or one in pieces written one after another; None: the client waits for none.
 Answer = bytearray | Pieces | None
 
 _log = Log("dispatch")

@@ -1,4 +1,4 @@
-"""The answer to a Fetch as a list of pieces, so that records go from the file to the socket uncopied.
+"""The answer to a Fetch in pieces, so that records go from the file to the socket uncopied.
 
 The codec gathers an answer in one buffer; of a megabyte of records it makes three copies, which is
 most of what a Fetch costs. Only what surrounds the records is encoded here; the property test in
