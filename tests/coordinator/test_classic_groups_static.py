@@ -1,0 +1,200 @@
+"""Static members (KIP-345): who comes back under its group.instance.id takes its old place.
+
+What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.protocol.errors import Code
+
+from .group_talk import (
+    REBALANCE_MS,
+    SESSION_MS,
+    Client,
+    GroupTalk,
+    joined_group,
+    stable_group,
+    subscription,
+)
+
+
+def static(talk: GroupTalk, name: str, version: int = 9) -> Client:
+    """A client whose instance is the first letter of its name."""
+    return Client(talk, name, instance=name[0], version=version)
+
+
+def test_a_static_member_joins_at_once_and_is_named_after_its_instance() -> None:
+    talk = GroupTalk()
+    a = static(talk, "a")
+    stable_group(talk, a)
+    assert a.member_id.startswith("a-")
+    reply = talk.group.members[0][0]
+    assert reply.group_instance_id == "a"
+
+
+@pytest.mark.parametrize("version", [5, 8, 9])
+def test_a_follower_that_comes_back_disturbs_nobody(version: int) -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a", version), static(talk, "b", version)
+    stable_group(talk, a, b)
+    again = static(talk, "b2", version)
+    assert again.join() is Code.NONE
+    assert again.member_id != b.member_id
+    assert again.generation_id == 1
+    assert again.sync() == b"b", "the assignment is the instance's"
+    assert (a.heartbeat(), again.heartbeat()) == (Code.NONE, Code.NONE)
+
+
+def test_the_member_before_is_fenced() -> None:
+    talk = GroupTalk()
+    a = static(talk, "a")
+    stable_group(talk, a)
+    static(talk, "a2").join()
+    assert a.heartbeat() is Code.FENCED_INSTANCE_ID
+    assert a.join() is Code.FENCED_INSTANCE_ID
+    assert a.sync() is Code.FENCED_INSTANCE_ID
+    assert a.commit(1) is Code.FENCED_INSTANCE_ID
+    assert a.leave() is Code.FENCED_INSTANCE_ID
+    a.instance = None
+    assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID, "without its instance nobody knows it"
+
+
+def test_a_leader_that_comes_back_need_not_assign() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), static(talk, "b")
+    stable_group(talk, a, b)
+    again = static(talk, "a2")
+    reply = again._join()
+    assert (reply.skip_assignment, reply.leader) == (True, again_id := reply.member_id)
+    assert {member.member_id for member in reply.members} == {again_id, b.member_id}
+
+
+def test_a_leader_that_comes_back_in_an_older_version_takes_the_old_one_for_its_leader() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a", 8), static(talk, "b", 8)
+    stable_group(talk, a, b)
+    reply = static(talk, "a2", 8)._join()
+    assert (reply.skip_assignment, reply.leader, reply.members) == (False, a.member_id, ())
+
+
+def test_coming_back_with_other_metadata_is_no_reason_to_rebalance() -> None:
+    talk = GroupTalk()
+    stable_group(talk, static(talk, "a"), static(talk, "b"))
+    again = static(talk, "b2")
+    again.protocols = (("range", subscription("stock")),)
+    assert again.join() is Code.NONE
+    assert talk.state == "Stable"
+
+
+def test_coming_back_with_another_vote_is_one() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), static(talk, "b")
+    a.protocols = b.protocols = (("range", b""), ("sticky", b""))
+    stable_group(talk, a, b)
+    again = static(talk, "b2")
+    again.protocols = (("sticky", b""),)
+    assert again.join() is None
+    assert a.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert a.join() is Code.NONE
+    reply = again.joined()
+    assert reply is not None
+    assert reply.protocol == "sticky"
+
+
+def test_coming_back_while_the_leader_assigns_begins_the_rebalance_anew() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), static(talk, "b")
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    again = static(talk, "b2")
+    assert again.join() is None
+    assert b.synced() is Code.FENCED_INSTANCE_ID
+    assert a.sync({a: b""}) is Code.REBALANCE_IN_PROGRESS
+    assert a.join() is Code.NONE
+    assert again.joined() is not None
+    assert again.generation_id == 2
+
+
+def test_coming_back_during_a_rebalance_takes_the_place_of_who_waits() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), static(talk, "b")
+    stable_group(talk, a, b)
+    assert a.join() is None
+    again = static(talk, "a2")
+    assert again.join() is None
+    reply = a.joined()
+    assert reply is not None
+    assert (reply.error, reply.member_id) == (Code.FENCED_INSTANCE_ID, a.member_id)
+    assert b.join() is Code.NONE
+    assert again.joined() is not None
+
+
+def test_the_last_one_to_come_back_ends_the_rebalance() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), static(talk, "b")
+    stable_group(talk, a, b)
+    assert a.join() is None
+    assert static(talk, "b2").join() is Code.NONE
+    assert a.joined() is not None
+
+
+def test_a_static_member_that_is_late_for_a_rebalance_stays_a_member() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), Client(talk, "b")
+    a.session_ms = b.session_ms = 2 * REBALANCE_MS
+    stable_group(talk, a, b)
+    b.protocols = (("range", subscription("stock")),)
+    assert b.join() is None
+    talk.pass_time(REBALANCE_MS)
+    reply = b.joined()
+    assert reply is not None
+    assert reply.leader == b.member_id, "the leader has to be there"
+    assert len(reply.members) == 2
+    assert b.sync({a: b"1", b: b"2"}) == b"2"
+    assert a.heartbeat() is Code.ILLEGAL_GENERATION
+    a.generation_id = 2
+    assert a.sync() == b"1"
+
+
+def test_without_anybody_a_rebalance_of_static_members_goes_on_waiting() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), Client(talk, "b")
+    a.session_ms = 5 * REBALANCE_MS
+    stable_group(talk, a, b)
+    assert b.leave() is Code.NONE
+    talk.pass_time(3 * REBALANCE_MS)
+    assert talk.state == "PreparingRebalance"
+    assert a.join() is Code.NONE
+    assert a.generation_id == 2
+
+
+def test_the_session_of_a_static_member_ends_too() -> None:
+    talk = GroupTalk()
+    a, b = static(talk, "a"), static(talk, "b")
+    stable_group(talk, a, b)
+    talk.pass_time(SESSION_MS - 1)
+    assert a.heartbeat() is Code.NONE
+    talk.pass_time(1)
+    assert a.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert [member.group_instance_id for member, _ in talk.group.members] == ["a"]
+
+
+def test_a_static_member_leaves_for_good_by_its_instance_alone() -> None:
+    talk = GroupTalk()
+    a = static(talk, "a")
+    stable_group(talk, a)
+    a.member_id = ""
+    assert a.leave() is Code.NONE
+    assert talk.state == "Empty"
+
+
+def test_the_new_member_id_outlives_a_restart() -> None:
+    talk = GroupTalk()
+    stable_group(talk, static(talk, "a"), static(talk, "b"))
+    again = static(talk, "a2")
+    again.join()
+    talk.restart()
+    assert again.heartbeat() is Code.NONE
+    assert again.sync() == b"a"

@@ -1,0 +1,216 @@
+"""What groups wait for, and for how long. The clock is a number."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.coordinator.classic_requests import JoinReply
+from ottla.protocol.errors import Code
+
+from .group_talk import (
+    REBALANCE_MS,
+    SESSION_MS,
+    START_MS,
+    Client,
+    GroupTalk,
+    joined_group,
+    stable_group,
+)
+
+DELAY_MS = 3_000
+
+
+def test_an_empty_group_waits_for_more_members_before_it_begins() -> None:
+    talk = GroupTalk(initial_rebalance_delay_ms=DELAY_MS)
+    a, b = Client(talk, "a"), Client(talk, "b")
+    assert a.join() is None
+    talk.pass_time(DELAY_MS - 1)
+    assert a.joined() is None
+    assert b.join() is None
+    talk.pass_time(1)
+    assert a.joined() is None, "the new member makes it wait once more"
+    talk.pass_time(DELAY_MS)
+    assert (a.joined() is not None, b.joined() is not None) == (True, True)
+    assert (a.generation_id, b.generation_id) == (1, 1)
+
+
+def test_it_waits_no_longer_than_the_rebalance_timeout() -> None:
+    talk = GroupTalk(initial_rebalance_delay_ms=DELAY_MS)
+    clients = [Client(talk, f"c{number}", rebalance_ms=7_000) for number in range(20)]
+    for client in clients:
+        assert client.join() is None
+        talk.pass_time(500)
+        if clients[0].joined() is not None:
+            break
+    assert talk.now_ms - START_MS == 7_000
+
+
+def test_a_member_that_leaves_an_empty_group_during_its_delay_leaves_it_empty() -> None:
+    talk = GroupTalk(initial_rebalance_delay_ms=DELAY_MS)
+    a = Client(talk, "a")
+    a.join()
+    assert a.leave() is Code.NONE
+    assert talk.state == "PreparingRebalance", "the delay goes on"
+    talk.pass_time(DELAY_MS)
+    assert talk.state == "Empty"
+    assert a.joined() == JoinReply("", Code.UNKNOWN_MEMBER_ID)
+
+
+def test_a_member_without_heartbeats_is_dropped_when_its_session_ends() -> None:
+    talk = GroupTalk()
+    a = Client(talk, "a")
+    stable_group(talk, a)
+    talk.pass_time(SESSION_MS - 1)
+    assert a.heartbeat() is Code.NONE
+    talk.pass_time(SESSION_MS - 1)
+    assert talk.state == "Stable"
+    talk.pass_time(1)
+    assert (a.heartbeat(), talk.state) == (Code.UNKNOWN_MEMBER_ID, "Empty")
+
+
+def test_the_session_that_ends_makes_the_others_rebalance() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b", session_ms=6_000)
+    stable_group(talk, a, b)
+    talk.pass_time(6_000)
+    assert a.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert a.join() is Code.NONE
+    assert len(talk.group.members) == 1
+
+
+def test_when_all_sessions_end_at_once_the_group_is_emptied_once() -> None:
+    talk = GroupTalk()
+    clients = [Client(talk, name) for name in "abcd"]
+    stable_group(talk, *clients)
+    before = len(talk.log)
+    talk.pass_time(SESSION_MS)
+    assert talk.state == "Empty"
+    assert len(talk.log) == before + 1
+
+
+def test_who_waits_for_a_rebalance_needs_no_heartbeats() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b", session_ms=REBALANCE_MS)
+    stable_group(talk, a, b)
+    assert a.join() is None
+    talk.pass_time(REBALANCE_MS - 1)
+    assert a.joined() is None
+    assert b.join() is Code.NONE
+    assert a.joined() is not None
+    talk.pass_time(SESSION_MS - 1)
+    assert a.heartbeat() is Code.NONE, "its session began again with the answer"
+
+
+def test_who_waits_for_an_assignment_needs_no_heartbeats() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a", session_ms=60_000), Client(talk, "b")
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    talk.pass_time(SESSION_MS + 1)
+    assert a.sync({b: b"2"}) == b""
+    assert b.synced() == b"2"
+    assert b.heartbeat() is Code.NONE
+
+
+def test_a_rebalance_drops_who_is_late() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b", session_ms=600_000)
+    stable_group(talk, a, b)
+    assert a.join() is None
+    talk.pass_time(REBALANCE_MS - 1)
+    assert a.joined() is None
+    talk.pass_time(1)
+    assert a.joined() is not None
+    assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_the_longest_rebalance_timeout_of_the_members_counts() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b", session_ms=600_000, rebalance_ms=100_000)
+    stable_group(talk, a, b)
+    assert a.join() is None
+    talk.pass_time(99_999)
+    assert a.joined() is None
+    talk.pass_time(1)
+    assert a.joined() is not None
+
+
+def test_who_does_not_sync_is_dropped_after_the_rebalance_timeout() -> None:
+    talk = GroupTalk()
+    a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    talk.pass_time(REBALANCE_MS)
+    assert b.synced() is Code.REBALANCE_IN_PROGRESS
+    assert b.join() is Code.NONE
+    assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_a_follower_that_never_syncs_is_dropped_from_a_stable_group() -> None:
+    talk = GroupTalk()
+    a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
+    joined_group(talk, a, b)
+    assert a.sync({a: b"1", b: b"2"}) == b"1"
+    talk.pass_time(REBALANCE_MS - 1)
+    assert talk.state == "Stable"
+    talk.pass_time(1)
+    assert a.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_all_who_sync_in_time_are_left_alone() -> None:
+    talk = GroupTalk()
+    a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
+    stable_group(talk, a, b)
+    talk.pass_time(2 * REBALANCE_MS)
+    assert talk.state == "Stable"
+
+
+def test_an_id_that_is_not_used_in_a_session_is_forgotten() -> None:
+    talk = GroupTalk()
+    a, pending = Client(talk, "a"), Client(talk, "pending")
+    stable_group(talk, a)
+    pending.ask_for_id()
+    assert a.join() is None
+    talk.pass_time(SESSION_MS)
+    assert a.joined() is not None, "nobody is waited for any more"
+    assert pending.join() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_an_id_that_is_forgotten_does_not_disturb_a_stable_group() -> None:
+    talk = GroupTalk()
+    a, pending = Client(talk, "a", session_ms=60_000), Client(talk, "pending")
+    stable_group(talk, a)
+    pending.ask_for_id()
+    talk.pass_time(SESSION_MS)
+    assert a.heartbeat() is Code.NONE
+
+
+def test_a_new_member_is_given_five_minutes_for_a_rebalance_that_does_not_end() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a", session_ms=1_000_000, rebalance_ms=1_000_000), Client(talk, "b")
+    stable_group(talk, a)
+    assert b.join() is None
+    talk.pass_time(299_999)
+    assert b.joined() is None
+    talk.pass_time(1)
+    assert b.joined() == JoinReply("", Code.UNKNOWN_MEMBER_ID)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_commit_is_as_good_as_a_heartbeat(restart: bool) -> None:
+    talk = GroupTalk()
+    a = Client(talk, "a")
+    stable_group(talk, a)
+    if restart:
+        talk.restart()
+        talk.pass_time()
+    talk.pass_time(SESSION_MS - 1)
+    assert a.commit(1) is Code.NONE
+    talk.pass_time(SESSION_MS - 1)
+    assert a.heartbeat() is Code.NONE
+
+
+def test_nothing_is_waited_for_without_groups() -> None:
+    talk = GroupTalk()
+    assert talk.machine.next_deadline() is None
