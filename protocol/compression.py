@@ -28,9 +28,20 @@ def compressed(codec: Compression, payload: bytes) -> bytes:
         case Compression.SNAPPY:
             return _snappy(payload)
         case Compression.LZ4:
-            return bytes(cramjam.lz4.compress(payload, level=_LZ4_LEVEL))
+            return _lz4(payload)
         case _:
             return bytes(cramjam.zstd.compress(payload, level=_ZSTD_LEVEL))
+
+
+def _lz4(payload: bytes) -> bytes:
+    """A frame of independent blocks: linked ones are not what Java reads."""
+    import cramjam
+
+    compressor = cramjam.lz4.Compressor(
+        level=_LZ4_LEVEL, content_checksum=False, block_linked=False
+    )
+    compressor.compress(payload)
+    return bytes(compressor.finish())
 
 
 def _snappy(payload: bytes) -> bytes:

@@ -1,1 +1,1 @@
-"""The room `storage`: logs against models, against failing disks, and Kafka's formats byte by byte."""
+"""The room `storage`: logs against models, on failing disks, and in the formats of Kafka."""

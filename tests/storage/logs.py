@@ -78,7 +78,8 @@ def everything(log: PartitionLog) -> list[tuple[BatchHeader, bytes]]:
     while offset < log.log_end_offset:
         read = log.read(offset, max_bytes=200, up_to=log.high_watermark, min_one=True)
         assert read.next_offset > offset, "a reader would not get on"
-        found += [(h, read.records[at : at + h.size_bytes]) for at, h in headers_in(read.records)]
+        data = bytes(read.records)
+        found += [(h, data[at : at + h.size_bytes]) for at, h in headers_in(data)]
         offset = read.next_offset
     return found
 

@@ -203,7 +203,10 @@ class LogAgainstAList(RuleBasedStateMachine):
 
     @initialize(segment_bytes=st.integers(400, 2000), interval=st.sampled_from([0, 100, 4096]))
     def begin(self, segment_bytes: int, interval: int) -> None:
-        self.settings = {"segment_bytes": segment_bytes, "index_interval_bytes": interval}
+        self.settings: dict[str, Any] = {
+            "segment_bytes": segment_bytes,
+            "index_interval_bytes": interval,
+        }
         self.disk = Disk()
         self.log: PartitionLog = open_log(self.disk, **self.settings)
         self.batches: list[bytearray] = []

@@ -1,0 +1,204 @@
+"""The data directory: whose it is, how its last life ended, and the files that Kafka keeps in it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+import pytest
+
+from ottla.storage.files import RealFiles
+from ottla.storage.log_config import LogConfig
+from ottla.storage.log_directory import (
+    DirectoryInUse,
+    LogDirectory,
+    WrongDirectory,
+    decode_uuid,
+    encode_uuid,
+)
+from tests.storage.disk import Disk
+from tests.storage.logs import NOW_MS, batch, ranges
+
+TOPIC_ID = uuid.UUID("8ff9fb9a-7bdc-4b1d-b4d9-6b3c7a4f1e2d")
+
+
+def directory(files: Disk | RealFiles, path: str = "data", **given: object) -> LogDirectory:
+    settings = {"node_id": 1, "cluster_id": None, "now_ms": NOW_MS} | given
+    return LogDirectory.open(files, path, **settings)  # type: ignore[arg-type]
+
+
+def log_in(found: LogDirectory, partition: int = 0, topic_id: uuid.UUID = TOPIC_ID) -> object:
+    return found.open_log("orders", partition, topic_id=topic_id, config=LogConfig(), now_ms=NOW_MS)
+
+
+def fill(found: LogDirectory, partition: int = 0, count: int = 1) -> None:
+    log_in(found, partition)
+    log = found.log_of("orders", partition)
+    assert log is not None
+    for _ in range(count):
+        log.append(batch(), now_ms=NOW_MS)
+
+
+def test_a_new_directory_is_laid_out_as_kafkas(tmp_path: Path) -> None:
+    found = directory(RealFiles(), str(tmp_path / "data"))
+    fill(found)
+    found.close()
+    data = tmp_path / "data"
+    assert {path.name for path in data.iterdir()} == {
+        ".kafka_cleanshutdown", ".lock", "meta.properties", "orders-0",
+        "recovery-point-offset-checkpoint",
+    }  # fmt: skip
+    first, second = f"{0:020d}", f"{1:020d}"
+    assert {path.name for path in (data / "orders-0").iterdir()} == {
+        f"{first}.index", f"{first}.log", f"{first}.timeindex", f"{second}.snapshot",
+        "leader-epoch-checkpoint", "partition.metadata",
+    }  # fmt: skip
+    assert (data / "orders-0/partition.metadata").read_text() == (
+        f"version: 0\ntopic_id: {encode_uuid(TOPIC_ID)}"
+    )
+    assert (data / "orders-0/leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
+    assert (data / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 0 1\n"
+    properties = (data / "meta.properties").read_text().splitlines()
+    assert {line.partition("=")[0] for line in properties if "=" in line} == {
+        "cluster.id", "directory.id", "node.id", "version",
+    }  # fmt: skip
+
+
+def test_ids_are_written_as_kafka_writes_them() -> None:
+    text = encode_uuid(TOPIC_ID)
+    assert len(text) == 22
+    assert decode_uuid(text) == TOPIC_ID
+    assert encode_uuid(uuid.UUID(int=1)) == "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def test_the_cluster_is_the_same_after_a_restart_and_no_other_may_come() -> None:
+    disk = Disk()
+    first = directory(disk)
+    first.close()
+    disk = disk.after_kill()
+    again = directory(disk, cluster_id=first.cluster_id)
+    assert (again.cluster_id, again.clean) == (first.cluster_id, True)
+    assert again.directory_id == first.directory_id
+    again.close()
+    for given in ({"cluster_id": "another"}, {"node_id": 2}):
+        with pytest.raises(WrongDirectory):
+            directory(disk.after_kill(), **given)
+
+
+def test_a_directory_belongs_to_one_broker_at_a_time(tmp_path: Path) -> None:
+    found = directory(RealFiles(), str(tmp_path))
+    with pytest.raises(DirectoryInUse):
+        directory(RealFiles(), str(tmp_path))
+    found.close()
+    directory(RealFiles(), str(tmp_path)).close()
+
+
+def test_a_stop_is_clean_only_once_and_only_when_it_was() -> None:
+    disk = Disk()
+    found = directory(disk)
+    assert found.clean
+    fill(found)
+    found.close()
+    disk = disk.after_kill()
+    assert directory(disk).clean
+    assert not directory(disk.after_kill()).clean, "that one was not closed"
+
+
+def test_what_a_crash_left_and_nobody_opened_is_not_clean_after_the_next_stop() -> None:
+    disk = Disk()
+    found = directory(disk)
+    for partition in (0, 1):
+        fill(found, partition)
+    after_crash = directory(disk.after_kill())
+    log_in(after_crash, 0)
+    disk = after_crash._files  # type: ignore[assignment]
+    after_crash.close()
+    disk = disk.after_kill()
+    half_opened = directory(disk)
+    assert not half_opened.clean
+    for partition in (0, 1):
+        log_in(half_opened, partition)
+    half_opened.close()
+    assert directory(disk.after_kill()).clean
+
+
+def test_the_start_of_a_log_survives_a_kill_once_it_is_checkpointed() -> None:
+    disk = Disk()
+    found = directory(disk)
+    fill(found, count=5)
+    log = found.log_of("orders", 0)
+    assert log is not None
+    log.delete_records(3)
+    found.checkpoint()
+    again = directory(disk.after_kill())
+    log_in(again)
+    log = again.log_of("orders", 0)
+    assert log is not None
+    assert ranges(log) == [(3, 3), (4, 4)]
+
+
+def test_a_deleted_partition_is_gone_also_when_the_process_dies_on_the_way() -> None:
+    whole = Disk()
+    fill(directory(whole), count=2)
+    for cut_at in range(1, 20):
+        disk = whole.after_kill()
+        found = directory(disk)
+        log_in(found)
+        disk.fail_at = disk.operations + cut_at
+        try:
+            found.delete_log("orders", 0)
+        except OSError:
+            again = directory(disk.after_kill())
+            left = again.partitions_found()
+            assert left == (set() if cut_at > 1 else {"orders-0"})
+            if not left:
+                log_in(again, topic_id=uuid.UUID(int=9))
+                assert [log.log_end_offset for log in again.logs()] == [0]
+        else:
+            assert found.log_of("orders", 0) is None
+            assert not [name for name in disk.names_in("data") if "orders" in name]
+            return
+    pytest.fail("the deletion never comes to an end")
+
+
+def test_an_unopened_partition_can_be_deleted_or_set_aside() -> None:
+    disk = Disk()
+    found = directory(disk)
+    for partition in (0, 1):
+        fill(found, partition)
+    again = directory(disk.after_kill())
+    again.delete_log("orders", 0)
+    again.set_aside("orders-1")
+    assert again.partitions_found() == set()
+
+
+def test_the_directory_of_an_older_topic_of_that_name_is_refused() -> None:
+    disk = Disk()
+    fill(directory(disk))
+    with pytest.raises(WrongDirectory):
+        log_in(directory(disk.after_kill()), topic_id=uuid.UUID(int=5))
+
+
+def test_damaged_checkpoints_are_as_good_as_none() -> None:
+    disk = Disk()
+    found = directory(disk)
+    fill(found, count=3)
+    found.close()
+    left = disk.after_kill()
+    for name in ("recovery-point-offset-checkpoint", "orders-0/leader-epoch-checkpoint"):
+        left.files[f"data/{name}"].data[:] = b"0\n7\nwhat is this\n"
+    again = directory(left)
+    log_in(again)
+    log = again.log_of("orders", 0)
+    assert log is not None
+    assert ranges(log) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_many_partitions_hold_no_descriptors(tmp_path: Path) -> None:
+    found = directory(RealFiles(), str(tmp_path))
+    before = len(os.listdir("/proc/self/fd"))
+    for partition in range(50):
+        log_in(found, partition)
+    assert len(os.listdir("/proc/self/fd")) == before
+    found.close()

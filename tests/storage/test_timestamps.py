@@ -1,0 +1,115 @@
+"""Offsets by time: the first record of a time or later, and the latest of all (KIP-79, KIP-734)."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from itertools import accumulate
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
+from ottla.protocol.compression import compressed
+from tests.storage.disk import Disk
+from tests.storage.logs import NOW_MS, batch, end_of, in_transaction, open_log
+
+
+def timed(*times_ms: int, codec: Compression = Compression.NONE) -> bytearray:
+    """A batch of records of these times; base timestamp 0."""
+    payload = b""
+    for delta, time_ms in enumerate(times_ms):
+        body = b"\0" + varint(time_ms) + varint(delta) + b"\x01\x01\0"
+        payload += varint(len(body)) + body
+    data = bytearray(HEADER_SIZE) + compressed(codec, payload)
+    count = len(times_ms)
+    HEADER.pack_into(
+        data, 0, 0, len(data) - 12, 0, 2, 0, codec, count - 1, 0, max(times_ms), -1, -1, -1, count
+    )
+    seal(data)
+    return data
+
+
+def varint(value: int) -> bytes:
+    zigzag, out = value << 1, b""
+    while zigzag > 0x7F:
+        out, zigzag = out + struct.pack("B", zigzag & 0x7F | 0x80), zigzag >> 7
+    return out + struct.pack("B", zigzag)
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_a_time_is_found_inside_a_batch(codec: Compression) -> None:
+    log = open_log()
+    log.append(timed(1000, 1100, 1200, codec=codec), now_ms=NOW_MS)
+    asked = {time_ms: log.offset_for_timestamp(time_ms) for time_ms in (0, 1000, 1050, 1101, 1201)}
+    assert asked == {
+        0: (0, 1000, 0), 1000: (0, 1000, 0), 1050: (1, 1100, 0), 1101: (2, 1200, 0), 1201: None,
+    }  # fmt: skip
+
+
+def test_the_latest_is_the_first_record_that_has_the_largest_time() -> None:
+    log = open_log()
+    assert log.max_timestamp() is None
+    for start in (1000, 9000, 2000):
+        log.append(timed(start, start + 5, start + 2, start + 5), now_ms=NOW_MS)
+    assert log.max_timestamp() == (5, 9005, 0)
+
+
+def test_the_brokers_time_is_every_records_time() -> None:
+    log = open_log(message_timestamp_type="LogAppendTime")
+    log.append(timed(1, 2), now_ms=NOW_MS)
+    log.append(timed(3, 4), now_ms=NOW_MS + 10)
+    assert log.offset_for_timestamp(NOW_MS + 1) == (2, NOW_MS + 10, 0)
+    assert log.max_timestamp() == (2, NOW_MS + 10, 0)
+
+
+def test_a_marker_has_a_time_too() -> None:
+    log = open_log()
+    log.append(in_transaction(7, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(7, commit=True), now_ms=NOW_MS)
+    assert log.offset_for_timestamp(NOW_MS) == (0, NOW_MS, 0)
+    assert log.offset_for_timestamp(NOW_MS + 1) is None
+
+
+def test_what_was_deleted_is_not_found() -> None:
+    log = open_log()
+    log.append(timed(1000, 1100, 1200), now_ms=NOW_MS)
+    log.delete_records(2)
+    assert log.offset_for_timestamp(0) == (2, 1200, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=4), min_size=1, max_size=12),
+    st.sampled_from([0, 100, 4096]),
+    st.sampled_from([170, 400, 1 << 20]),
+    st.booleans(),
+)
+def test_any_time_leads_to_the_first_record_that_is_not_older(
+    times: list[list[int]], interval: int, segment_bytes: int, restarted: bool
+) -> None:
+    disk = Disk()
+    sizes: dict[str, Any] = {"index_interval_bytes": interval, "segment_bytes": segment_bytes}
+    log = open_log(disk, **sizes)
+    for batch_times in times:
+        log.append(timed(*batch_times), now_ms=NOW_MS)
+    if restarted:
+        log.close(clean=True)
+        log = open_log(disk.after_kill(), **sizes)
+    records = [time_ms for batch_times in times for time_ms in batch_times]
+    latest_so_far = list(accumulate(records, max))
+    for time_ms in range(52):
+        found = log.offset_for_timestamp(time_ms)
+        offset = bisect_left(latest_so_far, time_ms)
+        expected = (offset, records[offset], 0) if offset < len(records) else None
+        assert found == expected
+    assert log.max_timestamp() == (records.index(max(records)), max(records), 0)
+
+
+def test_without_records_no_time_is_found() -> None:
+    log = open_log()
+    assert log.offset_for_timestamp(0) is None
+    log.append(batch(), now_ms=NOW_MS)
+    assert log.offset_for_timestamp(0) == (0, NOW_MS, 0)

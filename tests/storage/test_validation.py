@@ -1,0 +1,262 @@
+"""Which batches of a client are appended, and what it is told of others: Kafka's answers."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.protocol.batch import crc_is_right
+from ottla.protocol.errors import Refused
+from ottla.storage.log import PartitionLog
+from ottla.storage.record_walk import largest_timestamp_delta
+from ottla.storage.validation import InvalidRecords
+from tests.storage.logs import NOW_MS, everything, open_log
+from tests.wire import batches
+from tests.wire.batches import record
+
+
+def batch(values: Any = (b"v",), **fields: Any) -> bytes:
+    fields.setdefault("timestamp", NOW_MS)
+    return bytes(batches.batch(values, **fields))
+
+
+def answer(data: bytes, log: PartitionLog | None = None, **config: Any) -> Any:
+    """The base offset; or the error's name, with the bad records' places when there are any."""
+    if log is None:
+        log = open_log(**config)
+    end, size = log.log_end_offset, log.size_bytes
+    try:
+        return log.append(bytearray(data), now_ms=NOW_MS).base_offset
+    except Refused as refused:
+        assert (log.log_end_offset, log.size_bytes) == (end, size), "a refusal changes nothing"
+        if isinstance(refused, InvalidRecords):
+            return refused.code.name, [index for index, _ in refused.record_errors]
+        return refused.code.name
+
+
+def with_length(length: int) -> bytes:
+    data = batch([b"hello" * 10])
+    return data[:8] + struct.pack(">i", len(data) - 12 + length) + data[12:]
+
+
+WHOLE = len(batch([b"hello" * 10])) - 12
+HARMED = batch([b"hello"])[:-1] + b"\xff"
+
+FRAMES = {
+    "nothing": (b"", "INVALID_RECORD"),
+    "three bytes": (b"\1\2\3", "INVALID_RECORD"),
+    "sixteen bytes": (batch()[:16], "INVALID_RECORD"),
+    "garbage": (bytes(range(1, 120)), "CORRUPT_MESSAGE"),
+    "zeros": (bytes(120), "CORRUPT_MESSAGE"),
+    "a harmed record": (HARMED, "CORRUPT_MESSAGE"),
+    "a wrong CRC": (batch(crc=0), "CORRUPT_MESSAGE"),
+    "bytes behind the batch": (batch() + bytes(5), 0),
+    "a second batch": (batch() + batch(), "INVALID_RECORD"),
+    "a header behind the batch": (batch() + batch()[:61], 0),
+    "zeros behind the batch": (batch() + bytes(12), "CORRUPT_MESSAGE"),
+    "a length too short": (with_length(-3), "CORRUPT_MESSAGE"),
+    "a length too long": (with_length(3), "INVALID_RECORD"),
+    "a length of zero": (with_length(-WHOLE), "CORRUPT_MESSAGE"),
+    "a length of -1": (with_length(-WHOLE - 1), "CORRUPT_MESSAGE"),
+    "a batch that is no whole header": (with_length(20 - WHOLE)[:32], "CORRUPT_MESSAGE"),
+    "format 0": (batch(magic=0), "INVALID_RECORD"),
+    "format 1": (batch(magic=1), "INVALID_RECORD"),
+    "format 3": (batch(magic=3), "CORRUPT_MESSAGE"),
+    "an offset": (batch(base_offset=1000), "INVALID_RECORD"),
+    "a negative offset": (batch(base_offset=-1), "INVALID_RECORD"),
+    "a leader epoch": (batch(leader_epoch=77), 0),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), FRAMES.values(), ids=FRAMES)
+def test_a_frame_is_one_whole_batch(data: bytes, expected: Any) -> None:
+    assert answer(data) == expected
+
+
+COUNTS = {
+    "one more": (batch([b"a"], count=2, last_offset_delta=1), "INVALID_RECORD"),
+    "one fewer": (batch([b"a", b"b"], count=1, last_offset_delta=0), "INVALID_RECORD"),
+    "another delta": (batch([b"a"], last_offset_delta=3), "INVALID_RECORD"),
+    "another count": (batch([b"a", b"b"], count=1), "INVALID_RECORD"),
+    "negative": (batch(count=-1), "INVALID_RECORD"),
+    "zero": (batch(count=0), "INVALID_RECORD"),
+    "no record": (batch([], last_offset_delta=0, count=0), "INVALID_RECORD"),
+    "no record, delta -1": (batch([], last_offset_delta=-1, count=0), "INVALID_RECORD"),
+    "no record in gzip": (
+        batch([], last_offset_delta=0, count=0, compression=1), "INVALID_RECORD",
+    ),
+    "many, one more": (batch([b"a"] * 99, count=100, last_offset_delta=99), "INVALID_RECORD"),
+    "many, one fewer": (batch([b"a"] * 101, count=100, last_offset_delta=99), "INVALID_RECORD"),
+    "gzip, one more": (
+        batch([b"a"], count=2, last_offset_delta=1, compression=1), "INVALID_RECORD",
+    ),
+    "a gap inside": (batch([b"a", b"b"], offset_deltas=[0, 5]), 0),
+    "a gap in the header": (
+        batch([b"a", b"b"], offset_deltas=[0, 5], last_offset_delta=5), "INVALID_RECORD",
+    ),
+    "a control batch": (batch(control=True), "INVALID_RECORD"),
+    "a negative sequence": (batch(producer_id=5, epoch=0, sequence=-1), "INVALID_RECORD"),
+    "a negative epoch": (batch(producer_id=5, epoch=-1, sequence=0), 0),
+    "a sequence without a producer": (batch(sequence=3), 0),
+    "a negative producer": (batch(producer_id=-5, epoch=0, sequence=0), 0),
+    "reserved attributes": (batch(attributes=0x40), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "expected"), COUNTS.values(), ids=COUNTS)
+def test_a_header_agrees_with_its_records(data: bytes, expected: Any) -> None:
+    assert answer(data) == expected
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_payload_that_does_not_decompress_is_refused(codec: int) -> None:
+    assert answer(batch(attributes=codec)) == "CORRUPT_MESSAGE"
+
+
+def test_a_batch_over_the_limit_is_too_large() -> None:
+    size = len(batch([b"x" * 100]))
+    assert answer(batch([b"x" * 100]), max_message_bytes=size) == 0
+    assert answer(batch([b"x" * 100]), max_message_bytes=size - 1) == "MESSAGE_TOO_LARGE"
+
+
+LIMITS: dict[str, Any] = {
+    "message_timestamp_before_max_ms": 1000,
+    "message_timestamp_after_max_ms": 2000,
+}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "expected"),
+    [
+        ([0, 0, 0], 0),
+        ([-1000, 2000, 0], 0),
+        ([0, -1001, 0], ("INVALID_TIMESTAMP", [1])),
+        ([2001, 0, 3000], ("INVALID_TIMESTAMP", [0, 2])),
+    ],
+)
+def test_times_out_of_range_are_named(deltas: list[int], expected: Any) -> None:
+    data = batch([b"a"] * 3, timestamp_deltas=deltas)
+    assert answer(data, **LIMITS) == expected
+    assert answer(data, **LIMITS, message_timestamp_type="LogAppendTime") == 0
+
+
+def test_an_hour_ahead_is_the_most_unless_configured() -> None:
+    assert answer(batch(timestamp=NOW_MS + 3_600_000)) == 0
+    assert answer(batch(timestamp=NOW_MS + 3_600_001)) == ("INVALID_TIMESTAMP", [0])
+    assert answer(batch(timestamp=0)) == 0
+    assert answer(batch(timestamp=-1), **LIMITS) == 0, "no timestamp is no wrong one"
+
+
+def test_a_lie_about_the_largest_time_is_put_right() -> None:
+    log = open_log()
+    answer(batch([b"a", b"b"], timestamp_deltas=[0, 7], max_timestamp=5), log)
+    ((header, data),) = everything(log)
+    assert header.max_timestamp_ms == NOW_MS + 7
+    assert crc_is_right(data, 0, header)
+
+
+def test_the_brokers_time_is_written_into_the_batch() -> None:
+    log = open_log(message_timestamp_type="LogAppendTime")
+    data = batch([b"a", b"b"], timestamp=1000, timestamp_deltas=[0, 7])
+    assert log.append(data, now_ms=NOW_MS).log_append_time_ms == NOW_MS
+    ((header, stored),) = everything(log)
+    assert (header.base_timestamp_ms, header.max_timestamp_ms) == (1000, NOW_MS)
+    assert header.is_log_append_time
+    assert crc_is_right(stored, 0, header)
+
+
+def test_a_producer_may_not_say_that_the_time_is_the_brokers() -> None:
+    log = open_log()
+    assert answer(batch(attributes=8), log) == 0
+    assert not everything(log)[0][0].is_log_append_time
+    stamping: dict[str, Any] = {"message_timestamp_type": "LogAppendTime"}
+    assert answer(batch(attributes=8), **stamping) == ("INVALID_TIMESTAMP", [0])
+
+
+def test_a_compacted_topic_wants_keys() -> None:
+    compacted: dict[str, Any] = {"cleanup_policy": frozenset({"compact"})}
+    data = batch([b"a", b"b", b"c"], keys=[b"k", None, b"l"])
+    assert answer(data, **compacted) == ("INVALID_RECORD", [1])
+    assert answer(batch(keys=[b"k"]), **compacted) == 0
+    assert answer(data) == 0
+
+
+@pytest.mark.parametrize("wanted", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("sent", [0, 1, 2, 3, 4])
+def test_a_topic_has_batches_in_its_own_codec(sent: int, wanted: str) -> None:
+    log = open_log(compression_type=wanted)
+    values = [b"a" * 200, b"b" * 200]
+    data = batch(values, compression=sent, producer_id=7, epoch=0, sequence=3, keys=[b"k", None])
+    assert answer(data, log) == 0
+    ((header, stored),) = everything(log)
+    assert header.compression == ["uncompressed", "gzip", "snappy", "lz4", "zstd"].index(wanted)
+    (parsed,) = batches.batches_in(stored)
+    assert [(r.key, r.value) for r in parsed.records] == [(b"k", values[0]), (None, values[1])]
+    assert parsed.crc_is_right
+    assert log.append(bytearray(data), now_ms=NOW_MS).is_duplicate
+
+
+def test_a_batch_that_grows_over_the_limit_is_too_large() -> None:
+    data = batch([b"a" * 1000], compression=1)
+    assert answer(data, max_message_bytes=500, compression_type="uncompressed") == (
+        "MESSAGE_TOO_LARGE"
+    )
+
+
+RECORDS = st.tuples(
+    st.one_of(st.none(), st.binary(max_size=3)),
+    st.one_of(st.none(), st.binary(max_size=150)),
+    st.integers(-(2**40), 2**40) | st.integers(0, 300),
+    st.lists(st.tuples(st.binary(max_size=2), st.none() | st.binary(max_size=2)), max_size=2),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(RECORDS, min_size=1, max_size=6), st.integers(1, 40), st.integers(0, 40), st.data())
+def test_records_are_followed_to_the_last_byte(
+    shapes: list[Any], repeated: int, start: int, data: st.DataObject
+) -> None:
+    records, largest = [], -(2**63)
+    for offset, (key, value, delta, headers) in enumerate(shapes * repeated):
+        largest = max(largest, delta)
+        records.append(
+            record(value, key=key, timestamp_delta=delta, offset_delta=offset, headers=headers)
+        )
+    payload, count = b"\xff" * start + b"".join(records), len(records)
+    assert largest_timestamp_delta(payload, count, start) == largest
+    for wrong in (count + 1, count - 1):
+        if wrong:
+            with pytest.raises(Refused, match="INVALID_RECORD"):
+                largest_timestamp_delta(payload, wrong, start)
+    cut = data.draw(st.integers(start, len(payload) - 1))
+    with pytest.raises(Refused, match="INVALID_RECORD"):
+        largest_timestamp_delta(payload[:cut], count, start)
+
+
+BAD = {
+    "a key that is too long": b"\0\0\0\x20v",
+    "a value that is too short": b"\0\0\0\x01\x00v\0",
+    "a negative number of headers": b"\0\0\0\x01\x02v\x01",
+    "a header that is not there": b"\0\0\0\x01\x02v\x02",
+    "a header without a name": b"\0\0\0\x01\x02v\x02\x01\x01",
+    "bytes behind the headers": b"\0\0\0\x01\x02v\x00\x00",
+    "no headers at all": b"\0\0\0\x01\x02v",
+}
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("others", [0, 4, 50])
+def test_a_record_that_cannot_be_read_is_refused(body: bytes, others: int) -> None:
+    payload = record() * others + batches.varint(len(body)) + body
+    with pytest.raises(Refused, match="INVALID_RECORD"):
+        largest_timestamp_delta(payload, others + 1)
+
+
+def test_a_record_of_negative_size_is_refused() -> None:
+    for others in (0, 50):
+        with pytest.raises(Refused, match="INVALID_RECORD"):
+            largest_timestamp_delta(record() * others + b"\x01" + record(), others + 2)
