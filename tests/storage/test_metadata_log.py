@@ -1,0 +1,145 @@
+"""The metadata log: one decision is one batch, there as a whole after a crash or not at all."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from uuid import UUID
+
+import pytest
+
+from ottla.protocol.batch import build, headers_in
+from ottla.protocol.errors import Malformed
+from ottla.storage.catalog import Catalog
+from ottla.storage.log import Origin
+from ottla.storage.log_directory import LogDirectory
+from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.metadata_records import (
+    EndPoint,
+    MetadataRecord,
+    RegisterBrokerRecord,
+    encode,
+)
+from tests.storage.disk import Disk, PowerCut
+from tests.storage.logs import NOW_MS
+
+BROKER = RegisterBrokerRecord(1, UUID(int=1), 0, (EndPoint("X", "here", 1),), fenced=False)
+# What KRaft's first leader of Apache Kafka 4.1.1, node 1, wrote into its log.
+LEADER_CHANGE_KEY = bytes.fromhex("00000002")
+LEADER_CHANGE_VALUE = bytes.fromhex("00000000000102000000010002000000010000")
+
+
+def open_on(disk: Disk) -> tuple[MetadataLog, LogDirectory]:
+    directory = LogDirectory.open(disk, "data", node_id=1, cluster_id=None, now_ms=NOW_MS)
+    return MetadataLog.open(directory, now_ms=NOW_MS), directory
+
+
+def replayed(disk: Disk) -> Catalog:
+    log, _ = open_on(disk)
+    catalog = Catalog()
+    log.replay_into(catalog)
+    return catalog
+
+
+def decide(log: MetadataLog, catalog: Catalog, records: tuple[MetadataRecord, ...]) -> None:
+    offset = log.append(records, now_ms=NOW_MS)
+    for delta, record in enumerate(records):
+        catalog.replay(record, offset + delta)
+
+
+def orders(catalog: Catalog, number: int) -> tuple[MetadataRecord, ...]:
+    return catalog.create_topic(
+        f"orders{number}",
+        UUID(int=number),
+        partitions=5,
+        replication_factor=1,
+        configs={"retention.ms": "5"},
+    )
+
+
+def test_a_new_log_is_empty_and_has_the_id_that_kafka_gives_it() -> None:
+    disk = Disk()
+    log, _ = open_on(disk)
+    assert log.end_offset == 0
+    content = disk.read("data/__cluster_metadata-0/partition.metadata")
+    assert content == b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def test_what_was_decided_is_replayed() -> None:
+    disk = Disk()
+    log, _ = open_on(disk)
+    catalog = Catalog()
+    log.append_leader_change(1, now_ms=NOW_MS)
+    decide(log, catalog, (BROKER,))
+    for number in range(1, 4):
+        decide(log, catalog, orders(catalog, number))
+    assert replayed(disk.after_kill()) == catalog
+    assert log.end_offset == catalog.last_offset + 1
+
+
+def test_a_catalog_that_knows_the_beginning_is_told_the_rest() -> None:
+    disk = Disk()
+    log, _ = open_on(disk)
+    catalog, late = Catalog(), Catalog()
+    decide(log, catalog, (BROKER,))
+    log.replay_into(late)
+    decide(log, catalog, orders(catalog, 1))
+    log.replay_into(late)
+    assert late == catalog
+
+
+def test_the_leader_says_so_as_kafkas_does() -> None:
+    disk = Disk()
+    log, _ = open_on(disk)
+    log.append_leader_change(1, now_ms=NOW_MS)
+    data = disk.read("data/__cluster_metadata-0/00000000000000000000.log")
+    ((_, header),) = headers_in(data)
+    assert header.is_control
+    assert header.leader_epoch == 1
+    assert LEADER_CHANGE_KEY in data
+    assert data.endswith(LEADER_CHANGE_VALUE + b"\0")
+
+
+def test_a_decision_is_there_as_a_whole_or_not_at_all_wherever_the_log_is_cut() -> None:
+    disk = Disk()
+    log, _ = open_on(disk)
+    catalog = Catalog()
+    decide(log, catalog, (BROKER,))
+    decide(log, catalog, orders(catalog, 1))
+    path = "data/__cluster_metadata-0/00000000000000000000.log"
+    whole = disk.read(path)
+    decide(log, catalog, orders(catalog, 2))
+    longer = disk.read(path)
+    for end in range(len(whole), len(longer), 7):
+        cut = disk.after_kill()
+        del cut.files[path].data[end:]
+        assert list(replayed(cut).topics) == ["orders1"], f"cut at {end}"
+
+
+def test_what_was_decided_survives_a_kill_at_any_operation() -> None:
+    for cut_at in range(1, 1000):
+        disk, decided = Disk(cut_at=cut_at), Catalog()
+        with suppress(PowerCut):
+            log, _ = open_on(disk)
+            decide(log, decided, (BROKER,))
+            for number in range(1, 4):
+                decide(log, decided, orders(decided, number))
+        found = replayed(disk.after_kill())
+        names = list(found.topics)
+        assert names[: len(decided.topics)] == list(decided.topics), f"lost at {cut_at}"
+        assert names == [f"orders{n}" for n in range(1, len(names) + 1)], f"torn at {cut_at}"
+        if disk.operations < cut_at:
+            return  # it was never killed: every operation has had its turn
+    pytest.fail("the log never comes to an end")
+
+
+def test_a_record_of_the_future_is_not_started_on() -> None:
+    disk = Disk()
+    log, directory = open_on(disk)
+    below = directory.log_of("__cluster_metadata", 0)
+    assert below is not None
+    newer = bytearray(encode(BROKER))
+    newer[2] = 99  # its version
+    batch = build([(None, bytes(newer))], timestamp_ms=NOW_MS)
+    below.append(batch, now_ms=NOW_MS, origin=Origin.COORDINATOR)
+    with pytest.raises(Malformed, match="no version 99"):
+        log.replay_into(Catalog())

@@ -1,0 +1,183 @@
+"""KRaft's records: the bytes are those that Apache Kafka 4.1.1 writes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.protocol import codec
+from ottla.protocol.errors import Malformed
+from ottla.storage.metadata_records import (
+    _WRITTEN,
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ConfigRecord,
+    EndPoint,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    FeatureRange,
+    MetadataRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    decode,
+    encode,
+)
+
+DIRECTORY = UUID("f59a89f2-1b40-f13f-6de8-27cd989e94db")
+TOPIC = UUID("c1864db5-324f-4079-a35e-5d6948264873")
+
+# Values of records in the __cluster_metadata-0 of a broker of Apache Kafka 4.1.1.
+WRITTEN_BY_KAFKA: list[tuple[str, MetadataRecord]] = [
+    (
+        "01170001001212426f6f747374726170207265636f726473",
+        BeginTransactionRecord("Bootstrap records"),
+    ),
+    ("01180000", EndTransactionRecord()),
+    ("01140000", NoOpRecord()),
+    (
+        "010c00116d657461646174612e76657273696f6e001b00",
+        FeatureLevelRecord("metadata.version", 27),
+    ),
+    (
+        "0104000401146d696e2e696e73796e632e7265706c69636173023100",
+        ConfigRecord(4, "", "min.insync.replicas", "1"),
+    ),
+    (
+        "01040002086361742d6f6e650d726574656e74696f6e2e6d730000",
+        ConfigRecord(2, "cat-one", "retention.ms", None),
+    ),
+    (
+        "0102000f777274697770672d74302d61736bc1864db5324f4079a35e5d694826487300",
+        TopicRecord("wrtiwpg-t0-ask", TOPIC),
+    ),
+    (
+        "01030200000000c1864db5324f4079a35e5d6948264873020000000102000000010101"
+        "00000001000000000000000002f59a89f21b40f13f6de827cd989e94db00",
+        PartitionRecord(0, TOPIC, (1,), (1,), 1, directories=(DIRECTORY,)),
+    ),
+    (
+        "010900bf8ee5a959174d9e9c6c84342f5c0a3a00",
+        RemoveTopicRecord(UUID("bf8ee5a9-5917-4d9e-9c6c-84342f5c0a3a")),
+    ),
+    ("011c00145f5f7472616e73616374696f6e5f737461746500", ClearElrRecord("__transaction_state")),
+    ("010f0000000001000000000000000a00000000000003e800", ProducerIdsRecord(1, 10, 1000)),
+    (
+        "01110000000001000000000000000a010001ff",
+        BrokerRegistrationChangeRecord(1, 10, fenced=-1),
+    ),
+    (
+        "0100030000000100ea33ec86179f4c7e9a4cfd6bc9a6e7ad000000000000000a020a504c41494e544558540a"
+        "3132372e302e302e314bc0000000070e67726f75702e76657273696f6e00000001000e6b726166742e766572"
+        "73696f6e0000000100116d657461646174612e76657273696f6e0007001b000e73686172652e76657273696f"
+        "6e0000000100147472616e73616374696f6e2e76657273696f6e000000020021656c696769626c652e6c6561"
+        "6465722e7265706c696361732e76657273696f6e000000010000010001001102f59a89f21b40f13f6de827cd"
+        "989e94db",
+        RegisterBrokerRecord(
+            1,
+            UUID("ea33ec86-179f-4c7e-9a4c-fd6bc9a6e7ad"),
+            10,
+            (EndPoint("PLAINTEXT", "127.0.0.1", 19392),),
+            (
+                FeatureRange("group.version", 0, 1),
+                FeatureRange("kraft.version", 0, 1),
+                FeatureRange("metadata.version", 7, 27),
+                FeatureRange("share.version", 0, 1),
+                FeatureRange("transaction.version", 0, 2),
+                FeatureRange("eligible.leader.replicas.version", 0, 1),
+            ),
+            log_dirs=(DIRECTORY,),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "record"), WRITTEN_BY_KAFKA)
+def test_what_kafka_wrote_is_read_and_would_be_written_so(
+    text: str, record: MetadataRecord
+) -> None:
+    value = bytes.fromhex(text)
+    assert decode(value) == record
+    assert encode(record) == value
+
+
+# The codec writes tags of more than 127 bytes, and nulls and empty lists apart.
+IDS = st.uuids()
+NODES = st.lists(st.integers(0, 5), max_size=40).map(tuple)
+MAYBE_NODES = st.none() | NODES
+INT32 = st.integers(-(2**31), 2**31 - 1)
+RECORDS = st.one_of(
+    st.builds(TopicRecord, st.text(max_size=20), IDS),
+    st.builds(RemoveTopicRecord, IDS),
+    st.builds(
+        PartitionRecord, INT32, IDS, NODES, NODES, INT32, INT32, INT32,
+        st.lists(IDS, max_size=12).map(tuple), NODES, NODES, st.integers(0, 1),
+        MAYBE_NODES, MAYBE_NODES,
+    ),
+    st.builds(
+        PartitionChangeRecord, INT32, IDS, MAYBE_NODES, INT32, MAYBE_NODES, MAYBE_NODES,
+        MAYBE_NODES, st.integers(-1, 1), st.none() | st.lists(IDS, max_size=12).map(tuple),
+        MAYBE_NODES, MAYBE_NODES,
+    ),
+    st.builds(ConfigRecord, st.sampled_from([2, 4, 16, 32]), st.text(), st.text(), st.text()),
+    st.builds(FeatureLevelRecord, st.text(), st.integers(0, 99)),
+    st.builds(ProducerIdsRecord, INT32, st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)),
+    st.builds(BrokerRegistrationChangeRecord, INT32, INT32, st.integers(-1, 1)),
+    st.builds(BeginTransactionRecord, st.none() | st.text()),
+    st.builds(AbortTransactionRecord),
+    st.builds(ClearElrRecord, st.text()),
+)  # fmt: skip
+
+
+@given(RECORDS)
+def test_a_record_that_was_written_is_read_again(record: MetadataRecord) -> None:
+    assert decode(encode(record)) == record
+
+
+def test_a_type_that_means_nothing_here_is_passed_over() -> None:
+    registered_controller = bytes.fromhex("011b000000000100")
+    assert decode(registered_controller) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "01",
+        "0102",
+        "02020000",  # another frame version
+        "0103090000",  # a version that PartitionRecord does not have
+        "0102000f7772",  # cut
+        "ffffffffffffff",
+    ],
+)
+def test_what_cannot_be_read_is_said_to_be_broken(text: str) -> None:
+    with pytest.raises(Malformed):
+        decode(bytes.fromhex(text))
+
+
+@given(RECORDS, st.integers(1, 30))
+def test_a_cut_record_is_never_taken_for_another(record: MetadataRecord, cut: int) -> None:
+    value = encode(record)
+    try:
+        found = decode(value[:-cut])
+    except Malformed:
+        return
+    assert found is None or encode(found) != value
+
+
+def test_the_version_written_is_one_that_its_schema_has() -> None:
+    for kind, (_, version) in _WRITTEN.items():
+        if fields(kind):  # type: ignore[arg-type]
+            lowest, highest = codec.data_class(kind.__name__).valid_versions
+            assert lowest <= version <= highest, kind
