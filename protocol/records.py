@@ -81,33 +81,39 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
             end = at + size
             if size < 0 or end > len(payload):
                 raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
-            yield _record(payload, at, header)
-            at = end
-    except (IndexError, UnicodeDecodeError) as broken:
+            record, at = _record(payload, at, header)
+            if at != end:
+                raise Refused(Code.INVALID_RECORD, "a record is not as long as it says")
+            yield record
+    except IndexError as broken:
         raise Refused(Code.INVALID_RECORD, f"a record is cut: {broken}") from None
     if at != len(payload):
         raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
 
 
-def _record(payload: Bytes, at: int, header: BatchHeader) -> Record:
+def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
+    """The record at a position, and the position behind it."""
     at += 1  # attributes: unused
     timestamp_delta, at = read_varint(payload, at)
     offset_delta, at = read_varint(payload, at)
     key, at = _nullable_bytes(payload, at)
     value, at = _nullable_bytes(payload, at)
     header_count, at = read_varint(payload, at)
+    if header_count < 0:
+        raise Refused(Code.INVALID_RECORD, "a negative number of headers")
     headers: list[Header] = []
     for _ in range(header_count):
         name, at = _nullable_bytes(payload, at)
         content, at = _nullable_bytes(payload, at)
         if name is None:
             raise Refused(Code.INVALID_RECORD, "a header without a key")
-        headers.append((name.decode(), content))
+        headers.append((name.decode(errors="replace"), content))
     if header.is_log_append_time:
         timestamp_ms = header.max_timestamp_ms
     else:
         timestamp_ms = header.base_timestamp_ms + timestamp_delta
-    return Record(header.base_offset + offset_delta, timestamp_ms, key, value, tuple(headers))
+    offset = header.base_offset + offset_delta
+    return Record(offset, timestamp_ms, key, value, tuple(headers)), at
 
 
 def _nullable_bytes(payload: Bytes, at: int) -> tuple[bytes | None, int]:

@@ -1,0 +1,1 @@
+"""Tests of the protocol room; `golden/` holds bytes of real clients and of Apache Kafka 4.1.1."""
