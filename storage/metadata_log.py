@@ -89,7 +89,7 @@ class MetadataLog:
         self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
     def replay_into(self, catalog: Catalog) -> None:
-        """Bring a catalog to the end of the log.
+        """Bring a catalog, which knows whole batches or nothing, to the end of the log.
 
         Control batches (a leader's first record, snapshots) say nothing about topics.
 
@@ -106,8 +106,7 @@ class MetadataLog:
             for position, header in headers_in(data):
                 if not header.is_control:
                     for record in records_in(data, position, header):
-                        if record.offset > catalog.last_offset:
-                            catalog.replay(decode(record.value or b""), record.offset)
+                        catalog.replay(decode(record.value or b""), record.offset)
                 offset = header.next_offset
             if offset == before:
                 raise RuntimeError(f"nothing to read at {offset} before the end, {end_offset}")

@@ -150,6 +150,7 @@ def test_who_listens_hears_of_topics_when_their_logs_are_there_or_gone() -> None
     )
     life.controller.create_topic("orders", partitions=2)
     life.controller.create_partitions("orders", 5)
+    assert life.logs() == {f"orders-{index}" for index in range(5)}
     life.controller.delete_topic("orders")
     assert heard == [
         ("created", "orders", True),
@@ -269,6 +270,7 @@ def test_records_of_a_topic_that_was_deleted_do_not_come_back_with_its_name() ->
     life.metadata_log.append(life.catalog.delete_topic(topic.topic_id), now_ms=NOW_MS)
     again = Life(disk.after_kill())
     assert not again.logs()
+    assert again.directory.partitions_found() == {"__cluster_metadata-0"}
     again.controller.create_topic("orders", partitions=2)
     anew = again.directory.log_of("orders", 1)
     assert anew is not None
