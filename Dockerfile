@@ -1,6 +1,7 @@
 # A broker in a container: `docker build -t ottla .`, then `docker run -p 9092:9092 ottla`.
 # Clients on the host are told localhost:9092; for clients in other containers see
-# docker-compose.yml. The data is in /data.
+# docker-compose.yml. Settings come as variables named as in apache/kafka's image
+# (KAFKA_NUM_PARTITIONS=3). The data is in /data.
 FROM python:3.12-slim AS build
 WORKDIR /source
 COPY . .
@@ -10,7 +11,9 @@ RUN python -m venv /ottla \
     && /ottla/bin/python -m compileall -q /ottla
 
 FROM python:3.12-slim
-RUN useradd --system --uid 1000 --create-home ottla && install -d -o ottla /data
+RUN useradd --system --uid 1000 --create-home ottla && install -d -o ottla /data \
+    && printf '%s\n' 'listeners=PLAINTEXT://0.0.0.0:9092' \
+        'advertised.listeners=PLAINTEXT://localhost:9092' > /etc/ottla.properties
 COPY --from=build /ottla /ottla
 ENV PATH=/ottla/bin:$PATH PYTHONUNBUFFERED=1
 USER ottla
@@ -20,5 +23,4 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=4s --start-period=5s --start-interval=1s \
     CMD ["ottla", "health", "127.0.0.1:9092"]
 ENTRYPOINT ["ottla"]
-CMD ["serve", "--listen", "0.0.0.0:9092", "--data-dir", "/data", \
-     "--set", "advertised.listeners=PLAINTEXT://localhost:9092"]
+CMD ["serve", "--config", "/etc/ottla.properties", "--environment", "--data-dir", "/data"]

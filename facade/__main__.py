@@ -82,12 +82,17 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
         "--config", type=Path, metavar="FILE", help="settings, as Kafka's server.properties"
     )
     command.add_argument(
+        "--environment",
+        action="store_true",
+        help="settings from variables, as in apache/kafka's image: KAFKA_NUM_PARTITIONS=3",
+    )
+    command.add_argument(
         "--set",
         action="append",
         default=[],
         dest="settings",
         metavar="NAME=VALUE",
-        help="one setting by Kafka's name; may come again; wins over the file",
+        help="one setting by Kafka's name; may come again; wins over file and variables",
     )
 
 
@@ -115,6 +120,12 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
             settings = read_properties(given.config.read_text())
         except (OSError, ValueError) as error:
             raise _CannotRun(f"cannot read {given.config}: {error}") from None
+    if given.environment:
+        import os
+
+        from ottla.broker.properties import settings_from_environment
+
+        settings |= settings_from_environment(os.environ)
     if given.listen is not None or "listeners" not in settings:
         settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"
     for pair in given.settings:

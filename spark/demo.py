@@ -170,7 +170,7 @@ def _state(this: Run, pipeline: Pipeline) -> list[tuple[str, str]]:
         ("orders aborted", str(ledger.count(Fate.ABORTED))),
         ("Spark: added up", str(pipeline.rows_read("totals"))),
         ("Spark: in the table", str(pipeline.rows_read("table"))),
-        ("broker killed", f"{this.kills} times" if this.broker else "no"),
+        ("broker killed", f"{this.kills} of 2 times" if this.broker else "no"),
     ]
 
 

@@ -77,3 +77,17 @@ def test_the_command_and_the_fixtures_are_where_the_metadata_says() -> None:
 def test_the_changelog_tells_of_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"## [{ottla.__version__}]" in changelog or "## [Unreleased]" in changelog
+
+
+def test_the_settings_of_the_compose_file_are_a_brokers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ottla.__main__ import main
+
+    compose = (ROOT / "docker-compose.yml").read_text()
+    variables = re.findall(r"^ +(KAFKA_\w+): (.+)$", compose, re.MULTILINE)
+    assert variables
+    for name, value in variables:
+        monkeypatch.setenv(name, value)
+    assert main(["config", "--environment", "listeners", "advertised.listeners"]) == 0
+    assert "INTERNAL://ottla:29092" in capsys.readouterr().out

@@ -41,6 +41,27 @@ def test_settings_come_from_the_file_then_from_the_command_line(
     ]
 
 
+def test_variables_win_over_the_file_when_they_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\n")
+    monkeypatch.setenv("KAFKA_NUM_PARTITIONS", "5")
+    monkeypatch.setenv("KAFKA_LISTENERS", "PLAINTEXT://:9999")
+    arguments = ["--config", str(file), "listeners", "num.partitions"]
+    assert main(["config", *arguments]) == 0
+    assert main(["config", "--environment", *arguments]) == 0
+    assert main(["config", "--environment", "--set", "num.partitions=7", *arguments]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "listeners=PLAINTEXT://127.0.0.1:9092",
+        "num.partitions=3",
+        "listeners=PLAINTEXT://:9999",
+        "num.partitions=5",
+        "listeners=PLAINTEXT://:9999",
+        "num.partitions=7",
+    ]
+
+
 def test_listen_wins_over_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "server.properties"
     file.write_text("listeners=PLAINTEXT://:9999\n")
