@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 import pytest
+
+from .kafka.node import running_kafka
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,3 +28,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="hold tests/wire to Kafka's accidents too (tests/wire/quirks.txt)",
     )
+
+
+@pytest.fixture(scope="session")
+def apache_kafka(pytestconfig: pytest.Config) -> Iterator[str]:
+    """HOST:PORT of an Apache Kafka: OTTLA_KAFKA, or one of its own when asked for (`-m kafka`)."""
+    given = os.environ.get("OTTLA_KAFKA")
+    if given:
+        yield given
+        return
+    if "kafka" not in pytestconfig.getoption("-m"):
+        pytest.skip("compares with an Apache Kafka: -m kafka, or OTTLA_KAFKA=HOST:PORT")
+    with running_kafka() as bootstrap:
+        yield bootstrap

@@ -1,0 +1,182 @@
+"""librdkafka by way of confluent-kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+
+pytestmark = pytest.mark.clients
+
+LIMIT_S = 15.0
+
+
+def produced(producer: Producer, topic: str, values: list[str]) -> list[tuple[int, int]]:
+    """Produce values and wait for all; (partition, offset) of each."""
+    placed: list[tuple[int, int]] = []
+
+    def delivered(error: KafkaError | None, message: Any) -> None:
+        assert error is None, error
+        placed.append((message.partition(), message.offset()))
+
+    for value in values:
+        producer.produce(topic, value.encode(), key=value.encode(), on_delivery=delivered)
+    assert producer.flush(LIMIT_S) == 0
+    return placed
+
+
+def consumed(
+    bootstrap: str, topic: str, group: str, enough: Callable[[list[str]], bool], **settings: Any
+) -> list[str]:
+    """Values read by a member of the group until it is enough; offsets are committed."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **settings,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        values: list[str] = []
+        deadline = time.monotonic() + LIMIT_S
+        while not enough(values) and time.monotonic() < deadline:
+            message = consumer.poll(0.1)
+            if message is not None and not message.error():
+                values.append((message.value() or b"").decode())
+        if values:
+            consumer.commit(asynchronous=False)
+        return sorted(values)
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_what_is_produced_is_consumed(
+    bootstrap: str, topic: str, name: str, compression: str
+) -> None:
+    settings = {"bootstrap.servers": bootstrap, "compression.type": compression}
+    values = [f"{i:03}" for i in range(100)]
+    placed = produced(Producer(settings), topic, values)
+    assert len(set(placed)) == 100
+    assert consumed(bootstrap, topic, name, lambda got: len(got) >= 100) == values
+
+
+def test_a_group_goes_on_where_it_committed(bootstrap: str, topic: str, name: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    produced(producer, topic, ["a", "b"])
+    assert consumed(bootstrap, topic, name, lambda got: len(got) >= 2) == ["a", "b"]
+    produced(producer, topic, ["c"])
+    assert consumed(bootstrap, topic, name, lambda got: len(got) >= 1) == ["c"]
+
+
+def test_readers_of_committed_see_commits_alone(bootstrap: str, topic: str, name: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    producer.init_transactions(LIMIT_S)
+    for value, commit in (("a", True), ("b", False), ("c", True)):
+        producer.begin_transaction()
+        produced(producer, topic, [value])
+        if commit:
+            producer.commit_transaction(LIMIT_S)
+        else:
+            producer.abort_transaction(LIMIT_S)
+    reader = {"isolation.level": "read_committed"}
+    assert consumed(bootstrap, topic, name, lambda got: len(got) >= 2, **reader) == ["a", "c"]
+    other = {"isolation.level": "read_uncommitted"}
+    everything = consumed(bootstrap, topic, f"{name}-u", lambda got: len(got) >= 3, **other)
+    assert everything == ["a", "b", "c"]
+
+
+def test_consume_transform_produce_is_exactly_once(bootstrap: str, topic: str, name: str) -> None:
+    """Two aborted attempts and a good one: the output has each input once, the offsets move."""
+    target = f"{topic}-out"
+    produced(Producer({"bootstrap.servers": bootstrap}), topic, ["1", "2", "3"])
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    producer.init_transactions(LIMIT_S)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": name,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        messages: list[Any] = []
+        deadline = time.monotonic() + LIMIT_S
+        while len(messages) < 3 and time.monotonic() < deadline:
+            messages += [m for m in consumer.consume(3, 0.2) if not m.error()]
+        for attempt in ("abort", "abort", "commit"):
+            producer.begin_transaction()
+            produced(producer, target, [f"x{m.value().decode()}" for m in messages])
+            positions = consumer.position(consumer.assignment())
+            metadata = consumer.consumer_group_metadata()
+            producer.send_offsets_to_transaction(positions, metadata, LIMIT_S)
+            getattr(producer, f"{attempt}_transaction")(LIMIT_S)
+        partitions = [TopicPartition(topic, i) for i in range(2)]
+        committed = consumer.committed(partitions, LIMIT_S)
+        assert sum(max(partition.offset, 0) for partition in committed) == 3
+    finally:
+        consumer.close()
+    reader = {"isolation.level": "read_committed"}
+    got = consumed(bootstrap, target, f"{name}-o", lambda seen: len(seen) >= 3, **reader)
+    assert got == ["x1", "x2", "x3"]
+
+
+def test_a_second_producer_fences_the_first(bootstrap: str, topic: str, name: str) -> None:
+    first = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    first.init_transactions(LIMIT_S)
+    first.begin_transaction()
+    produced(first, topic, ["lost"])
+    second = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
+    second.init_transactions(LIMIT_S)
+    with pytest.raises(KafkaException) as refused:
+        first.commit_transaction(LIMIT_S)
+    assert refused.value.args[0].fatal()
+    second.begin_transaction()
+    produced(second, topic, ["kept"])
+    second.commit_transaction(LIMIT_S)
+    reader = {"isolation.level": "read_committed"}
+    assert consumed(bootstrap, topic, name, bool, **reader) == ["kept"]
+
+
+def test_the_partitions_are_shared_by_the_members_of_a_group(
+    bootstrap: str, topic: str, name: str
+) -> None:
+    settings = {"bootstrap.servers": bootstrap, "group.id": name, "session.timeout.ms": 6000}
+    members = [Consumer(settings) for _ in range(2)]
+    try:
+        for member in members:
+            member.subscribe([topic])
+        deadline = time.monotonic() + LIMIT_S
+        while time.monotonic() < deadline:
+            for member in members:
+                member.poll(0.05)
+            shares = [{part.partition for part in member.assignment()} for member in members]
+            if sorted(map(sorted, shares)) == [[0], [1]]:
+                break
+        assert sorted(map(sorted, shares)) == [[0], [1]]
+    finally:
+        for member in members:
+            member.close()
+
+
+def test_the_admin_client_describes_what_there_is(bootstrap: str, topic: str, name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    assert len(admin.list_topics(topic, 10).topics[topic].partitions) == 2
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    configs = admin.describe_configs([resource])[resource].result(10)
+    assert configs["cleanup.policy"].value == "delete"
+    produced(Producer({"bootstrap.servers": bootstrap}), topic, ["a"])
+    consumed(bootstrap, topic, name, bool)
+    groups = admin.list_consumer_groups().result(10)
+    assert name in {group.group_id for group in groups.valid}
+    assert admin.delete_consumer_groups([name])[name].result(10) is None
+    assert admin.delete_topics([topic])[topic].result(10) is None

@@ -1,0 +1,84 @@
+"""Kafka's own command line tools, with the Java clients in them; they need Maven's jars."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ..kafka.installation import tool
+
+pytestmark = [pytest.mark.clients, pytest.mark.kafka, pytest.mark.slow]
+
+
+def told(name: str, *arguments: str, stdin: str = "") -> str:
+    """Standard output of a tool that succeeded."""
+    done = tool(name, *arguments, stdin=stdin)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def _asked_for(apache_kafka: str) -> None:
+    """Skipped unless an Apache Kafka is wanted: its jars are what is used here."""
+
+
+def test_topics_are_made_described_and_grown(bootstrap: str, name: str) -> None:
+    server = ("--bootstrap-server", bootstrap)
+    made = told("TopicCommand", *server, "--create", "--topic", name, "--partitions", "3")
+    assert f"Created topic {name}." in made
+    told("TopicCommand", *server, "--alter", "--topic", name, "--partitions", "5")
+    described = told("TopicCommand", *server, "--describe", "--topic", name)
+    assert re.search(r"PartitionCount: 5\s+ReplicationFactor: 1", described)
+    assert described.count("Leader: ") == 5
+    told("TopicCommand", *server, "--delete", "--topic", name)
+    assert name not in told("TopicCommand", *server, "--list").split()
+
+
+def test_console_producer_and_consumer(bootstrap: str, topic: str, name: str) -> None:
+    server = ("--bootstrap-server", bootstrap)
+    told("ConsoleProducer", *server, "--topic", topic, stdin="one\ntwo\nthree\n")
+    read = ("--from-beginning", "--max-messages", "3", "--timeout-ms", "20000", "--group", name)
+    values = told("ConsoleConsumer", *server, "--topic", topic, *read)
+    assert sorted(values.split()) == ["one", "three", "two"]
+    lag = told("ConsumerGroupCommand", *server, "--describe", "--group", name)
+    assert topic in lag
+
+
+def test_consumer_of_the_new_protocol(bootstrap: str, topic: str, name: str) -> None:
+    """KIP-848, when the broker offers it."""
+    server = ("--bootstrap-server", bootstrap)
+    told("ConsoleProducer", *server, "--topic", topic, stdin="one\n")
+    protocol = ("--consumer-property", "group.protocol=consumer")
+    read = ("--from-beginning", "--max-messages", "1", "--timeout-ms", "15000", "--group", name)
+    done = tool("ConsoleConsumer", *server, "--topic", topic, *protocol, *read)
+    if "UnsupportedVersionException" in done.stdout + done.stderr:
+        pytest.skip("the broker has no consumer groups of KIP-848")
+    assert done.stdout.split() == ["one"]
+
+
+def test_performance_tools_with_transactions(bootstrap: str, topic: str, name: str) -> None:
+    server = ("--bootstrap-server", bootstrap)
+    sizes = ("--num-records", "5000", "--record-size", "100", "--throughput", "-1")
+    transactions = ("--transactional-id", name, "--transaction-duration-ms", "50")
+    report = told("ProducerPerformance", *server, "--topic", topic, *sizes, *transactions)
+    assert "5000 records sent" in report
+    read = ("--messages", "5000", "--group", name, "--timeout", "20000")
+    report = told("ConsumerPerformance", *server, "--topic", topic, *read)
+    assert ", 5000, " in report
+
+
+def test_offsets_and_groups(bootstrap: str, topic: str, name: str) -> None:
+    server = ("--bootstrap-server", bootstrap)
+    told("ConsoleProducer", *server, "--topic", topic, stdin="a\nb\nc\n")
+    ends = told("GetOffsetShell", *server, "--topic", topic)
+    assert sum(int(line.rsplit(":", 1)[1]) for line in ends.split()) == 3
+    reset = ("--reset-offsets", "--to-latest", "--execute", "--topic", topic, "--group", name)
+    assert topic in told("ConsumerGroupCommand", *server, *reset)
+    assert name in told("ConsumerGroupCommand", *server, "--list").split()
+    told("ConsumerGroupCommand", *server, "--delete", "--group", name)
+
+
+def test_transactions_are_listed(bootstrap: str) -> None:
+    listed = told("TransactionsCommand", "--bootstrap-server", bootstrap, "list")
+    assert "TransactionalId" in listed

@@ -1,0 +1,90 @@
+"""Kafka's jars by Maven, kept outside of the checkout, and the command lines that use them.
+
+They lie in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`; getting them takes a minute, once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+POM = HERE / "pom.xml"
+VERSION = "4.1.1"
+MAVEN_TIMEOUT_S = 600
+TOOL_TIMEOUT_S = 60
+
+# Tools by their bare names; those not here are in org.apache.kafka.tools.
+PACKAGES = {
+    "Kafka": "kafka",
+    "StorageTool": "kafka.tools",
+    "DumpLogSegments": "kafka.tools",
+    "ConfigCommand": "kafka.admin",
+    "AclCommand": "kafka.admin",
+    "ConsoleConsumer": "org.apache.kafka.tools.consumer",
+    "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group",
+    "ReassignPartitionsCommand": "org.apache.kafka.tools.reassign",
+}
+
+
+class NotInstalled(Exception):
+    """Java or Maven is missing, or Maven could not get the jars."""
+
+
+def cache_directory() -> Path:
+    """Where things that are big and can be had again are kept."""
+    return Path(os.environ.get("OTTLA_CACHE") or Path.home() / ".cache/ottla")
+
+
+def libraries() -> Path:
+    """The directory of the jars; Maven gets them the first time. Raises NotInstalled."""
+    directory = cache_directory() / f"kafka-{VERSION}" / "libs"
+    complete = directory / ".complete"
+    if complete.exists() and complete.read_text() == POM.read_text():
+        return directory
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with (directory.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.exists() or complete.read_text() != POM.read_text():
+            _install(directory)
+            complete.write_text(POM.read_text())
+    return directory
+
+
+def _install(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    command = ["mvn", "-B", "-q", "-f", str(POM), "dependency:copy-dependencies"]
+    command.append(f"-DoutputDirectory={directory}")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MAVEN_TIMEOUT_S)
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        raise NotInstalled(f"Maven: {error}") from None
+    if done.returncode != 0:
+        raise NotInstalled(f"Maven: {done.stdout[-2000:]}")
+
+
+def java(*arguments: str, logging: str = "log4j2-tools.xml") -> list[str]:
+    """A command line of the JVM with Kafka's classes. Raises NotInstalled."""
+    executable = shutil.which("java")
+    if executable is None:
+        raise NotInstalled("there is no java")
+    settings = f"-Dlog4j2.configurationFile={HERE / logging}"
+    return [executable, "-cp", f"{libraries()}/*", settings, *arguments]
+
+
+def tool(
+    name: str, *arguments: str, stdin: str = "", timeout_s: float = TOOL_TIMEOUT_S
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line tool of Kafka by its class, bare (`TopicCommand`) or whole."""
+    whole = name if "." in name else f"{PACKAGES.get(name, 'org.apache.kafka.tools')}.{name}"
+    flags = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    return subprocess.run(
+        java(*flags, whole, *arguments),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )

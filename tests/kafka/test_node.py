@@ -1,0 +1,44 @@
+"""The starter of Apache Kafka itself, and what it learns of processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from . import installation, node, processes
+
+
+def test_the_process_behind_a_port_is_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert processes.listener(port) == os.getpid()
+        assert not processes.is_apache_kafka(f"127.0.0.1:{port}")
+        assert not node.answers("127.0.0.1", 1)
+    assert processes.listener(port) is None
+
+
+def test_cpu_time_goes_up_with_work() -> None:
+    before = processes.cpu_seconds(os.getpid())
+    while processes.cpu_seconds(os.getpid()) < before + 0.03:
+        pass
+    assert processes.resident_mb(os.getpid()) > 1
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_node_starts_on_its_directory_again_and_keeps_its_topics(
+    apache_kafka: str, tmp_path: Path
+) -> None:
+    port = node._free_pair()
+    for options in (["--create", "--topic", "kept"], ["--list"]):
+        node.start(port, tmp_path)
+        try:
+            assert processes.is_apache_kafka(f"127.0.0.1:{port}")
+            bootstrap = ["--bootstrap-server", f"127.0.0.1:{port}"]
+            done = installation.tool("TopicCommand", *bootstrap, *options)
+        finally:
+            node.stop(tmp_path)
+    assert done.stdout.split() == ["kept"]
