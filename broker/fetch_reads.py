@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.errors import Code, Refused
 from ..storage.log import PartitionLog
-from .fetch_sessions import PartitionKey, TopicRef, Wanted
+from .fetch_sessions import Item, PartitionKey, TopicRef, Wanted
 
 if TYPE_CHECKING:
     from .node import Node
@@ -46,39 +46,42 @@ class PartitionRead(NamedTuple):
     diverging: tuple[int, int] | None = None  # epoch and its end offset
 
 
-Item = tuple[PartitionKey, Wanted]
-
-
 def read_all(
     node: Node, wanted: Iterable[Item], limits: Limits
 ) -> tuple[list[PartitionRead], int, bool]:
     """Read every partition once.
 
     Returns:
-        the parts in the order asked, the bytes of records in them, and whether one is in error or
-        has diverged, so that the answer does not wait.
+        the parts, those that exist in the order asked and the others behind them, as Kafka answers;
+        the bytes of records in them; and whether one is in error or has diverged, so that the
+        answer does not wait.
     """
     parts: list[PartitionRead] = []
+    unknown: list[PartitionRead] = []
     total_bytes, in_error = 0, False
-    for key, asked in wanted:
+    for key, name, asked in wanted:
+        log = node.log_of(name, key[1])
+        if log is None:
+            nameless = not name and not isinstance(key[0], str)
+            code = Code.UNKNOWN_TOPIC_ID if nameless else Code.UNKNOWN_TOPIC_OR_PARTITION
+            unknown.append(PartitionRead(key, code, aborted=[]))
+            continue
         left = limits.max_bytes - total_bytes
         try:
-            part = _read(node, key, asked, limits, left, min_one=total_bytes == 0)
+            part = _read(node, log, (key, name, asked), limits, left, min_one=total_bytes == 0)
         except Refused as refused:
-            part = PartitionRead(key, refused.code, aborted=[] if limits.committed else None)
+            part = PartitionRead(key, refused.code)
         total_bytes += len(part.records)
         in_error = in_error or part.error != Code.NONE or part.diverging is not None
         parts.append(part)
-    return parts, total_bytes, in_error
+    return parts + unknown, total_bytes, in_error or bool(unknown)
 
 
 def _read(
-    node: Node, key: PartitionKey, asked: Wanted, limits: Limits, left: int, *, min_one: bool
+    node: Node, log: PartitionLog, item: Item, limits: Limits, left: int, *, min_one: bool
 ) -> PartitionRead:
-    log = _log_of(node, key)
-    if limits.replica_id >= 0:
-        raise Refused(Code.NOT_LEADER_OR_FOLLOWER, "no replica of this partition is elsewhere")
-    node.check_leader_epoch(log, asked.current_leader_epoch)
+    key, _, asked = item
+    _check_may_read(node, log, key[0], limits, asked.current_leader_epoch)
     diverging = _divergence(log, asked)
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     records: bytes | memoryview = b""
@@ -99,25 +102,25 @@ def _read(
     )
 
 
+def _check_may_read(
+    node: Node, log: PartitionLog, ref: TopicRef, limits: Limits, leader_epoch: int
+) -> None:
+    """What the leader asks before it reads. Raises Refused."""
+    if not node.leads(log.topic, log.partition):
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    if not isinstance(ref, str) and node.catalog.topics[log.topic].topic_id != ref:
+        raise Refused(Code.INCONSISTENT_TOPIC_ID, "the topic was deleted and made again")
+    if limits.replica_id >= 0:
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER, "no replica of this partition is elsewhere")
+    node.check_leader_epoch(log, leader_epoch)
+
+
 def name_of(node: Node, ref: TopicRef) -> str:
     """The name of a topic; empty when no topic has the id."""
     if isinstance(ref, str):
         return ref
     topic = node.catalog.topic_by_id(ref)
     return "" if topic is None else topic.name
-
-
-def _log_of(node: Node, key: PartitionKey) -> PartitionLog:
-    ref, partition = key
-    topic = name_of(node, ref)
-    if not topic and not isinstance(ref, str):
-        raise Refused(Code.UNKNOWN_TOPIC_ID)
-    log = node.log_of(topic, partition)
-    if log is None:
-        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
-    if not node.leads(topic, partition):
-        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
-    return log
 
 
 def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:

@@ -34,9 +34,14 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Cached:
-    """One partition of a session: what is wanted, and what the consumer was last told."""
+    """One partition of a session: what is wanted, and what the consumer was last told.
+
+    Attributes:
+        name: of the topic; a topic that was asked for by an id keeps the name it once had.
+    """
 
     wanted: Wanted
+    name: str
     high_watermark: int = -1
     log_start_offset: int = -1
     last_stable_offset: int = -1
@@ -44,6 +49,8 @@ class Cached:
 
 
 PartitionKey = tuple[TopicRef, int]
+Item = tuple[PartitionKey, str, Wanted]
+"""What is to be read: a partition as it was named, its topic's name ("": nobody has the id)."""
 
 
 class Session:
@@ -63,14 +70,12 @@ class Session:
         self.created_ms = now_ms
         self.used_ms = now_ms
 
-    def update(
-        self, wanted: dict[PartitionKey, Wanted], forgotten: list[PartitionKey], now_ms: int
-    ) -> None:
+    def update(self, wanted: list[Item], forgotten: list[PartitionKey], now_ms: int) -> None:
         """Apply an incremental request."""
-        for key, asked in wanted.items():
+        for key, name, asked in wanted:
             cached = self.partitions.get(key)
             if cached is None:
-                self.partitions[key] = Cached(asked)
+                self.partitions[key] = Cached(asked, name)
             else:
                 cached.wanted = asked
         for key in forgotten:
@@ -102,14 +107,12 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(
-        self, wanted: dict[PartitionKey, Wanted], *, uses_topic_ids: bool, now_ms: int
-    ) -> Session | None:
+    def begin(self, wanted: list[Item], *, uses_topic_ids: bool, now_ms: int) -> Session | None:
         """A new session; None when there is no room, and the consumer goes on without."""
-        if not wanted or not self._room(now_ms):
+        if not self._room(now_ms):
             return None
         session = Session(self._new_id(), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
-        session.partitions = {key: Cached(asked) for key, asked in wanted.items()}
+        session.partitions = {key: Cached(asked, name) for key, name, asked in wanted}
         self._sessions[session.session_id] = session
         return session
 

@@ -25,11 +25,12 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..context import Context
 from ..dispatch import serves
-from ..fetch_reads import Item, Limits, PartitionRead, name_of, read_all
+from ..fetch_reads import Limits, PartitionRead, name_of, read_all
 from ..fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
+    Item,
     PartitionKey,
     Session,
     TopicRef,
@@ -79,7 +80,7 @@ async def _read_later(
     """Wait until min_bytes are there, a partition is in error, or the time is up; then read."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + request.max_wait_ms / 1000
-    places = [(name_of(node, ref), index) for (ref, index), _ in plan.items]
+    places = [(name, index) for (_, index), name, _ in plan.items]
     hastened = False
 
     def time_is_up(waiting: asyncio.Future[None]) -> None:
@@ -113,9 +114,9 @@ def _replica_id(context: Context, request: Any) -> int:
 def _plan(node: Node, context: Context, request: Any) -> _Plan:
     """Find or make the session. Raises Refused with the error of the whole request."""
     by_id = context.version >= _IDS_SINCE
-    wanted = _wanted(request, by_id=by_id)
+    wanted = _wanted(node, request, by_id=by_id)
     if context.version < _SESSIONS_SINCE:
-        return _Plan(None, False, list(wanted.items()))
+        return _Plan(None, False, wanted)
     sessions, now_ms = node.fetch_sessions, node.clock.now_ms()
     session_id, epoch = request.session_id, request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -124,10 +125,15 @@ def _plan(node: Node, context: Context, request: Any) -> _Plan:
         session = None
         if epoch == INITIAL_EPOCH:
             session = sessions.begin(wanted, uses_topic_ids=by_id, now_ms=now_ms)
-        return _Plan(session, False, list(wanted.items()))
+        return _Plan(session, False, wanted)
     session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
     session.update(wanted, _forgotten(request, by_id=by_id), now_ms)
-    items = [(key, cached.wanted) for key, cached in session.partitions.items()]
+    if not session.partitions:  # nothing is left of it: the request is answered by itself
+        sessions.end(session_id)
+        return _Plan(None, False, wanted)
+    for (ref, _), cached in session.partitions.items():
+        cached.name = cached.name or name_of(node, ref)
+    items = [(key, cached.name, cached.wanted) for key, cached in session.partitions.items()]
     return _Plan(session, True, items)
 
 
@@ -135,18 +141,25 @@ def _ref(topic: Any, *, by_id: bool) -> TopicRef:
     return (topic.topic_id or _ZERO_ID) if by_id else topic.topic
 
 
-def _wanted(request: Any, *, by_id: bool) -> dict[PartitionKey, Wanted]:
-    wanted: dict[PartitionKey, Wanted] = {}
+def _wanted(node: Node, request: Any, *, by_id: bool) -> list[Item]:
+    """What the request names; a partition that it names twice counts as it was named last."""
+    wanted: dict[PartitionKey, Item] = {}
     for topic in request.topics:
         ref = _ref(topic, by_id=by_id)
+        name = name_of(node, ref)
         for asked in topic.partitions:
-            wanted[ref, asked.partition] = Wanted(
-                asked.fetch_offset,
-                asked.partition_max_bytes,
-                asked.current_leader_epoch,
-                asked.last_fetched_epoch,
+            key = (ref, asked.partition)
+            wanted[key] = (
+                key,
+                name,
+                Wanted(
+                    asked.fetch_offset,
+                    asked.partition_max_bytes,
+                    asked.current_leader_epoch,
+                    asked.last_fetched_epoch,
+                ),
             )
-    return wanted
+    return list(wanted.values())
 
 
 def _forgotten(request: Any, *, by_id: bool) -> list[PartitionKey]:

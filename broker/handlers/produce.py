@@ -43,7 +43,16 @@ _VALID_ACKS: Final = (0, 1, -1)
 _ZSTD_SINCE: Final = 7
 _ADDS_SINCE: Final = 12
 _IDS_SINCE: Final = 13
+_COORDINATOR_IS_AWAY: Final = (
+    Code.COORDINATOR_LOAD_IN_PROGRESS,
+    Code.COORDINATOR_NOT_AVAILABLE,
+    Code.NOT_COORDINATOR,
+)
 _NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
+
+
+class NotInTransaction(Refused):
+    """A batch that its coordinator does not let in; the producer is told why in words."""
 
 
 @serves(ApiKey.PRODUCE, versions=(0, 13))
@@ -139,8 +148,10 @@ def _append(
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
         return {**_error(invalid.code, invalid.why), "record_errors": _record_errors(invalid)}
-    except Refused as refused:
+    except NotInTransaction as refused:
         return _error(refused.code, refused.why)
+    except Refused as refused:  # Kafka has words for bad records and transactions alone
+        return _error(refused.code)
     if not appended.is_duplicate:
         node.appended(log)
     return {
@@ -200,10 +211,25 @@ def _verify(
                 lambda machine: machine.verify_partitions(transactional_id, producer, (place,))
             )
     except Refused as refused:
-        code = code_for(refused.code, context.api_key, context.version)
-        raise Refused(code, refused.why) from None
+        raise _in_words_of_produce(context, refused) from None
     is_new = context.version >= _ADDS_SINCE and log.producers.entry(header.producer_id) is None
     if is_new and header.base_sequence != 0:
         raise Refused(
             Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has the sequence number 0"
         )
+
+
+def _in_words_of_produce(context: Context, refused: Refused) -> Refused:
+    """What a producer is told that its coordinator refuses (ReplicaManager.appendRecords)."""
+    code = code_for(refused.code, context.api_key, context.version)
+    if code == Code.INVALID_TXN_STATE:
+        return NotInTransaction(code, "Partition was not added to the transaction")
+    busy = code == Code.CONCURRENT_TRANSACTIONS and context.version < _ADDS_SINCE
+    if busy or code in _COORDINATOR_IS_AWAY:
+        # An old producer knows no coordinator here; this error it tries again.
+        return NotInTransaction(
+            Code.NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction."
+            f" Underlying error: {code.name}",
+        )
+    return Refused(code)
