@@ -222,9 +222,7 @@ class Segment:
         while at + HEADER_SIZE <= len(data):
             fields = HEADER.unpack_from(data, at)
             if at + fields[1] + LOG_OVERHEAD > max_bytes:
-                return Read(
-                    memoryview(data)[:at], fields[0]
-                )  # a copy would cost a third of a Fetch
+                return Read(memoryview(data)[:at], fields[0])
             at += fields[1] + LOG_OVERHEAD
         (next_offset, *_) = HEADER.unpack_from(self._read_at(HEADER_SIZE, position + at))
         return Read(memoryview(data)[:at], next_offset)

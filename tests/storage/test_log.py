@@ -55,6 +55,14 @@ def test_the_leader_epoch_goes_into_the_batch_and_where_it_began_is_known() -> N
     assert asked == {-1: (-1, -1), 0: (0, 2), 2: (0, 2), 3: (3, 3), 4: (-1, -1)}
 
 
+def test_an_epoch_is_on_disk_before_the_first_batch_that_carries_it() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.leader_epoch = 4
+    log.append(batch(), now_ms=NOW_MS)
+    assert disk.read("data/orders-0/leader-epoch-checkpoint") == b"0\n1\n4 0\n"
+
+
 def test_an_epoch_that_has_not_written_ends_at_the_end() -> None:
     log = open_log()
     assert log.offset_for_leader_epoch(0) == (0, 0)
@@ -95,6 +103,18 @@ def test_only_whole_batches_are_returned() -> None:
         read = log.read(3, max_bytes=limit, up_to=10, min_one=True)
         count = limit // size
         assert (len(read.records), read.next_offset) == (count * size, 3 + count)
+
+
+def test_the_newest_batches_are_found_without_a_search_and_the_others_by_one() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    for number in range(700):
+        log.append(batch(b"%d" % number, b"x"), now_ms=NOW_MS)
+    for offset in [*range(0, 1400, 99), *range(1100, 1400)]:
+        read = log.read(offset, max_bytes=1, up_to=1400, min_one=True)
+        header = read_header(read.records)
+        assert header.base_offset == offset - offset % 2
+        assert read.next_offset == header.next_offset
 
 
 def test_nothing_behind_up_to_is_returned() -> None:

@@ -211,6 +211,38 @@ def test_a_producer_silent_for_too_long_is_forgotten_unless_its_transaction_is_o
     assert again.last_stable_offset == 1
 
 
+def test_after_a_clean_stop_the_oldest_open_transaction_is_still_the_oldest() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    for step in (sent_by(1, 0), in_transaction(2, 0), in_transaction(1, 1)):
+        log.append(step, now_ms=NOW_MS)
+    log.close(clean=True)
+    again = open_log(disk.after_kill())
+    assert again.last_stable_offset == 1
+    again.append_marker(end_of(2, commit=True), now_ms=NOW_MS)
+    assert again.last_stable_offset == 2
+
+
+def test_what_lies_between_a_snapshot_and_the_doubted_part_is_applied_once() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    for step in (sent_by(1, 0), in_transaction(2, 0)):
+        log.append(step, now_ms=NOW_MS)
+    log.close(clean=True)  # a snapshot at 2, inside the first segment
+    log = open_log(disk, segment_bytes=220)
+    log.append_marker(end_of(2, commit=True, epoch=1), now_ms=NOW_MS)
+    log.append(sent_by(1, 1), now_ms=NOW_MS)
+    log.append(sent_by(3, 0), now_ms=NOW_MS)
+    second = log.segments[1].base_offset
+    assert second == 3
+    killed = disk.after_kill()
+    del killed.files[f"{DIRECTORY}/{file_name(second, '.snapshot')}"]
+    again = open_log(killed, clean=False, recovery_point=second)
+    assert producers(again)[0] == producers(log)[0]
+    assert again.last_stable_offset == 5
+    assert [len(batches) for batches in producers(again)[1].values()] == [2, 0, 1]
+
+
 BATCHES = [
     sent_by(1, 0), in_transaction(2, 0, 2), sent_by(1, 1, 3), in_transaction(2, 2), sent_by(1, 4),
     sent_by(1, 5, 2),

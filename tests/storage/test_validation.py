@@ -237,6 +237,29 @@ def test_records_are_followed_to_the_last_byte(
         largest_timestamp_delta(payload[:cut], count, start)
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 5, 50, 90, 200, 9000]), st.integers(1, 30)),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([1, 3, 40, 90]),
+)
+def test_runs_of_records_of_one_size_are_followed(
+    runs: list[tuple[int, int]], modulus: int
+) -> None:
+    sizes = [size for size, repeated in runs for _ in range(repeated)]
+    payload = b"".join(
+        record(b"\0" * size, timestamp_delta=at % modulus, offset_delta=at)
+        for at, size in enumerate(sizes)
+    )
+    largest = min(modulus, len(sizes)) - 1
+    assert largest_timestamp_delta(payload, len(sizes)) == largest
+    with pytest.raises(Refused, match="INVALID_RECORD"):
+        largest_timestamp_delta(payload, len(sizes) + 1)
+
+
 BAD = {
     "a key that is too long": b"\0\0\0\x20v",
     "a value that is too short": b"\0\0\0\x01\x00v\0",
