@@ -321,12 +321,10 @@ class ClassicGroups:
             raise Refused(Code.REBALANCE_IN_PROGRESS)
 
     def saw_commit(self, group_id: str, member_id: str, *, now_ms: int) -> None:
-        """A commit is as good as a heartbeat, but for the time between join and sync."""
+        """A commit that passed `check_commit` is as good as a heartbeat of its member."""
         group = self._groups.get(group_id)
         if group is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
-            member = group.members.get(member_id)
-            if member is not None:
-                self._rebalances.extend_session(group, member, now_ms)
+            self._rebalances.extend_session(group, group.members[member_id], now_ms)
 
     # ---- replay
 

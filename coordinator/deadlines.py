@@ -22,9 +22,6 @@ class Deadlines(Generic[Key]):
         self._heap: list[tuple[int, int, Key]] = []
         self._pushed = 0  # orders what is due at the same time, and keeps keys from being compared
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._due_ms
-
     def set(self, key: Key, due_ms: int) -> None:
         """Make the key due at a time, whatever it was before."""
         self._due_ms[key] = due_ms

@@ -106,7 +106,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
             return _offset_key(record), None
         case GroupStored():
             return _group_key(record.group_id), _group_value(record)
-        case GroupRemoved():
+        case _:
             return _group_key(record.group_id), None
 
 

@@ -21,7 +21,7 @@ from .classic_requests import (
     SyncReply,
     SyncRequest,
 )
-from .group_records import GroupRecord, GroupRemoved, GroupStored, OffsetCommitted, OffsetRemoved
+from .group_records import GroupRecord, GroupRemoved, OffsetCommitted, OffsetRemoved
 from .offsets import Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
 
@@ -277,7 +277,7 @@ class Groups:
                 self._offsets.replay(record)
             case OffsetRemoved():
                 self._offsets.replay(record)
-            case GroupStored() | GroupRemoved():
+            case _:
                 self._classic.replay(record)
 
     def replay_pending(self, record: GroupRecord, producer: Producer) -> None:

@@ -70,10 +70,6 @@ class Offsets:
         topics = self._committed.get(group_id, {})
         return {topic: list(partitions) for topic, partitions in topics.items()}
 
-    def group_ids(self) -> Sequence[str]:
-        """The groups with committed offsets."""
-        return tuple(self._committed)
-
     # ---- decisions
 
     def commit(

@@ -68,7 +68,7 @@ class GroupTalk:
     def pass_time(self, time_ms: int = 0) -> None:
         """Let time pass; timers run when they are due."""
         end_ms = self.now_ms + time_ms
-        for _ in range(1_000):
+        for _ in range(10_000):
             due_ms = self.machine.next_deadline()
             if due_ms is None or due_ms > end_ms:
                 self.now_ms = end_ms

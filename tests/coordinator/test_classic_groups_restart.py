@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.coordinator.group_records import GroupStored
+from dataclasses import replace
+
+from ottla.coordinator.group_records import GroupRemoved, GroupStored
 from ottla.protocol.errors import Code
 
 from .group_talk import (
@@ -126,3 +128,24 @@ def test_the_record_of_a_group_is_written_when_the_leader_has_assigned() -> None
     assert {(m.session_timeout_ms, m.rebalance_timeout_ms) for m in last.members} == {
         (SESSION_MS, REBALANCE_MS)
     }
+
+
+def test_a_tombstone_whose_group_was_compacted_away_is_passed_over() -> None:
+    talk = GroupTalk()
+    talk.log = [(GroupRemoved(GROUP), None)]
+    talk.restart()
+    assert talk.state == "Dead"
+
+
+def test_members_without_a_protocol_are_loaded_and_may_consume_anything() -> None:
+    talk = GroupTalk()
+    a = Client(talk, "a")
+    stable_group(talk, a)
+    last, _ = talk.log[-1]
+    assert isinstance(last, GroupStored)
+    talk.log = [(replace(last, protocol=None), None)]
+    talk.restart()
+    assert a.heartbeat() is Code.NONE
+    assert talk.machine.delete_offsets(GROUP, [("orders", 0)]).reply == (
+        Code.GROUP_SUBSCRIBED_TO_TOPIC,
+    )
