@@ -61,7 +61,8 @@ def test_performance_tools_with_transactions(bootstrap: str, topic: str, name: s
     server = ("--bootstrap-server", bootstrap)
     sizes = ("--num-records", "5000", "--record-size", "100", "--throughput", "-1")
     transactions = ("--transactional-id", name, "--transaction-duration-ms", "50")
-    report = told("ProducerPerformance", *server, "--topic", topic, *sizes, *transactions)
+    to = ("--producer-props", f"bootstrap.servers={bootstrap}")
+    report = told("ProducerPerformance", *to, "--topic", topic, *sizes, *transactions)
     assert "5000 records sent" in report
     read = ("--messages", "5000", "--group", name, "--timeout", "20000")
     report = told("ConsumerPerformance", *server, "--topic", topic, *read)
