@@ -89,6 +89,7 @@ class PartitionLog:
     ) -> None:
         self.topic = topic
         self.partition = partition
+        self._name = f"{topic}-{partition}"
         self.config = config
         self._files = files
         self._directory = directory
@@ -170,7 +171,7 @@ class PartitionLog:
         if origin is Origin.CLIENT:
             header = validation.one_batch(records, config.max_message_bytes)
             validation.check_client_header(header)
-            checked = validation.check_records(records, header, config, now_ms)
+            checked = validation.check_records(records, header, config, now_ms, self._name)
             if checked is not header:
                 records = validation.with_times(records, checked)
                 header = checked

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from .files import Files, read_if_there, write_atomically
+from .files import Files, append_whole, read_if_there, write_atomically
 from .log import PartitionLog
 from .log_config import LogConfig
 
@@ -54,6 +54,7 @@ class LogDirectory:
         clean: the last life of the directory ended with `close(clean=True)`.
         cluster_id: of the cluster that it belongs to; made up when the directory is new.
         directory_id: its own, which the metadata log has for each replica in it (KIP-858).
+        broker_epoch: of its broker's registration; a clean end is marked with it (KIP-966).
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class LogDirectory:
         self.path = path
         self.clean = clean
         self.cluster_id, self.directory_id = ids
+        self.broker_epoch = -1
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -118,8 +120,7 @@ class LogDirectory:
         is_new = name not in self._there
         if is_new:
             self._files.make_directory(directory)
-            content = f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode()
-            write_atomically(self._files, f"{directory}/{PARTITION_METADATA}", content)
+            _write_topic_id(self._files, directory, topic_id)
             self._there.add(name)
         else:
             _check_topic_id(self._files, directory, topic_id)
@@ -147,6 +148,11 @@ class LogDirectory:
     def partitions_found(self) -> set[str]:
         """Names of the partition directories that are there, opened or not: `TOPIC-PARTITION`."""
         return {name for name in self._there if _is_partition(name)}
+
+    @property
+    def files(self) -> Files:
+        """What the directory lies on."""
+        return self._files
 
     def set_aside(self, name: str) -> None:
         """Take the directory of an unopened log out of the way, as Kafka does with strays."""
@@ -209,7 +215,7 @@ class LogDirectory:
         opened = {f"{topic}-{partition}" for topic, partition in self._logs}
         # What a crash left and nobody opened since is not to be believed next time either.
         if clean and (self.clean or self.partitions_found() <= opened):
-            content = b'{"version":0,"brokerEpoch":-1}'
+            content = b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
             write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
         self._logs.clear()
         self._files.close(self._lock)
@@ -262,16 +268,24 @@ def _properties(text: str) -> Mapping[str, str]:
 
 
 def _check_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
-    file = f"{directory}/{PARTITION_METADATA}"
-    content = read_if_there(files, file)
-    if content is None:  # the process died between the directory and its file
-        text = f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
-        write_atomically(files, file, text.encode())
-        return
-    for line in content.decode().splitlines():
-        name, _, value = line.partition(":")
-        if name == "topic_id" and value.strip() != encode_uuid(topic_id):
-            raise WrongDirectory(f"{directory} is of topic {value.strip()}, not {topic_id}")
+    content = read_if_there(files, f"{directory}/{PARTITION_METADATA}")
+    expected = encode_uuid(topic_id)
+    found = "" if content is None else content.decode().rpartition("topic_id:")[2].strip()
+    if len(found) < len(expected):  # the machine died between the directory and its file
+        _write_topic_id(files, directory, topic_id)
+    elif found != expected:
+        raise WrongDirectory(f"{directory} is of topic {found}, not {expected}")
+
+
+def _write_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
+    """Without the detour of `write_atomically`: there are thousands, and half of one is noticed."""
+    descriptor = files.open(f"{directory}/{PARTITION_METADATA}")
+    try:
+        files.truncate(descriptor, 0)
+        content = f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
+        append_whole(files, descriptor, content.encode())
+    finally:
+        files.close(descriptor)
 
 
 def _remove_tree(files: Files, directory: str) -> None:

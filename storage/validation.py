@@ -89,6 +89,20 @@ def check_size(size_bytes: int, max_message_bytes: int) -> None:
         )
 
 
+def check_frames(records: Bytes) -> None:
+    """Whether all whole batches in `records` can be told apart.
+
+    Kafka looks for transactional batches in all of a request's partitions first, so one that fails
+    here is every partition's error.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE, in Kafka's words (ByteBufferLogInputStream).
+    """
+    end: int | None = 0
+    while end is not None:
+        end = _frame_end(records, end)
+
+
 def _refuse_unless_framed(records: Bytes) -> None:
     """Read the frames as ByteBufferLogInputStream does; exactly one of format v2 may pass."""
     end = _frame_end(records, 0)
@@ -107,11 +121,14 @@ def _frame_end(records: Bytes, start: int) -> int | None:
         return None
     (length,) = _LENGTH.unpack_from(records, start + 8)
     if length < _MIN_LENGTH:
-        raise Refused(Code.CORRUPT_MESSAGE, f"a record batch of {length} bytes")
+        why = f"Record size {length} is less than the minimum record overhead ({_MIN_LENGTH})"
+        raise Refused(Code.CORRUPT_MESSAGE, why)
     if left < _UP_TO_MAGIC:
         return None
-    if records[start + _UP_TO_MAGIC - 1] > MAGIC:
-        raise Refused(Code.CORRUPT_MESSAGE, "a record batch of an unknown format")
+    magic = records[start + _UP_TO_MAGIC - 1]
+    if magic > MAGIC:
+        magic -= 0x100 if magic > 0x7F else 0
+        raise Refused(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     end = start + LOG_OVERHEAD + int(length)
     return end if end <= len(records) else None
 
@@ -131,9 +148,12 @@ def check_client_header(header: BatchHeader) -> None:
 
 
 def check_records(
-    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int
+    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int, partition: str
 ) -> BatchHeader:
     """Check the records of a batch whose header is right, and put its times right.
+
+    Args:
+        partition: its name, `TOPIC-PARTITION`, for messages.
 
     Returns:
         The header that the batch must have: itself, or one with other attributes and another max
@@ -163,7 +183,7 @@ def check_records(
         or (not stamps and max_timestamp_ms - now_ms > config.message_timestamp_after_max_ms)
         or config.compacts
     ):
-        _refuse_bad_records(records, header, config, now_ms)
+        _refuse_bad_records(records, header, config, now_ms, partition)
     if stamps:
         return header._replace(attributes=attributes | LOG_APPEND_TIME, max_timestamp_ms=now_ms)
     if stamped or max_timestamp_ms != header.max_timestamp_ms:
@@ -174,9 +194,9 @@ def check_records(
 
 
 def _refuse_bad_records(
-    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int
+    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int, partition: str
 ) -> None:
-    """Look at each record's key and time (LogValidator.validateRecord)."""
+    """Look at each record's key and time; the client is told in Kafka's words (LogValidator)."""
     stamps = config.message_timestamp_type == "LogAppendTime"
     earliest_ms = now_ms - config.message_timestamp_before_max_ms
     latest_ms = now_ms + config.message_timestamp_after_max_ms
@@ -185,18 +205,34 @@ def _refuse_bad_records(
     for index, record in enumerate(records_in(records, 0, header)):
         time_ms = record.timestamp_ms
         if config.compacts and record.key is None:
-            errors.append(RecordError(index, "a compacted topic takes no record without a key"))
+            why = (
+                f"Compacted topic cannot accept message without key in topic partition {partition}"
+            )
+            errors.append(RecordError(index, why))
         elif not stamps and time_ms != NO_TIMESTAMP:
             if not earliest_ms <= time_ms <= latest_ms:
-                why = f"its timestamp {time_ms} is not within [{earliest_ms}, {latest_ms}]"
+                why = (
+                    f"Timestamp {time_ms} of message with offset {record.offset} is out of range."
+                    f" The timestamp should be within [{earliest_ms}, {latest_ms}]"
+                )
                 errors.append(RecordError(index, why))
                 code = Code.INVALID_TIMESTAMP
         elif header.attributes & LOG_APPEND_TIME:
-            errors.append(RecordError(index, "a producer may not set the type LogAppendTime"))
+            why = "Producer should not set timestamp type to LogAppendTime."
+            errors.append(RecordError(index, f"Invalid timestamp type in message {record}. {why}"))
             code = Code.INVALID_TIMESTAMP
     if errors:
-        why = "a timestamp is out of range" if code == Code.INVALID_TIMESTAMP else errors[0].why
-        raise InvalidRecords(code, f"{len(errors)} records are refused: {why}", tuple(errors))
+        raise InvalidRecords(code, _summary(code, errors), tuple(errors))
+
+
+def _summary(code: Code, errors: list[RecordError]) -> str:
+    if code == Code.INVALID_TIMESTAMP:
+        return "One or more records have been rejected due to invalid timestamp"
+    shown = ", ".join(f"RecordError(batchIndex={e[0]}, message='{e[1]}')" for e in errors[:3])
+    return (
+        f"One or more records have been rejected due to {len(errors)} record errors in total,"
+        f" and only showing the first three errors at most: [{shown}]"
+    )
 
 
 def with_times(records: Bytes, header: BatchHeader) -> bytearray:

@@ -13,7 +13,7 @@ from ottla.protocol.batch import crc_is_right
 from ottla.protocol.errors import Refused
 from ottla.storage.log import PartitionLog
 from ottla.storage.record_walk import largest_timestamp_delta
-from ottla.storage.validation import InvalidRecords
+from ottla.storage.validation import InvalidRecords, check_frames
 from tests.storage.logs import NOW_MS, everything, open_log
 from tests.wire import batches
 from tests.wire.batches import record
@@ -198,6 +198,37 @@ def test_a_topic_has_batches_in_its_own_codec(sent: int, wanted: str) -> None:
     assert [(r.key, r.value) for r in parsed.records] == [(b"k", values[0]), (None, values[1])]
     assert parsed.crc_is_right
     assert log.append(bytearray(data), now_ms=NOW_MS).is_duplicate
+
+
+def test_bad_records_are_told_in_kafkas_words() -> None:
+    log = open_log(cleanup_policy=frozenset({"compact"}))
+    with pytest.raises(InvalidRecords) as refused:
+        log.append(batch([b"v"] * 5), now_ms=NOW_MS)
+    no_key = "Compacted topic cannot accept message without key in topic partition orders-0"
+    shown = ", ".join(f"RecordError(batchIndex={i}, message='{no_key}')" for i in range(3))
+    assert refused.value.why == (
+        "One or more records have been rejected due to 5 record errors in total, and only showing"
+        f" the first three errors at most: [{shown}]"
+    )
+    assert refused.value.record_errors == tuple((i, no_key) for i in range(5))
+    with pytest.raises(InvalidRecords, match="rejected due to invalid timestamp"):
+        open_log().append(batch(timestamp=NOW_MS + 10**9), now_ms=NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (batch() + batch(magic=3), "Invalid magic found in record: 3"),
+        (batch(magic=-2), "Invalid magic found in record: -2"),
+        (bytes(80), "Record size 0 is less than the minimum record overhead (14)"),
+    ],
+)
+def test_frames_that_cannot_be_told_apart_are_found(data: bytes, why: str) -> None:
+    with pytest.raises(Refused) as refused:
+        check_frames(data)
+    assert (refused.value.code.name, refused.value.why) == ("CORRUPT_MESSAGE", why)
+    for good in (b"", batch(), batch()[:-1], batch() + batch(), batch(magic=0)):
+        check_frames(good)
 
 
 def test_a_batch_that_grows_over_the_limit_is_too_large() -> None:
