@@ -102,7 +102,7 @@ def answer(api_key: ApiKey, version: int, correlation_id: int, body: Body) -> by
         body: the response's fields; what is missing gets its schema's default.
 
     Raises:
-        KeyError: a name that the response does not have.
+        KeyError: a name that the response does not have. ValueError: null where it allows none.
     """
     from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
@@ -134,23 +134,28 @@ def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
 
 def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
     """A function from a dict to the codec's object for one struct in one version."""
-    plan: list[tuple[str, Any, Callable[[Body], Any] | None, bool]] = []
+    plan: list[tuple[str, Any, bool, Callable[[Body], Any] | None, bool]] = []
     for inner in field.fields.values():
+        if not inner.for_version_q(version):
+            continue
         is_array = inner.is_struct_array()
         deeper = None
         if is_array or inner.is_struct():
             deeper = _builder(inner, inner.data_class, version)
         default = None if inner.is_struct() else inner.default
-        plan.append((inner.name, default, deeper, is_array))
-    names = frozenset(name for name, _, _, _ in plan)
+        plan.append((inner.name, default, _is_wanted(inner, version), deeper, is_array))
+    names = frozenset(inner.name for inner in field.fields.values())
     new = object.__new__
 
     def build(body: Body) -> Any:
         item = new(cls)
         item._version, item.tags, item.unknown_tags = version, None, None
-        for name, default, deeper, is_array in plan:
+        for name, default, is_wanted, deeper, is_array in plan:
             value = body.get(name, default)
-            if deeper is not None and value is not None:
+            if value is None:
+                if is_wanted:
+                    raise ValueError(f"{field.name}: {name} may not be null in version {version}")
+            elif deeper is not None:
                 value = [deeper(element) for element in value] if is_array else deeper(value)
             setattr(item, name, value)
         if not body.keys() <= names:
@@ -160,15 +165,51 @@ def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
     return build
 
 
+def _is_wanted(field: Any, version: int) -> bool:
+    """Whether null is possible on the wire and forbidden by the schema."""
+    if field.is_array() or field.type_str in ("string", "bytes", "records"):
+        return not field.nullable_for_version_q(version)
+    is_inline_struct = field.is_struct() and not field.tagged_field_q(version)
+    return is_inline_struct and not field.nullable_for_version_q(version)
+
+
+class _DataCoder(NamedTuple):
+    decode: Decoder
+    encode: Callable[[Any, Any], None]
+    build: Callable[[Body], Any]
+
+
+_data: dict[tuple[str, int], _DataCoder] = {}
+
+
+def _data_coder(name: str, version: int) -> _DataCoder:
+    coder = _data.get((name, version))
+    if coder is None:
+        cls = codec.data_class(name)
+        lowest, highest = cls.valid_versions
+        if not lowest <= version <= highest:
+            raise Malformed(f"{name} has no version {version}")
+        coder = _data[name, version] = _DataCoder(
+            codec.decoder(cls, version),
+            codec.encoder(cls, version),
+            _builder(cls._struct, cls, version),
+        )
+    return coder
+
+
 def encode_data(name: str, version: int, fields: Body) -> bytes:
-    """A record's key or value: its version (int16), then its fields by `schemas/NAME.json`."""
-    cls = codec.data_class(name)
+    """A record's key or value: its version (int16), then its fields by `schemas/NAME.json`.
+
+    Raises:
+        KeyError: a name that the schema does not have. ValueError: null where it allows none.
+    """
     from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
-    message = _builder(cls._struct, cls, version)(fields)
+    coder = _data_coder(name, version)
+    message = coder.build(fields)
     with EncodeBufferPool.acquire() as out:
         out.pos = _VERSION.size
-        codec.encoder(cls, version)(message, out)
+        coder.encode(message, out)
         _VERSION.pack_into(out.buf, 0, version)
         return bytes(out.result())
 
@@ -179,15 +220,11 @@ def decode_data(name: str, data: Bytes) -> Any:
     Raises:
         Malformed: it is cut, or of a version that the schema does not have.
     """
-    cls = codec.data_class(name)
     view = memoryview(data)
     try:
         (version,) = _VERSION.unpack_from(view)
-        lowest, highest = cls.valid_versions
-        if not lowest <= version <= highest:
-            raise Malformed(f"{name} has no version {version}")
-        item, position = codec.decoder(cls, version)(view, _VERSION.size)
-    except Malformed:
+        item, position = _data_coder(name, version).decode(view, _VERSION.size)
+    except (Malformed, FileNotFoundError):
         raise
     except Exception as broken:
         raise Malformed(f"{name}: {type(broken).__name__}: {broken}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ KAFKA_COMMIT = BATCHES["commit marker"].data
 RECORDS = [(b"key", b"value"), (None, b"no key"), (b"gone", None)]
 
 
-def a_batch(**given: int) -> bytearray:
+def a_batch(**given: Any) -> bytearray:
     return build(RECORDS, timestamp_ms=1_700_000_000_000, **given)
 
 

@@ -1,0 +1,74 @@
+"""kafka-python's classes are found for every API, and its clients stay out of a broker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ottla.broker.handlers import HANDLERS
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.codec import api_name, data_class, message_class
+
+
+@pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name)
+@pytest.mark.parametrize("kind", ["Request", "Response"])
+def test_an_api_has_classes_of_its_number_that_know_its_versions(key: ApiKey, kind: str) -> None:
+    cls = message_class(key, kind)
+    served = HANDLERS[key]
+    assert key == cls.API_KEY
+    assert cls.__name__ == api_name(key) + kind
+    lowest, highest = cls.valid_versions
+    assert lowest <= max(served.lowest, served.closed_below)
+    assert served.highest <= highest
+    assert message_class(key, kind) is cls
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (ApiKey.PRODUCE, "Produce"),
+        (ApiKey.ADD_PARTITIONS_TO_TXN, "AddPartitionsToTxn"),
+        (ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch"),
+    ],
+)
+def test_an_api_is_named_as_kafka_spells_it(key: ApiKey, name: str) -> None:
+    assert api_name(key) == name
+
+
+def test_a_class_is_made_once() -> None:
+    assert data_class("TransactionLogKey") is data_class("TransactionLogKey")
+
+
+def run(program: str) -> None:
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_broker_loads_no_client() -> None:
+    run(
+        "import sys\n"
+        "from ottla.protocol.codec import import_alone, message_class\n"
+        "from ottla.protocol.api_keys import ApiKey\n"
+        "import_alone(); import_alone()\n"
+        "message_class(ApiKey.METADATA, 'Request')\n"
+        "assert not any(name.startswith(('kafka.client', 'kafka.consumer', 'kafka.producer'))"
+        " for name in sys.modules)\n"
+    )
+
+
+def test_a_process_that_is_a_client_too_keeps_its_clients() -> None:
+    run(
+        "import kafka\n"
+        "from ottla.protocol.codec import import_alone\n"
+        "import_alone()\n"
+        "assert kafka.KafkaConsumer and __import__('kafka') is kafka\n"
+    )
+
+
+def test_nothing_of_the_library_is_loaded_before_the_first_message() -> None:
+    run(
+        "import sys\n"
+        "import ottla.protocol.messages\n"
+        "assert 'kafka' not in sys.modules and 'cramjam' not in sys.modules\n"
+    )
