@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_records import decode, encode
@@ -24,6 +24,7 @@ from ottla.protocol.errors import Code, Refused
 IDS = ("shop", "bank")
 TIMEOUT_MS = 1000
 Reply = TypeVar("Reply")
+MOSTLY = st.sampled_from([True, True, True, False])
 CLIENTS = st.sampled_from([(name, number) for name in IDS for number in range(2)])
 PARTITIONS = st.frozensets(st.tuples(st.sampled_from("ab"), st.integers(0, 1)))
 
@@ -97,7 +98,7 @@ class Coordinator(RuleBasedStateMachine):
         known = self.state_of(client[0])
         return known is not None and known.producer == self.producers.get(client)
 
-    @rule(client=CLIENTS, goes_on=st.booleans(), hears=st.booleans())
+    @rule(client=CLIENTS, goes_on=st.booleans(), hears=MOSTLY)
     def init(self, client: tuple[str, int], goes_on: bool, hears: bool) -> None:
         name = client[0]
         expected = self.producers.get(client) if goes_on else None
@@ -112,6 +113,7 @@ class Coordinator(RuleBasedStateMachine):
             self.goes_on_as(client, reply, hears=hears)
         elif name in self.pending and was_open is not None:
             self.prepared_as(was_open, name, State.PREPARE_ABORT)
+            self.fenced.add(was_open.producer)
 
     def goes_on_as(self, client: tuple[str, int], producer: Producer, *, hears: bool) -> None:
         assert self.given.setdefault(producer, client) == client, "an epoch has one owner"
@@ -122,12 +124,17 @@ class Coordinator(RuleBasedStateMachine):
         if hears:
             self.producers[client] = producer
 
-    @rule(client=CLIENTS, partitions=PARTITIONS)
-    def add(self, client: tuple[str, int], partitions: frozenset[Partition]) -> None:
-        name = client[0]
-        producer = self.producers.get(client)
-        if producer is None:
-            return
+    def someone(self, number: int, *, owns: bool) -> tuple[str, int]:
+        """A client that was told a producer id, and mostly one that still owns it."""
+        owners = [client for client in self.producers if self.may_write(client)]
+        clients = owners if owns and owners else sorted(self.producers)
+        return clients[number % len(clients)]
+
+    @precondition(lambda self: self.producers)
+    @rule(number=st.integers(0, 3), owns=MOSTLY, partitions=PARTITIONS)
+    def add(self, number: int, owns: bool, partitions: frozenset[Partition]) -> None:
+        client = self.someone(number, owns=owns)
+        name, producer = client[0], self.producers[client]
         may_write = self.may_write(client)
         reply = self.asked(
             lambda: self.machine.add_partitions(name, producer, partitions, now_ms=self.now_ms)
@@ -141,12 +148,11 @@ class Coordinator(RuleBasedStateMachine):
         else:
             assert not may_write or name in self.pending
 
-    @rule(client=CLIENTS, commit=st.booleans(), bumps=st.booleans(), hears=st.booleans())
-    def end(self, client: tuple[str, int], commit: bool, bumps: bool, hears: bool) -> None:
-        name = client[0]
-        producer = self.producers.get(client)
-        if producer is None:
-            return
+    @precondition(lambda self: self.producers)
+    @rule(number=st.integers(0, 3), owns=MOSTLY, commit=MOSTLY, bumps=st.booleans(), hears=MOSTLY)
+    def end(self, number: int, owns: bool, commit: bool, bumps: bool, hears: bool) -> None:
+        client = self.someone(number, owns=owns)
+        name, producer = client[0], self.producers[client]
         was_open, may_write = self.open.get(name), self.may_write(client)
         end = self.machine.end_and_bump if bumps else self.machine.end
         records = len(self.log)
@@ -158,6 +164,8 @@ class Coordinator(RuleBasedStateMachine):
             assert producer not in self.fenced
             assert was_open is not None or (bumps and not commit)
             wanted = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
+            if bumps:
+                self.fenced.add(producer)
             self.prepared_as(was_open or Open(producer, self.now_ms, frozenset()), name, wanted)
         if not bumps:
             assert reply == producer
@@ -167,21 +175,20 @@ class Coordinator(RuleBasedStateMachine):
             self.goes_on_as(client, reply, hears=hears)
 
     def prepared_as(self, was_open: Open, name: str, state: State) -> None:
-        if self.open.pop(name, None) is not None and self.pending[name].client_version:
-            self.fenced.add(was_open.producer)
+        self.open.pop(name, None)
         assert self.pending[name].state is state
         assert self.pending[name].partitions == was_open.partitions, "all or nothing"
 
-    @rule(name=st.sampled_from(IDS))
-    def markers_are_written(self, name: str) -> None:
-        prepared = self.pending.pop(name, None)
-        if prepared is not None:
-            self.carried_out(self.machine.markers_written(prepared, now_ms=self.now_ms))
-            known = self.machine.describe(name)
-            assert known.state - prepared.state == State.COMPLETE_COMMIT - State.PREPARE_COMMIT
-            assert self.machine.markers_written(prepared, now_ms=self.now_ms) == Outcome(None)
+    @precondition(lambda self: self.pending)
+    @rule()
+    def markers_are_written(self) -> None:
+        name, prepared = self.pending.popitem()
+        self.carried_out(self.machine.markers_written(prepared, now_ms=self.now_ms))
+        known = self.machine.describe(name)
+        assert known.state - prepared.state == State.COMPLETE_COMMIT - State.PREPARE_COMMIT
+        assert self.machine.markers_written(prepared, now_ms=self.now_ms) == Outcome(None)
 
-    @rule(wait_ms=st.sampled_from([1, TIMEOUT_MS // 2, TIMEOUT_MS, 8 * DAY_MS]))
+    @rule(wait_ms=st.sampled_from([1, TIMEOUT_MS // 2, TIMEOUT_MS - 1, TIMEOUT_MS, 8 * DAY_MS]))
     def time_passes(self, wait_ms: int) -> None:
         self.now_ms += wait_ms
         while True:
@@ -196,6 +203,7 @@ class Coordinator(RuleBasedStateMachine):
                 if isinstance(record, Expired):
                     assert name not in self.open
                 else:
+                    self.fenced.add(self.open[name].producer)
                     self.prepared_as(self.open[name], name, State.PREPARE_ABORT)
         assert self.machine.tick(self.now_ms) == Outcome(None)
 
@@ -252,4 +260,4 @@ def _but_for_the_last_epoch(known: Transaction | None) -> Transaction | None:
 
 
 TestCoordinator = Coordinator.TestCase
-TestCoordinator.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestCoordinator.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
