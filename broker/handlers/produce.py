@@ -51,8 +51,8 @@ _COORDINATOR_IS_AWAY: Final = (
 _NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
 
 
-class NotInTransaction(Refused):
-    """A batch that its coordinator does not let in; the producer is told why in words."""
+class Explained(Refused):
+    """A refusal of which Kafka tells the producer more than the code."""
 
 
 @serves(ApiKey.PRODUCE, versions=(0, 13))
@@ -139,6 +139,8 @@ def _append(
         if records is None or len(records) < HEADER_SIZE:
             raise Refused(Code.INVALID_RECORD, "no whole batch")
         header = read_header(records)
+        if not 0 <= header.magic <= MAGIC:
+            raise Explained(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
         if header.compression == Compression.ZSTD and context.version < _ZSTD_SINCE:
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
@@ -148,9 +150,9 @@ def _append(
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
         return {**_error(invalid.code, invalid.why), "record_errors": _record_errors(invalid)}
-    except NotInTransaction as refused:
+    except Explained as refused:
         return _error(refused.code, refused.why)
-    except Refused as refused:  # Kafka has words for bad records and transactions alone
+    except Refused as refused:
         return _error(refused.code)
     if not appended.is_duplicate:
         node.appended(log)
@@ -223,11 +225,11 @@ def _in_words_of_produce(context: Context, refused: Refused) -> Refused:
     """What a producer is told that its coordinator refuses (ReplicaManager.appendRecords)."""
     code = code_for(refused.code, context.api_key, context.version)
     if code == Code.INVALID_TXN_STATE:
-        return NotInTransaction(code, "Partition was not added to the transaction")
+        return Explained(code, "Partition was not added to the transaction")
     busy = code == Code.CONCURRENT_TRANSACTIONS and context.version < _ADDS_SINCE
     if busy or code in _COORDINATOR_IS_AWAY:
         # An old producer knows no coordinator here; this error it tries again.
-        return NotInTransaction(
+        return Explained(
             Code.NOT_ENOUGH_REPLICAS,
             "Unable to verify the partition has been added to the transaction."
             f" Underlying error: {code.name}",
