@@ -196,6 +196,7 @@ class Controller:
         log_dirs = (self._directory.directory_id,)
         wanted = tuple(end_points)
         if known and known.is_active and (known.end_points, known.log_dirs) == (wanted, log_dirs):
+            self._is_registered(node_id)
             return
         epoch = self._metadata_log.end_offset
         self._commit(
@@ -211,6 +212,22 @@ class Controller:
             ]
         )
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
+        self._is_registered(node_id)
+
+    def _is_registered(self, node_id: int) -> None:
+        """What a node that is here may lead has a leader again; its directory knows its epoch."""
+        self._commit(self.catalog.revive(node_id))
+        if node_id == self._node_id:
+            self._directory.broker_epoch = self.catalog.brokers[node_id].epoch
+        for topic in self.catalog.topics.values():
+            self._take_leader_epochs(topic)
+
+    def _take_leader_epochs(self, topic: Topic) -> None:
+        """The logs write under the leader epochs that clients are told."""
+        for partition in topic.partitions:
+            log = self._directory.log_of(topic.name, partition.index)
+            if log is not None:
+                log.leader_epoch = partition.leader_epoch
 
     def open_logs(self) -> None:
         """Open every partition's log, making those that a crash left out.
@@ -242,6 +259,7 @@ class Controller:
                 self._directory.open_log(
                     *place, topic_id=topic.topic_id, config=config, now_ms=now_ms
                 )
+        self._take_leader_epochs(topic)
 
     # Topics.
 
@@ -376,6 +394,7 @@ class Controller:
     def change_leader(self, name: str, partition: int, leader_id: int) -> None:
         """Let another replica lead. Raises as `Catalog.change_leader` does."""
         self._commit(self.catalog.change_leader(name, partition, leader_id))
+        self._take_leader_epochs(self.catalog.topics[name])
 
     # Settings and producer ids.
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
@@ -18,13 +17,13 @@ from uuid import UUID
 from ..protocol.errors import Code, Refused
 from .metadata_records import (
     LEADER_UNCHANGED,
+    NO_LEADER,
     ZERO_ID,
     AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
-    EndPoint,
     EndTransactionRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -35,76 +34,46 @@ from .metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from .topics import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    Broker,
+    Partition,
+    ResourceType,
+    Topic,
+    has_collision_characters,
+    partition_of,
+    topic_of,
+    unified,
+)
 
-CONSUMER_OFFSETS: Final = "__consumer_offsets"
-TRANSACTION_STATE: Final = "__transaction_state"
-SHARE_GROUP_STATE: Final = "__share_group_state"
-CLUSTER_METADATA: Final = "__cluster_metadata"
-INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+__all__ = [
+    "CLUSTER_METADATA",
+    "CONSUMER_OFFSETS",
+    "INTERNAL_TOPICS",
+    "MAX_PARTITIONS_PER_REQUEST",
+    "PRODUCER_ID_BLOCK_SIZE",
+    "SHARE_GROUP_STATE",
+    "TRANSACTION_STATE",
+    "Assignments",
+    "Broker",
+    "Catalog",
+    "Partition",
+    "ResourceType",
+    "Topic",
+    "topic_of",
+]
 
-PRODUCER_ID_BLOCK_SIZE: Final = 1000
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _LAST_PRODUCER_ID: Final = 0x7FFFFFFFFFFFFFFF
 _NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 Assignments = Sequence[tuple[int, Sequence[int]]]
 """Replicas by partition, as a client wrote them: in any order, maybe one twice."""
-
-
-class ResourceType(IntEnum):
-    """What a setting belongs to (org.apache.kafka.common.config.ConfigResource.Type)."""
-
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One partition; `isr` are the replicas in sync, and a leader of -1 is none."""
-
-    index: int
-    leader_id: int
-    leader_epoch: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    partition_epoch: int = 0
-    directories: tuple[UUID, ...] = ()
-    eligible_leader_replicas: tuple[int, ...] = ()
-    last_known_elr: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """One topic; its partitions lie in the order of their indexes, from 0 without gaps."""
-
-    name: str
-    topic_id: UUID
-    partitions: tuple[Partition, ...] = ()
-
-    @property
-    def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """A node of the cluster as it last registered; `epoch` is the offset of that registration."""
-
-    node_id: int
-    epoch: int
-    incarnation_id: UUID
-    end_points: tuple[EndPoint, ...]
-    rack: str | None = None
-    is_fenced: bool = True
-    in_controlled_shutdown: bool = False
-    log_dirs: tuple[UUID, ...] = ()
-
-    @property
-    def is_active(self) -> bool:
-        return not (self.is_fenced or self.in_controlled_shutdown)
 
 
 class Catalog:
@@ -267,6 +236,28 @@ class Catalog:
         if leader_id == present.leader_id:
             raise Refused(Code.ELECTION_NOT_NEEDED)
         return (PartitionChangeRecord(partition, topic.topic_id, leader=leader_id),)
+
+    def revive(self, node_id: int) -> tuple[MetadataRecord, ...]:
+        """Let a node lead again what nobody leads and it may, as Kafka does when it is back.
+
+        A controlled stop of Apache Kafka leaves its partitions without a leader; the node is then
+        an eligible leader replica, or the last one known (KIP-966).
+        """
+        return tuple(
+            PartitionChangeRecord(
+                partition.index,
+                topic.topic_id,
+                isr=(node_id,),
+                leader=node_id,
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+            )
+            for topic in self.topics.values()
+            for partition in topic.partitions
+            if partition.leader_id == NO_LEADER
+            and node_id
+            in (*partition.isr, *partition.eligible_leader_replicas, *partition.last_known_elr)
+        )
 
     def set_configs(
         self,
@@ -438,6 +429,12 @@ class Catalog:
             case _:
                 self._apply(record)
 
+    def load(self, records: Iterable[MetadataRecord], end_offset: int) -> None:
+        """Begin with what all records before `end_offset` have led to (a snapshot)."""
+        assert self.last_offset < 0, "a catalog begins once"
+        self._apply_all(records)
+        self.last_offset = end_offset - 1
+
     def _apply_all(self, records: Iterable[MetadataRecord]) -> None:
         for record in records:
             self._apply(record)
@@ -485,7 +482,7 @@ class Catalog:
 
     def _add_partition(self, record: PartitionRecord) -> None:
         topic = self.topics[self._names[record.topic_id]]
-        partition = _partition_of(record)
+        partition = partition_of(record)
         others = (known for known in topic.partitions if known.index != partition.index)
         if partition.index == len(topic.partitions):  # as good as always
             partitions = (*topic.partitions, partition)
@@ -551,35 +548,3 @@ class Catalog:
                 for known in topic.partitions
             )
             self.topics[name] = replace(topic, partitions=cleared)
-
-
-def _partition_of(record: PartitionRecord) -> Partition:
-    return Partition(
-        record.partition_id,
-        record.leader,
-        record.leader_epoch,
-        record.replicas,
-        record.isr,
-        record.partition_epoch,
-        record.directories,
-        record.eligible_leader_replicas or (),
-        record.last_known_elr or (),
-    )
-
-
-def topic_of(records: Iterable[MetadataRecord]) -> Topic:
-    """The topic that the records of `create_topic` would make."""
-    made = list(records)
-    head = next(record for record in made if isinstance(record, TopicRecord))
-    partitions = (_partition_of(record) for record in made if isinstance(record, PartitionRecord))
-    return Topic(head.name, head.topic_id, tuple(partitions))
-
-
-def unified(name: str) -> str:
-    """The name that its metrics would have."""
-    return name.replace(".", "_")
-
-
-def has_collision_characters(name: str) -> bool:
-    """Whether another name may have the same metrics."""
-    return "." in name or "_" in name

@@ -7,8 +7,8 @@ log like any other; nobody fetches it, and nothing is ever deleted from it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from ..protocol.batch import build, headers_in
@@ -19,11 +19,13 @@ from .log_config import LONG_MAX, LogConfig
 from .metadata_records import MetadataRecord, decode, encode
 
 if TYPE_CHECKING:
+    from .files import Files
     from .log_directory import LogDirectory
 
 METADATA_TOPIC_ID: Final = UUID(int=1)
 FIRST_LEADER_EPOCH: Final = 1
 _READ_BYTES: Final = 1 << 20
+_SNAPSHOT_SUFFIX: Final = ".checkpoint"
 # LeaderChangeMessage, version 0: version and leader, then voters (id and no tagged fields) twice.
 _LEADER_CHANGE_KEY: Final = struct.pack(">hh", 0, 2)
 _LEADER: Final = struct.Struct(">hi")
@@ -41,11 +43,19 @@ def metadata_log_config(flush_messages: int = LONG_MAX) -> LogConfig:
     )
 
 
+class Snapshot(NamedTuple):
+    """A file of KRaft's: what all records before `end_offset` have led to, as records."""
+
+    end_offset: int
+    data: bytes
+
+
 class MetadataLog:
     """Appends decisions, and replays them."""
 
-    def __init__(self, log: PartitionLog) -> None:
+    def __init__(self, log: PartitionLog, snapshot: Snapshot | None = None) -> None:
         self._log = log
+        self._snapshot = snapshot
 
     @classmethod
     def open(
@@ -60,7 +70,9 @@ class MetadataLog:
             now_ms=now_ms,
         )
         log.leader_epoch = max(log.leader_epoch, FIRST_LEADER_EPOCH)
-        return cls(log)
+        if log.log_start_offset == 0:
+            return cls(log)
+        return cls(log, _newest_snapshot(directory.files, log.directory))
 
     @property
     def end_offset(self) -> int:
@@ -91,11 +103,13 @@ class MetadataLog:
     def replay_into(self, catalog: Catalog) -> None:
         """Bring a catalog, which knows whole batches or nothing, to the end of the log.
 
-        Control batches (a leader's first record, snapshots) say nothing about topics.
+        Control batches (a leader's first record, ends of snapshots) say nothing about topics.
 
         Raises:
             Malformed: a record that cannot be read: this is not to be started on.
         """
+        if self._snapshot is not None and catalog.last_offset < 0:
+            catalog.load(_records_of(self._snapshot), self._snapshot.end_offset)
         offset = max(self._log.log_start_offset, catalog.last_offset + 1)
         end_offset = self._log.log_end_offset
         while offset < end_offset:
@@ -110,3 +124,25 @@ class MetadataLog:
                 offset = header.next_offset
             if offset == before:
                 raise RuntimeError(f"nothing to read at {offset} before the end, {end_offset}")
+
+
+def _newest_snapshot(files: Files, directory: str) -> Snapshot:
+    """What stands for the beginning of a log that Apache Kafka has cut off.
+
+    Raises:
+        FileNotFoundError: there is none: this metadata cannot be known.
+    """
+    names = [name for name in files.names_in(directory) if name.endswith(_SNAPSHOT_SUFFIX)]
+    if not names:
+        raise FileNotFoundError(f"{directory} begins late, and has no snapshot")
+    newest = max(names)  # END_OFFSET-EPOCH.checkpoint, with leading zeros
+    return Snapshot(int(newest.partition("-")[0]), files.read(f"{directory}/{newest}"))
+
+
+def _records_of(snapshot: Snapshot) -> Iterator[MetadataRecord]:
+    for position, header in headers_in(snapshot.data):
+        if not header.is_control:
+            for record in records_in(snapshot.data, position, header):
+                known = decode(record.value or b"")
+                if known is not None:
+                    yield known

@@ -15,8 +15,10 @@ from uuid import UUID
 from ..protocol import codec
 from ..protocol.batch import Bytes
 from ..protocol.errors import Malformed
+from ..protocol.messages import encode_data
 
 FRAME_VERSION: Final = 1
+_VERSION_SIZE: Final = 2  # of the version that records of other logs have in front
 NO_LEADER: Final = -1
 LEADER_UNCHANGED: Final = -2
 ZERO_ID: Final = UUID(int=0)
@@ -210,26 +212,19 @@ def encode(record: MetadataRecord) -> bytes:
     front = bytes((FRAME_VERSION, number, version))
     if type(record) in _EMPTY:
         return front + b"\0"
-    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+    return front + encode_data(type(record).__name__, version, _fields(record))[_VERSION_SIZE:]
 
-    schema = codec.data_class(type(record).__name__)
-    values = {field.name: getattr(record, field.name) for field in fields(record)}  # type: ignore[arg-type]
-    for name in _NESTED.keys() & values.keys():
-        nested = schema._struct.fields[name].data_class
-        values[name] = [
-            nested(
-                version=version, **{inner.name: getattr(item, inner.name) for inner in fields(item)}
-            )
-            for item in values[name]
-        ]
-    values = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if schema._struct.fields[name].for_version_q(version)
-    }
-    with EncodeBufferPool.acquire() as out:
-        codec.encoder(schema, version)(schema(version=version, **values), out)
-        return front + bytes(out.result())
+
+def _fields(item: Any) -> dict[str, Any]:
+    """Name and value of each field, as the codec wants them: tuples as lists, structs as dicts."""
+    made: dict[str, Any] = {}
+    for field in fields(item):
+        value = getattr(item, field.name)
+        if isinstance(value, tuple):
+            nested = field.name in _NESTED
+            value = [_fields(each) for each in value] if nested else list(value)
+        made[field.name] = value
+    return made
 
 
 def decode(value: Bytes) -> MetadataRecord | None:
@@ -252,6 +247,8 @@ def decode(value: Bytes) -> MetadataRecord | None:
     if kind is None:
         return None
     if kind in _EMPTY:
+        if position == len(view):
+            raise Malformed(f"{kind.__name__} ends early")
         return kind()
     schema = codec.data_class(kind.__name__)
     lowest, highest = schema.valid_versions

@@ -231,6 +231,30 @@ def test_settings_of_the_broker_hold_after_a_restart() -> None:
     assert log.config.retention_ms == 10
 
 
+def test_logs_write_under_the_leader_epochs_that_clients_are_told() -> None:
+    disk = Disk()
+    life = Life(disk, (1, 2))
+    life.controller.create_topic("orders", assignments={0: [1, 2]})
+    log = life.directory.log_of("orders", 0)
+    assert log is not None
+    assert log.leader_epoch == 0
+    life.controller.change_leader("orders", 0, 2)
+    assert log.leader_epoch == life.catalog.topics["orders"].partitions[0].leader_epoch == 1
+    again = Life(disk.after_kill(), (1, 2)).directory.log_of("orders", 0)
+    assert again is not None
+    assert again.leader_epoch == 1
+
+
+def test_a_clean_stop_is_marked_with_the_epoch_of_the_broker() -> None:
+    disk = Disk()
+    life = Life(disk)
+    epoch = life.catalog.brokers[1].epoch
+    assert epoch > 0
+    life.directory.close()
+    mark = disk.read("data/.kafka_cleanshutdown")
+    assert mark == b'{"version":0,"brokerEpoch":%d}' % epoch
+
+
 def test_no_producer_id_is_given_out_twice_in_all_lives() -> None:
     disk = Disk()
     blocks = []

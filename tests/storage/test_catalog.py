@@ -200,6 +200,20 @@ def test_a_change_of_the_isr_leaves_leader_and_epoch_alone() -> None:
     assert catalog.topics["orders"].partitions[0].eligible_leader_replicas == ()
 
 
+def test_a_node_that_is_back_leads_what_a_controlled_stop_left_without_a_leader() -> None:
+    catalog = with_topic(partitions=3, node_ids=(1, 2), replicas=1)  # 0 and 2 are node 1's
+    left = {"isr": (), "leader": -1, "eligible_leader_replicas": (1,)}
+    told(catalog, [PartitionChangeRecord(0, ORDERS, **left)])  # type: ignore[arg-type]
+    told(catalog, catalog.revive(2))
+    assert catalog.topics["orders"].partitions[0].leader_id == -1
+    told(catalog, catalog.revive(1))
+    first, second, _ = catalog.topics["orders"].partitions
+    assert (first.leader_id, first.isr, first.leader_epoch) == (1, (1,), 2)
+    assert first.eligible_leader_replicas == ()
+    assert (second.leader_id, second.leader_epoch) == (2, 0)
+    assert catalog.revive(1) == ()
+
+
 def test_a_setting_that_is_so_already_needs_no_record() -> None:
     catalog = with_topic()
     told(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": "5"}))

@@ -132,6 +132,50 @@ def test_what_was_decided_survives_a_kill_at_any_operation() -> None:
     pytest.fail("the log never comes to an end")
 
 
+def test_a_log_that_kafka_has_cut_begins_with_its_newest_snapshot() -> None:
+    disk = Disk()
+    log, directory = open_on(disk)
+    catalog = Catalog()
+    decide(log, catalog, (BROKER,))
+    decide(log, catalog, orders(catalog, 1))
+    end_offset = log.end_offset
+    kept: list[MetadataRecord] = [BROKER]
+    kept += orders(catalog_with_broker(), 1)
+    older = snapshot(BROKER)
+    newest = snapshot(*kept)
+    decide(log, catalog, orders(catalog, 2))
+    below = directory.log_of("__cluster_metadata", 0)
+    assert below is not None
+    below.delete_records(end_offset)
+    directory.close()
+    place = "data/__cluster_metadata-0"
+    with pytest.raises(FileNotFoundError, match="has no snapshot"):
+        open_on(disk.after_kill())
+    for name, data in ((f"{1:020}-{1:010}", older), (f"{end_offset:020}-{1:010}", newest)):
+        disk.append(disk.open(f"{place}/{name}.checkpoint"), data)
+    assert replayed(disk.after_kill()) == catalog
+
+
+def catalog_with_broker() -> Catalog:
+    catalog = Catalog()
+    catalog.replay(BROKER, 0)
+    return catalog
+
+
+def snapshot(*records: MetadataRecord) -> bytes:
+    """A file as KRaft's: a control batch, the records, a control batch."""
+    return bytes(
+        build([(b"\0\0\0\3", b"\0\0")], timestamp_ms=NOW_MS, control=True)
+        + build([(None, encode(record)) for record in records], timestamp_ms=NOW_MS, base_offset=1)
+        + build(
+            [(b"\0\0\0\4", b"\0\0")],
+            timestamp_ms=NOW_MS,
+            control=True,
+            base_offset=1 + len(records),
+        )
+    )
+
+
 def test_a_record_of_the_future_is_not_started_on() -> None:
     disk = Disk()
     log, directory = open_on(disk)
