@@ -90,6 +90,8 @@ class Shard(Generic[M]):
         if self._closed:
             raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
         now_ms = self._clock.now_ms()
+        if self._timer_deadline_ms is not None and self._timer_deadline_ms <= now_ms:
+            self._tick()  # what is due comes first, however late the event loop is
         outcome = decide(self.machine, now_ms)
         self._make_so(outcome, now_ms)
         return outcome.reply
@@ -223,6 +225,8 @@ class Shard(Generic[M]):
         self._timer_deadline_ms = deadline_ms
 
     def _tick(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._timer, self._timer_deadline_ms = None, None
         now_ms = self._clock.now_ms()
         try:
