@@ -1,0 +1,139 @@
+"""Throughput, latency and CPU of Ottla beside an Apache Kafka, in one run and by turns.
+
+Each workload runs in a process of its own (load.py), a round on the one broker and then on the
+other; medians over the rounds are printed, and their ratio: more than 1 is better for Ottla. CPU is
+what the broker's process used for a thousand of the unit. OTTLA_KAFKA=HOST:PORT names a Kafka that
+runs on this machine, warm; else one is started, which takes Maven's jars and is slow when fresh.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.load import WORKLOADS
+from ottla.testing import running_broker
+from tests.kafka.installation import NotInstalled
+from tests.kafka.node import running_kafka
+from tests.kafka.processes import cpu_seconds, listener
+
+HERE = Path(__file__).resolve().parent
+LOAD_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One workload on one broker, once."""
+
+    per_s: float
+    p50_ms: float
+    p99_ms: float
+    cpu_ms_per_1000: float
+
+
+def measure(bootstrap: str, workload: str, seconds: float) -> tuple[str, Run]:
+    """Run a workload; the unit of its numbers and the numbers."""
+    process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
+    assert process_id is not None, f"nobody listens at {bootstrap}"
+    before = cpu_seconds(process_id)
+    command = [sys.executable, str(HERE / "load.py"), bootstrap, workload, str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)
+    if done.returncode != 0:
+        raise SystemExit(f"{workload} on {bootstrap}:\n{done.stderr[-3000:]}")
+    found = json.loads(done.stdout)
+    cpu_ms = (cpu_seconds(process_id) - before) * 1000
+    cost = cpu_ms * 1000 / max(found["count"], 1)
+    return found["unit"], Run(found["per_s"], found["p50_ms"], found["p99_ms"], cost)
+
+
+def median(runs: list[Run]) -> Run:
+    """The median of each number."""
+    return Run(
+        *(
+            statistics.median(getattr(run, name) for run in runs)
+            for name in ("per_s", "p50_ms", "p99_ms", "cpu_ms_per_1000")
+        )
+    )
+
+
+def rounds(
+    brokers: Mapping[str, str], workload: str, count: int, seconds: float
+) -> tuple[str, dict[str, Run]]:
+    """A workload on each broker by turns, the order changing; the unit and the medians."""
+    runs: dict[str, list[Run]] = {name: [] for name in brokers}
+    unit = ""
+    for i in range(count):
+        for name in list(brokers)[:: 1 if i % 2 == 0 else -1]:
+            unit, run = measure(brokers[name], workload, seconds)
+            runs[name].append(run)
+    return unit, {name: median(found) for name, found in runs.items()}
+
+
+def row(workload: str, unit: str, medians: Mapping[str, Run]) -> str:
+    """A line of the table."""
+    ottla = medians["ottla"]
+    line = f"{workload:17}{ottla.per_s:11,.0f} {unit + '/s':15}"
+    for latency_ms in (ottla.p50_ms, ottla.p99_ms):
+        line += f"{latency_ms:8.2f}" if latency_ms > 0 else f"{'-':>8}"
+    line += f"{ottla.cpu_ms_per_1000:13.2f}"
+    kafka = medians.get("kafka")
+    if kafka is None:
+        return line
+    line += f"{ottla.per_s / kafka.per_s:9.2f}"
+    for name in ("p50_ms", "p99_ms", "cpu_ms_per_1000"):
+        mine, other = getattr(ottla, name), getattr(kafka, name)
+        line += f"{other / mine:8.2f}" if mine > 0 else f"{'-':>8}"
+    return line
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of one load")
+    parser.add_argument("--quick", action="store_true", help="two rounds of a second")
+    parser.add_argument("--only", default="", help="workloads whose names begin so")
+    parser.add_argument("--json", type=Path, help="write the medians to this file too")
+    given = parser.parse_args()
+    count, seconds = (2, 1.0) if given.quick else (given.rounds, given.seconds)
+    with ExitStack() as stack:
+        settings = {"group.initial.rebalance.delay.ms": "0"}
+        brokers = {"ottla": stack.enter_context(running_broker(settings=settings)).bootstrap}
+        kafka = os.environ.get("OTTLA_KAFKA")
+        try:
+            brokers["kafka"] = kafka or stack.enter_context(running_kafka())
+        except NotInstalled as missing:
+            print(f"without Kafka: {missing}", file=sys.stderr)
+        print(f"{count} rounds of {seconds} s, load {os.getloadavg()[0]:.1f}", end="")
+        print(f"; Kafka {'as found' if kafka else 'just started'}; a ratio over 1: Ottla is ahead")
+        print(f"{'':17}{'Ottla':>11} {'':15}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms/1000':>13}", end="")
+        print(f"{'ratio':>9}{'p50':>8}{'p99':>8}{'CPU':>8}")
+        table = {}
+        for workload in WORKLOADS:
+            if not workload.startswith(given.only):
+                continue
+            unit, table[workload] = rounds(brokers, workload, count, seconds)
+            print(row(workload, unit, table[workload]), flush=True)
+    if given.json:
+        plain = {w: {b: vars_of(run) for b, run in runs.items()} for w, runs in table.items()}
+        given.json.write_text(json.dumps(plain, indent=1))
+    return 0
+
+
+def vars_of(run: Run) -> dict[str, float]:
+    """A run as JSON has it."""
+    return {name: getattr(run, name) for name in Run.__slots__}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
