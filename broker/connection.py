@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Malformed
 from ..protocol.fetch_answer import Pieces
 from ..protocol.frames import Frames
+from ..protocol.messages import read_request_header
 from .context import ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
 from .logs import Log
@@ -126,7 +127,7 @@ class Connection(asyncio.Protocol):
                 context, reply = self._dispatch.serve(frame, self.info)
             except (Malformed, Disconnect) as reason:
                 self._write(answers)
-                self._abort(reason)
+                self._abort(reason, **_named(frame))
                 return
             if isinstance(reply, asyncio.Future):
                 self._busy, self._context = reply, context
@@ -143,12 +144,14 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _answered(self, reply: asyncio.Future[Answer]) -> None:
+        context = self._context
+        assert context is not None
         self._busy = self._context = None
         if reply.cancelled() or self._transport.is_closing():
             return
         failure = reply.exception()
         if failure is not None:
-            self._abort(failure)
+            self._abort(failure, **context.log_fields())
             return
         data = reply.result()
         if data is not None:
@@ -175,8 +178,24 @@ class Connection(asyncio.Protocol):
         elif answers:
             self._transport.writelines(answers)
 
-    def _abort(self, reason: BaseException) -> None:
-        _log.warning("connection closed", connection=self.info.id, reason=str(reason))
+    def _abort(self, reason: BaseException, **fields: Any) -> None:
+        _log.warning(
+            "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
+        )
         self._draining = True
         self._unserved.clear()
         self._transport.close()
+
+
+def _named(frame: memoryview) -> dict[str, Any]:
+    """What a log line says of a request that cannot be served, as far as it can be read."""
+    try:
+        header = read_request_header(frame)
+    except Malformed:
+        return {}
+    known = {int(key): key.name for key in ApiKey}
+    return {
+        "client_id": header.client_id,
+        "api": known.get(header.api_key, header.api_key),
+        "version": header.api_version,
+    }
