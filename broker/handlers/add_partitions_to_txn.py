@@ -69,7 +69,7 @@ def _places(topics: Any) -> list[Partition]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-def _faults(node: Node, topics: Any, *, is_client: bool) -> dict[Partition, Code] | None:
+def _faults(node: Node, topics: Any, *, is_client: bool) -> Mapping[Partition, Code] | None:
     """The answer when one of the partitions cannot join any transaction; None when all can."""
     faults: dict[Partition, Code] = {}
     for name, index in _places(topics):

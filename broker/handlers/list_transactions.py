@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ...coordinator.transaction_states import STATE_OF_TITLE
+from ...coordinator.transaction_states import STATE_OF_TITLE, Transaction
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..context import Context
@@ -33,11 +33,11 @@ _BEYOND_RE2: Final = re.compile(
 @serves(ApiKey.LIST_TRANSACTIONS, versions=(0, 2))
 async def list_transactions(node: Node, context: Context, request: Any) -> dict[str, Any]:
     matches = _matcher(request.transactional_id_pattern)
-    wanted = set(request.state_filters)
+    wanted = dict.fromkeys(request.state_filters)
     unknown = [title for title in wanted if title not in STATE_OF_TITLE]
     states = [STATE_OF_TITLE[title] for title in wanted if title in STATE_OF_TITLE]
     now_ms = node.clock.now_ms()
-    listed = []
+    listed: list[Transaction] = []
     if states or not wanted:
         for shard in node.transactions.shards():
             listed += shard.ask(

@@ -131,6 +131,14 @@ def test_deleting_a_group_deletes_what_is_pending_for_it() -> None:
     assert (talk.offset(stable=True), talk.state) == (-1, "Dead")
 
 
+def test_deleting_a_group_deletes_what_is_only_pending() -> None:
+    talk = GroupTalk()
+    talk.commit_in(PRODUCER, 9)
+    talk.told(talk.machine.delete(GROUP))
+    talk.end_transaction(PRODUCER, commit=True)
+    assert (talk.offset(), talk.state) == (-1, "Dead")
+
+
 def test_a_group_of_which_only_pending_offsets_are_known_is_empty() -> None:
     talk = GroupTalk()
     talk.commit_in(PRODUCER, 9)

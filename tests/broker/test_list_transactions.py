@@ -1,0 +1,117 @@
+"""ListTransactions by regular expressions, and codes in the words of older versions."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ottla.broker.code_versions import code_for
+from ottla.broker.handlers.list_transactions import list_transactions
+from ottla.coordinator.transactions import Transactions
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Refused
+
+
+def node_with(*transactional_ids: str) -> Any:
+    machine = Transactions(next_producer_id=lambda: 5)
+    for transactional_id in transactional_ids:
+        outcome = machine.init_producer_id(transactional_id, timeout_ms=1000, now_ms=0)
+        for record in outcome.records:
+            machine.replay(record)
+    shard = SimpleNamespace(ask=lambda read: read(machine))
+    return SimpleNamespace(
+        clock=SimpleNamespace(now_ms=lambda: 10),
+        transactions=SimpleNamespace(shards=lambda: [shard]),
+    )
+
+
+def listed(node: Any, **filters: Any) -> tuple[list[str], list[str]]:
+    """The ids found, and the states nobody knows."""
+    request: dict[str, Any] = {
+        "state_filters": [],
+        "producer_id_filters": [],
+        "duration_filter": -1,
+        "transactional_id_pattern": None,
+    }
+    answer = asyncio.run(
+        list_transactions(node, Any, SimpleNamespace(**(request | filters)))  # type: ignore[arg-type]
+    )
+    found = [state["transactional_id"] for state in answer["transaction_states"]]
+    return found, answer["unknown_state_filters"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (None, ["shop", "shop+1", "a=b"]),
+        ("", ["shop", "shop+1", "a=b"]),
+        ("shop", ["shop"]),
+        ("sho", []),
+        ("shop.*", ["shop", "shop+1"]),
+        ("(?:shop|bank)", ["shop"]),
+        ("(?i)SHOP", ["shop"]),
+        ("(?P<name>sh)op", ["shop"]),
+        # What RE2 does not know may stand in brackets or behind a backslash.
+        (r"shop[+]\d", ["shop+1"]),
+        (r"shop\+1", ["shop+1"]),
+        (r"shop[++]1", ["shop+1"]),
+        (r"a[(?=]b", ["a=b"]),
+        (r"a[]=]b", ["a=b"]),
+        (r"a[^]x]b", ["a=b"]),
+    ],
+)
+def test_a_pattern_matches_ids_as_a_whole(pattern: str | None, found: list[str]) -> None:
+    node = node_with("shop", "shop+1", "a=b")
+    assert listed(node, transactional_id_pattern=pattern) == (found, [])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(",
+        "[",
+        "a**",
+        "(?=shop).*",
+        "(?!shop).*",
+        "(?<=s)hop",
+        "(?<!s)hop",
+        r"(s)\1",
+        "(?P<s>s)(?P=s)",
+        "(?>s)hop",
+        "(?(1)a|b)",
+        "s++",
+        "s*+",
+        "s{2}+",
+    ],
+)
+def test_what_is_no_expression_of_re2_is_refused(pattern: str) -> None:
+    with pytest.raises(Refused, match="INVALID_REGULAR_EXPRESSION"):
+        listed(node_with("shop"), transactional_id_pattern=pattern)
+
+
+def test_states_nobody_knows_are_named_and_match_nothing() -> None:
+    node = node_with("shop")
+    assert listed(node, state_filters=["Foo", "Empty", "Bar", "Foo"]) == (["shop"], ["Foo", "Bar"])
+    assert listed(node, state_filters=["Foo"]) == ([], ["Foo"])
+    assert listed(node, state_filters=["Dead"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("code", "api_key", "version", "told"),
+    [
+        (Code.PRODUCER_FENCED, ApiKey.INIT_PRODUCER_ID, 3, Code.INVALID_PRODUCER_EPOCH),
+        (Code.PRODUCER_FENCED, ApiKey.INIT_PRODUCER_ID, 4, Code.PRODUCER_FENCED),
+        (Code.PRODUCER_FENCED, ApiKey.END_TXN, 1, Code.INVALID_PRODUCER_EPOCH),
+        (Code.PRODUCER_FENCED, ApiKey.END_TXN, 2, Code.PRODUCER_FENCED),
+        (Code.TRANSACTION_ABORTABLE, ApiKey.PRODUCE, 10, Code.INVALID_TXN_STATE),
+        (Code.TRANSACTION_ABORTABLE, ApiKey.PRODUCE, 11, Code.TRANSACTION_ABORTABLE),
+        (Code.INVALID_TXN_STATE, ApiKey.END_TXN, 0, Code.INVALID_TXN_STATE),
+    ],
+)
+def test_an_old_client_is_told_a_code_it_knows(
+    code: Code, api_key: ApiKey, version: int, told: Code
+) -> None:
+    assert code_for(code, api_key, version) is told

@@ -1,0 +1,293 @@
+"""Markers: in the same turn as the decision, again until they are written, or after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import markers
+from ottla.broker.config import BrokerConfig
+from ottla.broker.listeners import Listener
+from ottla.broker.node import Node
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.transaction_states import State, Transaction
+from ottla.coordinator.transactions import Transactions
+from ottla.protocol.batch import build, headers_in
+from ottla.protocol.control import read_marker
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.storage.log import PartitionLog
+
+SHOP = "shop"
+NOW_MS = 1_700_000_000_000
+BOTH = [("orders", 0), ("orders", 1)]
+
+
+class StillClock:
+    def now_ms(self) -> int:
+        return NOW_MS
+
+
+@contextmanager
+def broken_markers(monkeypatch: pytest.MonkeyPatch, *places: tuple[str, int]) -> Iterator[None]:
+    """No marker can be appended to these partitions."""
+    working = PartitionLog.append_marker
+
+    def append_marker(self: PartitionLog, marker: Any, *, now_ms: int) -> Any:
+        if (self.topic, self.partition) in places:
+            raise OSError(5, "Input/output error")
+        return working(self, marker, now_ms=now_ms)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionLog, "append_marker", append_marker)
+        yield
+
+
+def on_a_node(directory: Path, talk: Callable[[Node], Awaitable[None]]) -> None:
+    """Start a node, talk to it, and kill it."""
+    config = BrokerConfig.from_settings(
+        {
+            "transaction.state.log.num.partitions": "1",
+            "offsets.topic.num.partitions": "1",
+        }
+    )
+
+    async def run() -> None:
+        node = Node(config, directory, StillClock())
+        node.start([Listener("PLAINTEXT", "localhost", 9092)])
+        try:
+            await talk(node)
+        finally:
+            node.close(clean=False)
+
+    asyncio.run(run())
+
+
+def prepare(node: Node, *, writes: bool = True) -> Producer:
+    """A producer of `shop` with an open transaction on both partitions of `orders`."""
+    node.controller.create_internal_topic(TRANSACTION_STATE)
+    node.controller.create_topic("orders", partitions=2)
+    shard = node.transactions.shard_of(SHOP)
+    producer = shard.run_now(
+        lambda machine, now_ms: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now_ms)
+    )
+    assert isinstance(producer, Producer)
+    join(node, producer, BOTH)
+    for place in BOTH if writes else ():
+        log = node.log_of(*place)
+        assert log is not None
+        log.append(
+            build(
+                [(None, b"an order")],
+                timestamp_ms=NOW_MS,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                base_sequence=0,
+                transactional=True,
+            ),
+            now_ms=NOW_MS,
+        )
+    return producer
+
+
+def join(node: Node, producer: Producer, places: list[tuple[str, int]]) -> None:
+    node.transactions.shard_of(SHOP).run_now(
+        lambda machine, now_ms: machine.add_partitions(SHOP, producer, places, now_ms=now_ms)
+    )
+
+
+def end(node: Node, producer: Producer, *, commit: bool = True) -> None:
+    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
+        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now_ms)
+
+    node.transactions.shard_of(SHOP).run_now(decide)
+
+
+def known(node: Node) -> Transaction:
+    return node.transactions.shard_of(SHOP).ask(lambda machine: machine.describe(SHOP))
+
+
+def markers_of(node: Node, place: tuple[str, int]) -> list[tuple[bool, int]]:
+    """Whether each marker commits, and its epoch."""
+    log = node.log_of(*place)
+    assert log is not None
+    data = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True).records
+    found = []
+    for position, header in headers_in(data):
+        if header.is_control:
+            marker = read_marker(data, position, header)
+            assert marker is not None
+            found.append((marker.commit, header.producer_epoch))
+    return found
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markers, "RETRY_S", 0)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_markers_are_written_before_the_answer(tmp_path: Path, commit: bool) -> None:
+    async def talk(node: Node) -> None:
+        producer = prepare(node)
+        waiting = node.fetch_waits.wait(BOTH[:1])
+        end(node, producer, commit=commit)
+        assert known(node).state is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
+        for place in BOTH:
+            log = node.log_of(*place)
+            assert log is not None
+            assert markers_of(node, place) == [(commit, 1)]
+            assert log.last_stable_offset == log.log_end_offset == 2
+        assert waiting.done(), "who waits for committed records looks again"
+
+    on_a_node(tmp_path, talk)
+
+
+def test_what_cannot_be_written_is_tried_again_and_only_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def talk(node: Node) -> None:
+        producer = prepare(node)
+        with broken_markers(monkeypatch, BOTH[1]):
+            end(node, producer)
+            await turns_of_the_loop()
+            assert known(node).state is State.PREPARE_COMMIT
+            with pytest.raises(Refused, match="CONCURRENT_TRANSACTIONS"):
+                join(node, known(node).producer, BOTH)
+        await turns_of_the_loop()
+        assert known(node).state is State.COMPLETE_COMMIT
+        assert [markers_of(node, place) for place in BOTH] == [[(True, 1)], [(True, 1)]]
+
+    on_a_node(tmp_path, talk)
+
+
+def test_what_could_not_be_written_is_written_after_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def before(node: Node) -> None:
+        end(node, prepare(node), commit=False)
+        assert known(node).state is State.PREPARE_ABORT
+
+    async def after(node: Node) -> None:
+        assert known(node).state is State.COMPLETE_ABORT
+        assert markers_of(node, BOTH[1]) == [(False, 1)]
+        assert set(markers_of(node, BOTH[0])) == {(False, 1)}
+
+    with broken_markers(monkeypatch, BOTH[1]):
+        on_a_node(tmp_path, before)
+    on_a_node(tmp_path, after)
+
+
+def test_an_open_transaction_stays_open_through_a_crash(tmp_path: Path) -> None:
+    producers = []
+
+    async def before(node: Node) -> None:
+        producers.append(prepare(node))
+
+    async def after(node: Node) -> None:
+        assert known(node).state is State.ONGOING
+        end(node, producers[0])
+        assert [markers_of(node, place) for place in BOTH] == [[(True, 1)], [(True, 1)]]
+
+    on_a_node(tmp_path, before)
+    on_a_node(tmp_path, after)
+
+
+def test_a_topic_that_is_gone_gets_no_marker(tmp_path: Path) -> None:
+    async def talk(node: Node) -> None:
+        producer = prepare(node)
+        node.controller.delete_topic("orders")
+        end(node, producer)
+        assert known(node).state is State.COMPLETE_COMMIT
+
+    on_a_node(tmp_path, talk)
+
+
+def test_a_partition_that_has_seen_a_later_epoch_holds_nobody_up(tmp_path: Path) -> None:
+    async def talk(node: Node) -> None:
+        producer = prepare(node)
+        later = Producer(producer.producer_id, producer.producer_epoch + 7)
+        markers.append(node, BOTH[0], later, commit=False, coordinator_epoch=9)
+        end(node, producer)
+        assert known(node).state is State.COMPLETE_COMMIT
+        assert markers_of(node, BOTH[0]) == [(False, 7)]
+        assert markers_of(node, BOTH[1]) == [(True, 1)]
+
+    on_a_node(tmp_path, talk)
+
+
+def test_a_transaction_whose_completion_cannot_be_logged_is_completed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working = Transactions.markers_written
+
+    def refused(self: Transactions, prepared: Transaction, *, now_ms: int) -> Outcome[None]:
+        raise Refused(Code.KAFKA_STORAGE_ERROR)
+
+    async def talk(node: Node) -> None:
+        producer = prepare(node)
+        monkeypatch.setattr(Transactions, "markers_written", refused)
+        end(node, producer)
+        assert known(node).state is State.PREPARE_COMMIT
+        monkeypatch.setattr(Transactions, "markers_written", working)
+        await turns_of_the_loop()
+        assert known(node).state is State.COMPLETE_COMMIT
+        assert markers_of(node, BOTH[0]) == [(True, 1)]
+
+    on_a_node(tmp_path, talk)
+
+
+def test_nobody_goes_on_for_a_coordinator_that_is_unloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def talk(node: Node) -> None:
+        producer = prepare(node)
+        with broken_markers(monkeypatch, BOTH[1]):
+            end(node, producer)
+        node.transactions.unload()
+        await turns_of_the_loop()
+
+    on_a_node(tmp_path, talk)
+
+
+def test_a_marker_settles_the_offsets_of_a_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def talk(node: Node) -> None:
+        producer = prepare(node, writes=False)
+        node.controller.create_internal_topic(CONSUMER_OFFSETS)
+        join(node, producer, [(CONSUMER_OFFSETS, 0)])
+        settled = []
+        machine = node.groups.shard_at(0).machine
+        replay = machine.replay_marker
+
+        def replay_marker(producer: Producer, *, commit: bool) -> None:
+            settled.append((producer, commit))
+            replay(producer, commit=commit)
+
+        monkeypatch.setattr(type(machine), "replay_marker", staticmethod(replay_marker))
+        end(node, producer)
+        assert settled == [(Producer(producer.producer_id, 1), True)]
+        assert markers_of(node, (CONSUMER_OFFSETS, 0)) == [(True, 1)]
+
+    on_a_node(tmp_path, talk)
+
+
+@pytest.mark.parametrize("place", [("nowhere", 0), ("orders", 2)])
+def test_a_marker_needs_a_partition(tmp_path: Path, place: tuple[str, int]) -> None:
+    async def talk(node: Node) -> None:
+        prepare(node)
+        with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            markers.append(node, place, Producer(1, 0), commit=True, coordinator_epoch=0)
+
+    on_a_node(tmp_path, talk)
