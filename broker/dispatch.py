@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.fetch_answer import Pieces, encode_fetch_answer
-from ..protocol.messages import RequestHeader, answer, read_request, read_request_header
+from ..protocol.messages import (
+    RequestHeader,
+    answer,
+    has_field,
+    read_request,
+    read_request_header,
+)
 from .context import ConnectionInfo, Context, Disconnect
 from .handlers import HANDLERS
 from .logs import Log
@@ -112,14 +118,22 @@ class Dispatch:
             handling = handler_of(context.api_key)(self._node, context, request)
             waited_for = handling.send(None)
         except StopIteration as done:
-            return _encoded(context, done.value)
+            body = done.value
         except Refused as refused:
             return _refusal(context, refused)
         except Disconnect:
             raise
         except Exception as bug:
             return _unexpected(context, bug)
-        return asyncio.ensure_future(_later(context, _Started(handling, waited_for)))
+        else:
+            later = asyncio.ensure_future(_later(context, _Started(handling, waited_for)))
+            # Cancelled before its first turn, a task never gets to the handler to tell it.
+            later.add_done_callback(lambda _: handling.close())
+            return later
+        try:
+            return _encoded(context, body)
+        except Exception as bug:
+            return _unexpected(context, bug)
 
 
 class _Started:
@@ -166,15 +180,13 @@ def _encoded(context: Context, body: dict[str, Any] | None) -> Answer:
 
 def _refusal(context: Context, refused: Refused) -> Answer:
     """An answer that is an error alone. Raises Disconnect where it has no place for one."""
-    for body in (
-        {"error_code": refused.code, "error_message": refused.why},
-        {"error_code": refused.code},
-    ):
-        try:
-            return _encoded(context, body)
-        except KeyError:
-            continue
-    raise Disconnect(str(refused))
+    key, version = context.api_key, context.version
+    if not has_field(key, version, "error_code"):
+        raise Disconnect(str(refused))
+    body: dict[str, Any] = {"error_code": refused.code}
+    if has_field(key, version, "error_message"):
+        body["error_message"] = refused.why
+    return answer(key, version, context.correlation_id, body)
 
 
 def _unexpected(context: Context, bug: Exception) -> Answer:

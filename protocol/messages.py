@@ -121,6 +121,12 @@ def answer(api_key: ApiKey, version: int, correlation_id: int, body: Body) -> by
         return framed
 
 
+def has_field(api_key: ApiKey, version: int, name: str) -> bool:
+    """Whether an answer has a field of that name at its top in that version."""
+    field = codec.message_class(api_key, "Response")._struct.fields.get(name)
+    return field is not None and bool(field.for_version_q(version))
+
+
 def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
     cls = codec.message_class(api_key, "Response")
     # The header of an ApiVersions answer is never flexible: the client may not know the version.

@@ -1,0 +1,164 @@
+"""A transport that is a list, a loop whose time is a number, and a log that remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import struct
+from collections.abc import Callable, Coroutine, Iterable
+from functools import wraps
+from typing import Any, ParamSpec
+
+from ottla.broker.context import ConnectionInfo
+from ottla.protocol.api_keys import ApiKey
+from tests.protocol.message_values import reference_request, schema
+
+P = ParamSpec("P")
+START_MS = 1_700_000_000_000
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """A loop that never waits: where another one would sleep, its clock jumps."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+        super().__init__(_NeverWaiting(self))
+
+    def time(self) -> float:
+        return self._now_s
+
+    def jump(self, seconds: float) -> None:
+        self._now_s += seconds
+
+
+class _NeverWaiting(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        events = super().select(0)
+        if timeout is None and not events:
+            raise AssertionError("the test waits for what never comes")
+        if timeout and not events:
+            self._loop.jump(timeout)
+        return events
+
+
+class VirtualClock:
+    """The broker's clock by the loop's time."""
+
+    def now_ms(self) -> int:
+        return START_MS + round(asyncio.get_running_loop().time() * 1000)
+
+
+def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run an async test on a VirtualLoop in asyncio's debug mode."""
+
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with asyncio.Runner(debug=True, loop_factory=VirtualLoop) as runner:
+            runner.run(test(*args, **kwargs))
+
+    return run
+
+
+async def settle() -> None:
+    """Let everything run that is ready; no time passes."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class FakeTransport(asyncio.Transport):
+    """Remembers what is done to it.
+
+    Attributes:
+        writes: what each call wrote.
+        is_reading: whether the protocol wants more.
+    """
+
+    def __init__(self, protocol: asyncio.Protocol) -> None:
+        super().__init__({"sockname": ("127.0.0.1", 9092), "peername": ("10.0.0.7", 50123)})
+        self.writes: list[bytes] = []
+        self.reading = True
+        self.closed = False
+        self._protocol = protocol
+
+    @property
+    def written(self) -> bytes:
+        return b"".join(self.writes)
+
+    def write(self, data: Any) -> None:
+        assert not self.closed, "written to after it was closed"
+        self.writes.append(bytes(data))
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        self.write(b"".join(list_of_data))
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
+
+
+class FakeLog:
+    """Log lines as (level, event, fields)."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self.lines.append(("warning", event, fields))
+
+    def error(self, event: str, **fields: Any) -> None:
+        self.lines.append(("error", event, fields))
+
+
+def frame(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:
+    """A request without its size: defaults, and the fields given."""
+    request = schema(key, "Request")
+    values = {**_defaults(request, version), **fields}
+    whole = reference_request(key, version, values)
+    return whole[:4] + struct.pack(">i", correlation_id) + whole[8:]
+
+
+def framed(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:
+    """A request with its size in front."""
+    whole = frame(key, version, correlation_id=correlation_id, **fields)
+    return struct.pack(">i", len(whole)) + whole
+
+
+def _defaults(field: Any, version: int) -> dict[str, Any]:
+    return {
+        inner.name: None if inner.is_struct() else inner.default
+        for inner in field.fields.values()
+        if inner.for_version_q(version)
+    }
+
+
+def connection_info() -> ConnectionInfo:
+    return ConnectionInfo(
+        "127.0.0.1:9092-10.0.0.7:50123-1", "10.0.0.7:50123", "10.0.0.7", ("broker", 9092)
+    )
+
+
+def correlation_ids(written: bytes) -> list[int]:
+    """Of the answers in what was written, in order; nothing may be left over."""
+    found, position = [], 0
+    while position < len(written):
+        size, correlation_id = struct.unpack_from(">ii", written, position)
+        found.append(correlation_id)
+        position += 4 + size
+    assert position == len(written)
+    return found

@@ -1,0 +1,489 @@
+"""One connection: answers in order, long polls hastened, limits, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any, cast
+
+import pytest
+
+from ottla.broker import connection as connection_module
+from ottla.broker import dispatch
+from ottla.broker.connection import Connection
+from ottla.broker.context import Context, Disconnect
+from ottla.broker.dispatch import Dispatch
+from ottla.broker.node import Node
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Refused
+from tests.broker.fakes import (
+    FakeLog,
+    FakeTransport,
+    correlation_ids,
+    framed,
+    in_virtual_time,
+    settle,
+)
+
+LIMIT = 64 << 20
+HEARTBEAT, FETCH, LIST_OFFSETS = ApiKey.HEARTBEAT, ApiKey.FETCH, ApiKey.LIST_OFFSETS
+EMPTY_FETCH: dict[str, Any] = {"error_code": 0, "session_id": 0, "responses": []}
+
+
+class Peer:
+    """A connection, its transport, and what its handlers were asked.
+
+    Attributes:
+        waiting: of each Fetch that was begun, the future it waits for.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log = FakeLog()
+        monkeypatch.setattr(connection_module, "_log", self.log)
+        monkeypatch.setattr(dispatch, "_log", self.log)
+        for key, handler in {
+            HEARTBEAT: self._heartbeat,
+            FETCH: self._fetch,
+            LIST_OFFSETS: self._list_offsets,
+            ApiKey.OFFSET_FOR_LEADER_EPOCH: self._list_offsets,
+            ApiKey.PRODUCE: self._produce,
+        }.items():
+            monkeypatch.setitem(cast(dict[Any, Any], dispatch._loaded), key, handler)
+        self.closed: list[Connection] = []
+        self.waiting: list[asyncio.Future[None]] = []
+        self.handled: list[int] = []
+        self.may_hasten = True
+        self.cancelled = 0
+        self.connection, self.transport = self.another()
+
+    def another(self) -> tuple[Connection, FakeTransport]:
+        connection = Connection(
+            Dispatch(cast(Node, object())),
+            size_limit_bytes=LIMIT,
+            number=3,
+            advertised=("broker", 9092),
+            on_closed=self.closed.append,
+        )
+        transport = FakeTransport(connection)
+        connection.connection_made(transport)
+        return connection, transport
+
+    def send(self, *frames: bytes) -> None:
+        """All in one piece."""
+        self.connection.data_received(b"".join(frames))
+
+    @property
+    def answered(self) -> list[int]:
+        return correlation_ids(self.transport.written)
+
+    async def _heartbeat(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
+        self.handled.append(context.correlation_id)
+        if request.member_id == "refused":
+            raise Refused(Code.UNKNOWN_MEMBER_ID)
+        if request.member_id == "bug":
+            raise ZeroDivisionError
+        return {}
+
+    async def _list_offsets(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
+        self.handled.append(context.correlation_id)
+        return {"topics": []}
+
+    async def _fetch(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
+        self.handled.append(context.correlation_id)
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(waiting)
+        if self.may_hasten:
+            context.hasten = lambda: waiting.done() or waiting.set_result(None)
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return EMPTY_FETCH
+
+    async def _produce(self, node: Node, context: Context, request: Any) -> dict[str, Any] | None:
+        self.handled.append(context.correlation_id)
+        if request.timeout_ms == 1:
+            raise Disconnect("a produce with acks=0 failed")
+        return None if request.acks == 0 else {"responses": []}
+
+
+@pytest.fixture
+def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A Peer is made inside the test, where the loop runs."""
+    return lambda: Peer(monkeypatch)
+
+
+def heartbeat(number: int, member_id: str = "") -> bytes:
+    return framed(HEARTBEAT, 0, correlation_id=number, member_id=member_id)
+
+
+def fetch(number: int) -> bytes:
+    return framed(FETCH, 12, correlation_id=number)
+
+
+def list_offsets(number: int) -> bytes:
+    return framed(LIST_OFFSETS, 5, correlation_id=number)
+
+
+def produce(number: int, *, acks: int = 0, timeout_ms: int = 5) -> bytes:
+    fields = {"acks": acks, "timeout_ms": timeout_ms}
+    return framed(ApiKey.PRODUCE, 9, correlation_id=number, **fields)
+
+
+# Order
+
+
+@in_virtual_time
+async def test_a_connection_is_named_as_kafka_names_it(peer: Any) -> None:
+    info = peer().connection.info
+    assert info.id == "127.0.0.1:9092-10.0.0.7:50123-3"
+    assert (info.peer, info.host) == ("10.0.0.7:50123", "10.0.0.7")
+    assert info.advertised == ("broker", 9092)
+
+
+@in_virtual_time
+async def test_answers_of_one_wake_up_leave_in_one_write(peer: Any) -> None:
+    it = peer()
+    it.send(*map(heartbeat, range(500)))
+    assert it.answered == list(range(500))
+    assert len(it.transport.writes) == 1
+
+
+@in_virtual_time
+async def test_a_request_in_pieces_is_answered_when_it_is_whole(peer: Any) -> None:
+    it = peer()
+    for byte in heartbeat(1):
+        assert it.answered == []
+        it.send(bytes([byte]))
+    assert it.answered == [1]
+
+
+@in_virtual_time
+async def test_answers_leave_in_the_order_of_requests_while_one_waits(peer: Any) -> None:
+    it = peer()
+    it.send(heartbeat(1), fetch(2), heartbeat(3), heartbeat(4))
+    it.send(heartbeat(5))
+    await settle()
+    assert (it.answered, it.handled) == ([1], [1, 2])
+    it.waiting[0].set_result(None)
+    await settle()
+    assert it.answered == it.handled == [1, 2, 3, 4, 5]
+
+
+@in_virtual_time
+async def test_one_request_is_handled_at_a_time(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), fetch(2), fetch(3))
+    for number in (1, 2, 3):
+        await settle()
+        assert it.handled == list(range(1, number + 1))
+        it.waiting[-1].set_result(None)
+    await settle()
+    assert it.answered == [1, 2, 3]
+
+
+@in_virtual_time
+async def test_connections_do_not_wait_for_each_other(peer: Any) -> None:
+    it = peer()
+    other, transport = it.another()
+    it.send(fetch(1))
+    await settle()
+    other.data_received(heartbeat(2))
+    assert (it.answered, correlation_ids(transport.written)) == ([], [2])
+
+
+@in_virtual_time
+async def test_acks_0_gets_no_answer_and_the_next_request_its_own(peer: Any) -> None:
+    it = peer()
+    it.send(produce(1), produce(2, acks=1), produce(3), heartbeat(4))
+    assert (it.handled, it.answered) == ([1, 2, 3, 4], [2, 4])
+
+
+# Hastening
+
+
+@pytest.mark.parametrize("key", [LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH])
+@pytest.mark.parametrize("together", [True, False])
+@in_virtual_time
+async def test_who_asks_for_offsets_behind_a_waiting_fetch_gets_both_answers_now(
+    peer: Any, key: ApiKey, together: bool
+) -> None:
+    it = peer()
+    behind = framed(key, 4, correlation_id=2)
+    it.send(fetch(1), behind) if together else (it.send(fetch(1)), it.send(behind))
+    await settle()
+    assert it.answered == [1, 2]
+
+
+@in_virtual_time
+async def test_a_fetch_that_has_waited_for_turns_is_hastened_as_well(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1))
+    await settle()
+    it.send(list_offsets(2), fetch(3), list_offsets(4))
+    await settle()
+    assert it.answered == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("behind", [heartbeat(2), fetch(2), produce(2)])
+@in_virtual_time
+async def test_other_requests_wait_for_the_fetch_in_front_of_them(peer: Any, behind: bytes) -> None:
+    it = peer()
+    it.send(fetch(1), behind)
+    await settle()
+    it.send(list_offsets(3))  # not the next one: Kafka's order is kept
+    await settle()
+    assert it.answered == []
+
+
+@in_virtual_time
+async def test_what_does_not_wait_because_it_may_is_not_hastened(peer: Any) -> None:
+    it = peer()
+    it.may_hasten = False
+    it.send(fetch(1), list_offsets(2))
+    await settle()
+    assert it.answered == []
+    it.waiting[0].set_result(None)
+    await settle()
+    assert it.answered == [1, 2]
+
+
+# What closes a connection
+
+BAD = {
+    "an unknown API": struct.pack(">ihhih", 10, 999, 0, 1, -1),
+    "an unknown version": struct.pack(">ihhih", 10, HEARTBEAT, 99, 1, -1),
+    "Produce 2": struct.pack(">ihhih", 10, ApiKey.PRODUCE, 2, 1, -1),
+    "a cut body": struct.pack(">ihhih", 10, HEARTBEAT, 0, 1, -1),
+    "no header": struct.pack(">ib", 1, 0),
+    "nothing": struct.pack(">i", 0),
+    "a negative length": struct.pack(">i", -1),
+    "2 GB": struct.pack(">i", 2**31 - 1),
+    "over the limit": struct.pack(">i", LIMIT + 1),
+    "HTTP": b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n",
+    "TLS": bytes.fromhex("16030100f5010000f10303"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@in_virtual_time
+async def test_what_is_no_request_closes_the_connection_with_one_log_line(
+    peer: Any, name: str
+) -> None:
+    it = peer()
+    other, transport = it.another()
+    it.send(BAD[name])
+    await settle()
+    assert it.transport.closed
+    assert it.closed == [it.connection]
+    ((level, event, fields),) = it.log.lines
+    assert (level, event) == ("warning", "connection closed")
+    assert fields["connection"] == it.connection.info.id
+    assert fields["reason"]
+    other.data_received(heartbeat(1))
+    assert correlation_ids(transport.written) == [1]
+
+
+@in_virtual_time
+async def test_what_was_asked_before_is_answered_and_what_comes_after_is_not(peer: Any) -> None:
+    it = peer()
+    it.send(heartbeat(1), heartbeat(2), BAD["an unknown API"], heartbeat(3))
+    it.connection.data_received(heartbeat(4))
+    await settle()
+    assert it.answered == it.handled == [1, 2]
+    assert len(it.log.lines) == 1
+
+
+@in_virtual_time
+async def test_a_bad_request_behind_a_waiting_fetch_closes_when_it_is_its_turn(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), BAD["an unknown API"])
+    await settle()
+    assert not it.transport.closed
+    it.waiting[0].set_result(None)
+    await settle()
+    assert (it.answered, it.transport.closed) == ([1], True)
+
+
+@in_virtual_time
+async def test_bytes_that_are_no_frame_end_a_waiting_fetch(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1))
+    await settle()
+    it.send(BAD["a negative length"])
+    await settle()
+    assert (it.answered, it.transport.closed, it.cancelled) == ([], True, 1)
+
+
+@in_virtual_time
+async def test_a_failed_produce_with_acks_0_closes(peer: Any) -> None:
+    it = peer()
+    it.send(heartbeat(1), produce(2, timeout_ms=1), heartbeat(3))
+    await settle()
+    assert (it.answered, it.transport.closed) == ([1], True)
+
+
+@in_virtual_time
+async def test_refusals_and_bugs_are_answers_and_the_connection_lives(peer: Any) -> None:
+    it = peer()
+    it.send(heartbeat(1, "refused"), heartbeat(2, "bug"), heartbeat(3))
+    assert it.answered == [1, 2, 3]
+    codes = [int.from_bytes(it.transport.written[at + 8 : at + 10], "big", signed=True)
+             for at in (0, 10, 20)]  # fmt: skip
+    assert codes == [Code.UNKNOWN_MEMBER_ID, Code.UNKNOWN_SERVER_ERROR, Code.NONE]
+    assert not it.transport.closed
+
+
+@in_virtual_time
+async def test_an_api_versions_from_the_future_is_answered(peer: Any) -> None:
+    it = peer()
+    it.send(struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 99, 8, -1))
+    assert it.answered == [8]
+    assert not it.transport.closed
+
+
+# Limits
+
+
+@in_virtual_time
+async def test_a_client_that_sends_and_sends_behind_a_waiting_fetch_is_not_read(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(0))
+    await settle()
+    large = heartbeat(1, "x" * 32_000)
+    while it.transport.reading:
+        it.send(large)
+    taken = len(it.connection._unserved) * len(large)
+    assert 4 << 20 < taken < 5 << 20
+    assert it.answered == []
+    it.waiting[0].set_result(None)
+    await settle()
+    assert it.transport.reading
+    assert len(it.answered) == 1 + taken // len(large)
+
+
+@in_virtual_time
+async def test_many_small_requests_are_served_without_being_held_back(peer: Any) -> None:
+    it = peer()
+    it.send(*(heartbeat(number, "x" * 32_000) for number in range(300)))
+    assert it.answered == list(range(300))
+    assert it.transport.reading
+
+
+@in_virtual_time
+async def test_who_does_not_read_answers_is_not_served(peer: Any) -> None:
+    it = peer()
+    it.connection.pause_writing()
+    it.send(heartbeat(1), heartbeat(2))
+    await settle()
+    assert it.handled == []
+    it.connection.resume_writing()
+    assert it.answered == [1, 2]
+
+
+@in_virtual_time
+async def test_a_waiting_answer_is_written_though_the_socket_is_full_and_no_more(
+    peer: Any,
+) -> None:
+    it = peer()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.connection.pause_writing()
+    it.waiting[0].set_result(None)
+    await settle()
+    assert it.answered == [1]
+    it.connection.resume_writing()
+    assert it.answered == [1, 2]
+
+
+@in_virtual_time
+async def test_resuming_while_a_fetch_waits_serves_nothing_out_of_turn(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.connection.pause_writing()
+    it.connection.resume_writing()
+    await settle()
+    assert it.handled == [1]
+
+
+# Ending
+
+
+@in_virtual_time
+async def test_an_idle_connection_closes_when_the_broker_stops(peer: Any) -> None:
+    it = peer()
+    it.connection.drain()
+    await settle()
+    assert it.transport.closed
+    assert (it.closed, it.log.lines) == ([it.connection], [])
+
+
+@in_virtual_time
+async def test_a_waiting_fetch_is_answered_at_once_when_the_broker_stops(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.connection.drain()
+    it.send(heartbeat(3))
+    await settle()
+    assert (it.answered, it.handled, it.transport.closed) == ([1], [1], True)
+    assert asyncio.get_running_loop().time() == 0
+
+
+@in_virtual_time
+async def test_what_waits_for_something_else_is_answered_before_the_end(peer: Any) -> None:
+    it = peer()
+    it.may_hasten = False
+    it.send(fetch(1))
+    await settle()
+    it.connection.drain()
+    await settle()
+    assert not it.transport.closed
+    it.waiting[0].set_result(None)
+    await settle()
+    assert (it.answered, it.transport.closed) == ([1], True)
+
+
+@in_virtual_time
+async def test_a_lost_connection_cancels_what_waits(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.transport.closed = True
+    it.connection.connection_lost(ConnectionResetError())
+    await settle()
+    assert (it.cancelled, it.handled, it.closed) == (1, [1], [it.connection])
+    assert it.log.lines == []
+
+
+@in_virtual_time
+async def test_a_connection_lost_in_the_turn_of_its_request_leaves_nothing_waiting(
+    peer: Any,
+) -> None:
+    it = peer()
+    it.send(fetch(1))
+    it.transport.closed = True
+    it.connection.connection_lost(None)
+    await settle()
+    (waiting,) = it.waiting
+    assert len(asyncio.all_tasks()) == 1, "the test itself"
+    assert it.transport.writes == []
+    assert not waiting.done()
+
+
+@in_virtual_time
+async def test_an_answer_that_comes_too_late_is_dropped(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1))
+    await settle()
+    it.waiting[0].set_result(None)
+    it.transport.closed = True
+    await settle()
+    assert it.transport.writes == []
+
+
+@in_virtual_time
+async def test_a_client_that_says_goodbye_is_let_go(peer: Any) -> None:
+    assert not peer().connection.eof_received(), "the transport closes itself"

@@ -1,0 +1,353 @@
+"""From a frame to its answer: what is served, and how a handler may end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from ottla.broker import dispatch
+from ottla.broker.context import Context, Disconnect
+from ottla.broker.dispatch import Answer, Dispatch, handler_of, serves
+from ottla.broker.handlers import HANDLERS
+from ottla.broker.node import Node
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.codec import message_class
+from ottla.protocol.errors import Code, Malformed, Refused
+from tests.broker.fakes import FakeLog, connection_info, frame, in_virtual_time, settle
+from tests.protocol.message_values import plain
+
+NODE = cast(Node, object())
+Body = dict[str, Any] | None
+Handling = Callable[[Node, Context, Any], Awaitable[Body]]
+
+
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> Callable[[ApiKey, Handling], None]:
+    """Serve an API by a handler of the test's own."""
+
+    def register(key: ApiKey, handler: Handling) -> None:
+        monkeypatch.setitem(cast(dict[Any, Any], dispatch._loaded), key, handler)
+
+    return register
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+    fake = FakeLog()
+    monkeypatch.setattr(dispatch, "_log", fake)
+    return fake
+
+
+def serve(data: bytes) -> Answer | asyncio.Future[Answer]:
+    return Dispatch(NODE).serve(memoryview(data), connection_info())[1]
+
+
+def read(key: ApiKey, version: int, answered: Any) -> dict[str, Any]:
+    whole = bytes(answered) if isinstance(answered, bytearray) else b"".join(answered)
+    cls = message_class(key, "Response")
+    message = cls.decode(whole[4:], version=version, header=True)
+    return plain(cls._struct, message, version)
+
+
+async def says_member(node: Node, context: Context, request: Any) -> Body:
+    return {"member_id": request.member_id, "protocol_name": ""}
+
+
+# What is served
+
+
+@pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name)
+def test_every_api_that_is_listed_has_a_handler_of_just_these_versions(key: ApiKey) -> None:
+    assert asyncio.iscoroutinefunction(handler_of(key))
+
+
+def test_a_handler_of_other_versions_than_those_listed_is_not_taken() -> None:
+    with pytest.raises(TypeError, match="is listed with"):
+        serves(ApiKey.HEARTBEAT, versions=(0, 3))(says_member)
+
+
+@pytest.mark.parametrize("key", [4, 7, 33 + 1, 1000, -1, 32767])
+def test_an_unknown_api_is_malformed(key: int) -> None:
+    data = key.to_bytes(2, "big", signed=True) + bytes(6) + b"\xff\xff" + bytes(50)
+    with pytest.raises(Malformed, match=f"API key {key} is not served"):
+        serve(data)
+
+
+@pytest.mark.parametrize("key", [key for key in HANDLERS if key != ApiKey.API_VERSIONS])
+def test_an_unknown_version_is_malformed(key: ApiKey) -> None:
+    served = HANDLERS[key]
+    for version in (-1, max(served.lowest, served.closed_below) - 1, served.highest + 1, 32767):
+        data = key.to_bytes(2, "big") + version.to_bytes(2, "big", signed=True) + bytes(100)
+        with pytest.raises(Malformed, match=f"{key.name} version {version} is not served"):
+            serve(data)
+
+
+def test_a_malformed_body_names_its_api() -> None:
+    with pytest.raises(Malformed, match="HEARTBEAT version 0: "):
+        serve(frame(ApiKey.HEARTBEAT, 0)[:-1])
+
+
+@pytest.mark.parametrize("version", [5, 6, 32767, -1])
+def test_an_api_versions_of_an_unknown_version_is_answered_in_version_0(version: int) -> None:
+    """KIP-511; nothing of the body is looked at, for it may be of any form."""
+    data = b"\0\x12" + version.to_bytes(2, "big", signed=True) + b"\0\0\0\x09\xff\xff" + b"??"
+    answered = serve(data)
+    assert isinstance(answered, bytearray)
+    listed = HANDLERS[ApiKey.API_VERSIONS]
+    assert answered.hex(" ") == (
+        f"00 00 00 10 00 00 00 09 00 23 00 00 00 01 00 12 00 00 00 {listed.highest:02x}"
+    )
+
+
+# How a handler ends
+
+
+def test_what_does_not_wait_is_answered_at_once_and_needs_no_loop(handled: Any) -> None:
+    handled(ApiKey.JOIN_GROUP, says_member)
+    answered = serve(frame(ApiKey.JOIN_GROUP, 4, correlation_id=77, member_id="me"))
+    assert int.from_bytes(cast(bytearray, answered)[4:8], "big") == 77
+    assert read(ApiKey.JOIN_GROUP, 4, answered)["member_id"] == "me"
+
+
+def test_a_handler_knows_the_header_and_the_connection(handled: Any) -> None:
+    seen: list[Context] = []
+
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        assert node is NODE
+        seen.append(context)
+        return {}
+
+    handled(ApiKey.HEARTBEAT, handler)
+    serve(frame(ApiKey.HEARTBEAT, 3, correlation_id=5))
+    (context,) = seen
+    known = (context.api_key, context.version, context.correlation_id, context.client_id)
+    assert known == (ApiKey.HEARTBEAT, 3, 5, "test")
+    assert context.connection.peer == "10.0.0.7:50123"
+    assert context.log_fields()["api"] == "HEARTBEAT"
+
+
+def test_a_handler_of_no_answer_gives_none(handled: Any) -> None:
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        return None
+
+    handled(ApiKey.HEARTBEAT, handler)
+    assert serve(frame(ApiKey.HEARTBEAT, 0)) is None
+
+
+def raising(error: BaseException, *, first_wait: bool = False) -> Handling:
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        if first_wait:
+            await asyncio.sleep(1)
+        raise error
+
+    return handler
+
+
+async def outcome(data: bytes) -> Answer:
+    answered = serve(data)
+    return await answered if isinstance(answered, asyncio.Future) else answered
+
+
+@pytest.mark.parametrize("first_wait", [False, True])
+class TestFailures:
+    """How a handler's failure is answered, before it has waited and after."""
+
+    @in_virtual_time
+    async def test_a_refusal_is_the_answer(self, handled: Any, first_wait: bool) -> None:
+        handled(ApiKey.HEARTBEAT, raising(Refused(Code.NOT_COORDINATOR), first_wait=first_wait))
+        answered = await outcome(frame(ApiKey.HEARTBEAT, 4))
+        assert read(ApiKey.HEARTBEAT, 4, answered)["error_code"] == Code.NOT_COORDINATOR
+
+    @in_virtual_time
+    async def test_a_refusal_says_why_where_there_is_a_place(
+        self, handled: Any, first_wait: bool
+    ) -> None:
+        refused = Refused(Code.INVALID_REQUEST, "no such endpoint type")
+        handled(ApiKey.DESCRIBE_CLUSTER, raising(refused, first_wait=first_wait))
+        answered = await outcome(frame(ApiKey.DESCRIBE_CLUSTER, 1))
+        said = read(ApiKey.DESCRIBE_CLUSTER, 1, answered)
+        assert (said["error_code"], said["error_message"]) == (42, "no such endpoint type")
+
+    @in_virtual_time
+    async def test_a_refusal_without_a_place_closes_the_connection(
+        self, handled: Any, first_wait: bool
+    ) -> None:
+        """Metadata has an error code from version 13 on: an empty answer would be a lie before."""
+        handled(
+            ApiKey.METADATA, raising(Refused(Code.INVALID_REQUEST, "no"), first_wait=first_wait)
+        )
+        said = read(ApiKey.METADATA, 13, await outcome(frame(ApiKey.METADATA, 13)))
+        assert said["error_code"] == Code.INVALID_REQUEST
+        with pytest.raises(Disconnect, match="INVALID_REQUEST: no"):
+            await outcome(frame(ApiKey.METADATA, 12))
+
+    @in_virtual_time
+    async def test_a_refused_fetch_has_an_answer_since_it_has_a_code(
+        self, handled: Any, first_wait: bool
+    ) -> None:
+        handled(ApiKey.FETCH, raising(Refused(Code.INVALID_REQUEST), first_wait=first_wait))
+        said = read(ApiKey.FETCH, 7, await outcome(frame(ApiKey.FETCH, 7)))
+        assert (said["error_code"], said["responses"]) == (Code.INVALID_REQUEST, [])
+
+    @in_virtual_time
+    async def test_a_bug_is_an_unknown_error_and_a_log_line(
+        self, handled: Any, log: FakeLog, first_wait: bool
+    ) -> None:
+        bug = ZeroDivisionError("oh")
+        handled(ApiKey.HEARTBEAT, raising(bug, first_wait=first_wait))
+        answered = await outcome(frame(ApiKey.HEARTBEAT, 1))
+        assert read(ApiKey.HEARTBEAT, 1, answered)["error_code"] == Code.UNKNOWN_SERVER_ERROR
+        ((level, _, fields),) = log.lines
+        assert (level, fields["exc_info"], fields["api"]) == ("error", bug, "HEARTBEAT")
+
+    @in_virtual_time
+    async def test_an_answer_that_cannot_be_written_is_a_bug(
+        self, handled: Any, log: FakeLog, first_wait: bool
+    ) -> None:
+        async def handler(node: Node, context: Context, request: Any) -> Body:
+            if first_wait:
+                await asyncio.sleep(1)
+            return {"eror_code": 0}
+
+        handled(ApiKey.HEARTBEAT, handler)
+        answered = await outcome(frame(ApiKey.HEARTBEAT, 1))
+        assert read(ApiKey.HEARTBEAT, 1, answered)["error_code"] == Code.UNKNOWN_SERVER_ERROR
+        assert len(log.lines) == 1
+
+    @in_virtual_time
+    async def test_a_disconnect_comes_through(self, handled: Any, first_wait: bool) -> None:
+        handled(ApiKey.PRODUCE, raising(Disconnect("acks=0"), first_wait=first_wait))
+        with pytest.raises(Disconnect, match="acks=0"):
+            await outcome(frame(ApiKey.PRODUCE, 9))
+
+
+def test_a_handler_that_cannot_be_imported_is_a_bug(
+    monkeypatch: pytest.MonkeyPatch, log: FakeLog
+) -> None:
+    monkeypatch.delitem(cast(dict[Any, Any], dispatch._loaded), ApiKey.HEARTBEAT, raising=False)
+    monkeypatch.setitem(
+        HANDLERS, ApiKey.HEARTBEAT, HANDLERS[ApiKey.HEARTBEAT]._replace(module="no_such_module")
+    )
+    answered = serve(frame(ApiKey.HEARTBEAT, 1))
+    assert read(ApiKey.HEARTBEAT, 1, answered)["error_code"] == Code.UNKNOWN_SERVER_ERROR
+    assert len(log.lines) == 1
+
+
+# A handler that waits
+
+
+@in_virtual_time
+async def test_a_handler_may_wait_many_times_for_many_things(handled: Any) -> None:
+    steps: list[str] = []
+    first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    second: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        steps.append(await first)
+        await asyncio.sleep(0)
+        steps.append(await second)
+        await asyncio.sleep(5)
+        assert await asyncio.gather(asyncio.sleep(1, "a"), asyncio.sleep(2, "b")) == ["a", "b"]
+        try:
+            await asyncio.wait_for(asyncio.Event().wait(), 3)
+        except TimeoutError:
+            steps.append("timed out")
+        return {"error_code": 7}
+
+    handled(ApiKey.HEARTBEAT, handler)
+    answered = serve(frame(ApiKey.HEARTBEAT, 0))
+    assert isinstance(answered, asyncio.Future)
+    await settle()
+    assert steps == []
+    first.set_result("first")
+    await settle()
+    assert steps == ["first"]
+    second.set_result("second")
+    assert read(ApiKey.HEARTBEAT, 0, await answered) == {"error_code": 7}
+    assert steps == ["first", "second", "timed out"]
+    assert asyncio.get_running_loop().time() == 10
+
+
+@in_virtual_time
+async def test_what_it_waits_for_may_fail_and_the_handler_may_catch_it(handled: Any) -> None:
+    waited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        try:
+            await waited
+        except Refused as refused:
+            await asyncio.sleep(1)
+            return {"error_code": refused.code}
+        return {}
+
+    handled(ApiKey.HEARTBEAT, handler)
+    answered = serve(frame(ApiKey.HEARTBEAT, 0))
+    assert isinstance(answered, asyncio.Future)
+    waited.set_exception(Refused(Code.REBALANCE_IN_PROGRESS))
+    assert read(ApiKey.HEARTBEAT, 0, await answered) == {"error_code": 27}
+
+
+@pytest.mark.parametrize("waits_before", [0, 1, 2])
+@in_virtual_time
+async def test_cancelling_reaches_the_handler_wherever_it_waits(
+    handled: Any, waits_before: int
+) -> None:
+    tidied: list[str] = []
+
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        for _ in range(waits_before):
+            await asyncio.sleep(0)
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            tidied.append("up")
+        return {}
+
+    handled(ApiKey.HEARTBEAT, handler)
+    answered = serve(frame(ApiKey.HEARTBEAT, 0))
+    assert isinstance(answered, asyncio.Future)
+    await settle()
+    answered.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answered
+    assert tidied == ["up"]
+
+
+@in_virtual_time
+async def test_cancelling_before_the_next_turn_tidies_up_as_well(handled: Any) -> None:
+    """The handler's first step has run; nobody has waited for the rest of it yet."""
+    tidied: list[str] = []
+
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            tidied.append("up")
+        return {}
+
+    handled(ApiKey.HEARTBEAT, handler)
+    answered = serve(frame(ApiKey.HEARTBEAT, 0))
+    assert isinstance(answered, asyncio.Future)
+    answered.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answered
+    await settle()
+    assert tidied == ["up"]
+
+
+@in_virtual_time
+async def test_a_request_that_has_ended_cannot_be_hastened(handled: Any) -> None:
+    contexts: list[Context] = []
+
+    async def handler(node: Node, context: Context, request: Any) -> Body:
+        contexts.append(context)
+        context.hasten = lambda: None
+        await asyncio.sleep(1)
+        return {}
+
+    handled(ApiKey.HEARTBEAT, handler)
+    await outcome(frame(ApiKey.HEARTBEAT, 0))
+    assert contexts[0].hasten is None
