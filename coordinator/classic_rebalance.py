@@ -225,7 +225,7 @@ class Rebalances:
 
     def _joins_expired(self, group: ClassicGroup, turn: Turn) -> None:
         delay = group.initial_delay
-        if delay is not None and delay.member_added and delay.remaining_ms > 0:
+        if delay is not None and delay.member_added:
             again_ms = min(self._settings.initial_rebalance_delay_ms, delay.remaining_ms)
             remaining_ms = max(delay.remaining_ms - delay.delay_ms, 0)
             group.initial_delay = InitialDelay(again_ms, remaining_ms)

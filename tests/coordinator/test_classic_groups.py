@@ -202,14 +202,21 @@ def test_a_follower_with_other_metadata_makes_the_group_rebalance() -> None:
 def test_other_metadata_while_the_leader_assigns_begins_the_rebalance_anew() -> None:
     talk = GroupTalk()
     a, b, c = (Client(talk, name) for name in "abc")
-    joined_group(talk, a, b, c)
+    stable_group(talk, a, b)
+    assert (c.join(), b.join(), a.join()) == (None, None, Code.NONE)
+    assert (b.joined() is not None, c.joined() is not None) == (True, True)
+    assert [member.assignment for member, _ in talk.group.members] == [b"a", b"b", b""]
     assert c.sync() is None
     b.protocols = (("range", subscription("stock")),)
     assert b.join() is None
     assert c.synced() is Code.REBALANCE_IN_PROGRESS
     assert a.sync({a: b"1"}) is Code.REBALANCE_IN_PROGRESS
+    assert [member.assignment for member, _ in talk.group.members] == [b"", b"", b""]
     assert (a.join(), c.join()) == (None, Code.NONE)
-    assert c.generation_id == 2
+    assert c.generation_id == 3
+    assert a.joined() is not None
+    assert a.sync({c: b"3"}) == b""
+    assert c.sync() == b"3", "its first request was answered once"
 
 
 def test_the_protocol_most_members_like_best_is_chosen() -> None:

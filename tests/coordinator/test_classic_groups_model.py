@@ -58,6 +58,20 @@ class GroupModel(RuleBasedStateMachine):
         if client.sync(others) is None:
             self.parked[number] = client._ticket
 
+    @rule()
+    def settle(self) -> None:
+        """Everybody who is wanted comes, as clients do if nothing is in their way."""
+        self.talk.pass_time(3_000)
+        for step in (self.join, self.sync):
+            for number, client in enumerate(self.clients):
+                self.no_waiting_request_is_lost()
+                rejoin = client.heartbeat() is Code.REBALANCE_IN_PROGRESS
+                if number not in self.parked and client.member_id:
+                    if step == self.sync:
+                        self.sync(number)
+                    elif rejoin:
+                        self.join(number, client.protocols)
+
     @rule(number=clients)
     def heartbeat(self, number: int) -> None:
         self.clients[number].heartbeat()
@@ -131,6 +145,7 @@ class GroupModel(RuleBasedStateMachine):
             assert static == [group.static_member_id("i")] * len(static)
             assert len(static) <= 1
             assert group.leader is None or group.leader in group.members
+            assert group.initial_delay is None or group.state.value == "PreparingRebalance"
 
     @invariant()
     def generations_never_go_back(self) -> None:
@@ -182,4 +197,4 @@ def what_is_stored(group: ClassicGroup | None) -> object:
 
 
 TestGroupModel = GroupModel.TestCase
-TestGroupModel.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestGroupModel.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)

@@ -188,6 +188,8 @@ def test_a_static_member_leaves_for_good_by_its_instance_alone() -> None:
     a.member_id = ""
     assert a.leave() is Code.NONE
     assert talk.state == "Empty"
+    stable_group(talk, static(talk, "a2"))
+    assert talk.group.members[0][0].assignment == b"a2", "nothing of the old member is left"
 
 
 def test_the_new_member_id_outlives_a_restart() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.classic_requests import JoinReply
+from ottla.coordinator.groups import Committer
+from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code
 
 from .group_talk import (
+    GROUP,
     REBALANCE_MS,
     SESSION_MS,
     START_MS,
@@ -232,3 +235,50 @@ def test_what_else_is_due_waits_until_the_record_of_the_group_is_replayed() -> N
     assert talk.machine.next_deadline() == talk.now_ms
     assert talk.told(talk.machine.tick(talk.now_ms)) is None
     assert late.join() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_who_waited_for_an_assignment_in_vain_has_to_be_heard_of_again() -> None:
+    talk = GroupTalk()
+    a = Client(talk, "a", session_ms=600_000, rebalance_ms=600_000)
+    b, c = Client(talk, "b"), Client(talk, "c", session_ms=600_000)
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    talk.pass_time(2 * SESSION_MS)
+    assert c.join() is None
+    assert b.synced() is Code.REBALANCE_IN_PROGRESS
+    talk.pass_time(SESSION_MS - 1)
+    assert len(talk.group.members) == 3
+    talk.pass_time(1)
+    assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before() -> None:
+    talk = GroupTalk()
+    a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
+    late = Client(talk, "late", session_ms=600_000, rebalance_ms=3 * REBALANCE_MS)
+    joined_group(talk, a, b)
+    assert late.join() is None
+    talk.pass_time(2 * REBALANCE_MS)
+    assert (talk.state, len(talk.group.members)) == ("PreparingRebalance", 3)
+
+
+@pytest.mark.parametrize("how", ["left", "replaced", "pending"])
+def test_nobody_is_waited_for_once_a_group_is_deleted(how: str) -> None:
+    talk = GroupTalk()
+    talk.told(
+        talk.machine.commit("others", Committer(), [OffsetToCommit("orders", 0, 5)], now_ms=0)
+    )
+    a = Client(talk, "a", instance=None if how == "pending" else "i")
+    if how == "pending":
+        a.ask_for_id()
+    else:
+        stable_group(talk, a)
+    if how == "replaced":
+        again = Client(talk, "again", instance="i")
+        assert again.join() is Code.NONE
+        again.leave()
+    elif how == "left":
+        a.leave()
+    talk.told(talk.machine.delete(GROUP))
+    talk.pass_time(2 * SESSION_MS)
+    assert talk.state == "Dead"

@@ -217,6 +217,9 @@ def test_offsets_of_a_topic_that_is_deleted_go_for_every_group() -> None:
     talk.told(outcome)
     assert len(outcome.records) == 4, "one for what is committed and pending"
     talk.end_transaction(PRODUCER, commit=True)
+    talk.commit_in(PRODUCER, 9)
+    assert len(talk.machine.forget_topic("orders", now_ms=0).records) == 1, "pending alone"
+    talk.end_transaction(PRODUCER, commit=False)
     talk.restart()
     for group_id in (GROUP, "others"):
         assert talk.machine.committed_partitions(group_id) == {"stock": [0, 1]}
@@ -283,6 +286,20 @@ def test_nothing_expires_when_nobody_knows_what_is_read(protocol_type: str) -> N
     a.commit(5)
     beat_for(talk, a, RETENTION_MS)
     assert talk.offset() == 5
+
+
+def test_nothing_expires_during_a_rebalance() -> None:
+    talk = GroupTalk(offsets_retention_ms=1_000, offsets_retention_check_interval_ms=1_000)
+    a, b = Client(talk, "a"), Client(talk, "b")
+    stable_group(talk, a)
+    talk.commit(5, a.committer, topic="bills")
+    b.join()
+    talk.pass_time(3_000)
+    assert (talk.state, talk.offset("bills")) == ("PreparingRebalance", 5)
+    a.join()
+    a.sync({a: b"1"})
+    talk.pass_time(1_000)
+    assert (talk.state, talk.offset("bills")) == ("Stable", -1)
 
 
 def test_a_client_may_say_how_long_its_offsets_are_kept() -> None:
