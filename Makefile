@@ -21,7 +21,7 @@ setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned de
 
 .venv/.installed: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Ottla needs Python 3.11 or newer (with venv); none was found" >&2; exit 1; }
-	@echo "setting up .venv with $$($(PYTHON) --version) (PySpark is 400 MB: about two minutes, once)"
+	@echo "setting up .venv with $$($(PYTHON) --version) (PySpark is 400 MB: a minute or two, once)"
 	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
 	@$(PY) -m pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
@@ -43,8 +43,8 @@ serve: .venv/.installed ## a broker on LISTEN with its data in DATA
 test: setup ## all tests (ARGS='-m "not spark"' leaves Spark out)
 	@$(PY) -m pytest -q $(ARGS)
 
-test-kafka: setup ## the tests that compare with a real Kafka, at OTTLA_KAFKA=HOST:PORT
-	@[ -n "$${OTTLA_KAFKA:-}" ] || { echo "say which: make test-kafka OTTLA_KAFKA=HOST:PORT" >&2; exit 2; }
+# Starts an Apache Kafka of its own (Java, Maven for the jars), or takes OTTLA_KAFKA=HOST:PORT.
+test-kafka: setup ## the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
 
 check: style types test ## style, types and tests
@@ -59,8 +59,9 @@ types: .venv/.installed .typing/ottla ## mypy, strict
 bench-start: .venv/.installed ## start time and idle memory
 	@$(PY) benchmarks/bench_start.py $(ARGS)
 
-bench-quick: .venv/.installed ## every benchmark, shortest form
-	@for bench in benchmarks/bench_*.py; do echo "== $$bench"; $(PY) $$bench --quick; done
+bench-quick: .venv/.installed ## start time, memory, latency and throughput in short
+	@$(PY) benchmarks/bench_start.py --quick
+	@$(PY) benchmarks/bench_quick.py $(ARGS)
 
 # A stale build/lib would put modules that no longer exist into the wheel.
 wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl

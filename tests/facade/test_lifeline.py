@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 CHILD = """
-import signal, sys
+import os, signal, sys
 from ottla.lifeline import end_with_stdin
 
 def stop(*_):
@@ -17,38 +20,48 @@ def stop(*_):
 
 signal.signal(signal.SIGTERM, stop)
 end_with_stdin()
-print("running", flush=True)
+print(os.getpid(), flush=True)
+signal.pause()
+"""
+PARENT = f"""
+import signal, subprocess, sys
+child = subprocess.Popen([sys.executable, "-P", "-c", {CHILD!r}], stdin=subprocess.PIPE)
 signal.pause()
 """
 
 
-def child(stdin: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-c", CHILD], stdin=stdin, stdout=subprocess.PIPE, text=True
-    )
+@contextmanager
+def running(code: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A process of this code, and the id of the one with the lifeline; neither outlives a test."""
+    command = [sys.executable, "-P", "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        try:
+            yield process, pid
+        finally:
+            for each in (pid, process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+
+
+def last_words(process: subprocess.Popen[bytes]) -> bytes:
+    """What it still writes; nothing when it goes on in silence."""
+    assert process.stdout is not None
+    readable, _, _ = select.select([process.stdout], [], [], 10)
+    return process.stdout.readline() if readable else b""
 
 
 def test_it_stops_in_order_when_its_standard_input_ends() -> None:
-    ours, theirs = os.pipe()
-    with child(ours) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "running\n"
-        os.close(theirs)
-        assert process.stdout.read() == "stopped in order\n"
-    os.close(ours)
+    with running(CHILD) as (process, _):
+        assert process.stdin is not None
+        process.stdin.close()
+        assert last_words(process) == b"stopped in order\n"
+        assert process.wait(10) == 0
 
 
 def test_it_ends_with_a_parent_that_was_killed() -> None:
-    parent_code = (
-        "import subprocess, sys, signal\n"
-        f"child = subprocess.Popen([sys.executable, '-P', '-c', {CHILD!r}],"
-        " stdin=subprocess.PIPE)\n"
-        "signal.pause()\n"
-    )
-    command = [sys.executable, "-P", "-c", parent_code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        assert parent.stdout.readline() == "running\n"
-        parent.send_signal(signal.SIGKILL)
-        # The child holds the pipe open: this returns when it, too, is gone.
-        assert parent.stdout.read() == "stopped in order\n"
+    with running(PARENT) as (parent, child_pid):
+        assert child_pid != parent.pid
+        parent.kill()
+        assert last_words(parent) == b"stopped in order\n"

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,8 @@ def test_it_is_gone_with_a_parent_that_was_killed() -> None:
         gone, _, _ = select.select([broker], [], [], 20)  # readable when the process has ended
         assert gone == [broker]
     finally:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(broker, signal.SIGKILL)
         os.close(broker)
         shutil.rmtree(scratch)
 
