@@ -20,6 +20,7 @@ from .clock import Clock
 from .logs import Log
 
 _LOAD_BYTES = 8 << 20
+_RETRY_S = 1.0
 
 _log = Log("shard")
 
@@ -75,6 +76,7 @@ class Shard(Generic[M]):
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline_ms: int | None = None
+        self._was_tick_refused = False
         self._closed = False
 
     @property
@@ -87,10 +89,10 @@ class Shard(Generic[M]):
 
     def run_now(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
         """`run` for who cannot wait: the marker channel, timers."""
-        if self._closed:
-            raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
+        self._check_open()
         now_ms = self._clock.now_ms()
-        if self._timer_deadline_ms is not None and self._timer_deadline_ms <= now_ms:
+        due_ms = self._timer_deadline_ms
+        if due_ms is not None and due_ms <= now_ms and not self._was_tick_refused:
             self._tick()  # what is due comes first, however late the event loop is
         outcome = decide(self.machine, now_ms)
         self._make_so(outcome, now_ms)
@@ -110,16 +112,17 @@ class Shard(Generic[M]):
 
     def ask(self, read: Callable[[M], Reply]) -> Reply:
         """What the machine says, changing nothing. Raises Refused when it is unloaded."""
-        if self._closed:
-            raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
+        self._check_open()
         return read(self.machine)
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
         """End a producer's transaction on this partition: the marker into the log, then replayed.
 
         Raises:
-            Refused: the log does not take it (TRANSACTION_COORDINATOR_FENCED, storage errors).
+            Refused: the log does not take it (TRANSACTION_COORDINATOR_FENCED, storage errors), or
+                the coordinator has been unloaded.
         """
+        self._check_open()
         now_ms = self._clock.now_ms()
         batch = marker(
             commit=commit,
@@ -158,6 +161,10 @@ class Shard(Generic[M]):
         for waiting in self._parked.values():
             if not waiting.done():
                 waiting.set_exception(Refused(Code.NOT_COORDINATOR))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
 
     def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
         producer = Producer(header.producer_id, header.producer_epoch)
@@ -227,7 +234,7 @@ class Shard(Generic[M]):
     def _tick(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._timer_deadline_ms = None, None
+        self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
         now_ms = self._clock.now_ms()
         try:
             self._make_so(self._any.tick(now_ms), now_ms)
@@ -238,4 +245,6 @@ class Shard(Generic[M]):
                 partition=self.partition,
                 reason=str(refused),
             )
-            asyncio.get_running_loop().call_later(1.0, self._tick)
+            # Not at once, and not again for each request that comes meanwhile.
+            self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self._tick)
+            self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(), True

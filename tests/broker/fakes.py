@@ -31,7 +31,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now_s += seconds
 
 
-class _NeverWaiting(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class _NeverWaiting(selectors.DefaultSelector):
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop

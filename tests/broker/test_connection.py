@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -28,6 +29,11 @@ from tests.broker.fakes import (
 LIMIT = 64 << 20
 HEARTBEAT, FETCH, LIST_OFFSETS = ApiKey.HEARTBEAT, ApiKey.FETCH, ApiKey.LIST_OFFSETS
 EMPTY_FETCH: dict[str, Any] = {"error_code": 0, "session_id": 0, "responses": []}
+
+
+def answer_now(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 class Peer:
@@ -93,7 +99,7 @@ class Peer:
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waiting.append(waiting)
         if self.may_hasten:
-            context.hasten = lambda: waiting.done() or waiting.set_result(None)
+            context.hasten = partial(answer_now, waiting)
         try:
             await waiting
         except asyncio.CancelledError:

@@ -250,7 +250,10 @@ async def test_a_handler_may_wait_many_times_for_many_things(handled: Any) -> No
         await asyncio.sleep(0)
         steps.append(await second)
         await asyncio.sleep(5)
-        assert await asyncio.gather(asyncio.sleep(1, "a"), asyncio.sleep(2, "b")) == ["a", "b"]
+        assert tuple(await asyncio.gather(asyncio.sleep(1, "a"), asyncio.sleep(2, "b"))) == (
+            "a",
+            "b",
+        )
         try:
             await asyncio.wait_for(asyncio.Event().wait(), 3)
         except TimeoutError:

@@ -1,0 +1,526 @@
+"""A machine over a log: decide, append, replay, carry out, reply; and everything that may fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ottla.broker import shard as shard_module
+from ottla.broker.shard import Shard
+from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
+from ottla.protocol.batch import build, headers_in
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
+from tests.broker.fakes import (
+    START_MS,
+    FakeLog,
+    VirtualClock,
+    VirtualLoop,
+    in_virtual_time,
+    settle,
+)
+from tests.storage.disk import Disk
+from tests.storage.logs import open_log
+
+SHOP = Producer(7, 0)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A record: somebody said a word; a word of "alarm N" sets the alarm to N ms from the start."""
+
+    who: str
+    word: str | None
+
+
+@dataclass(frozen=True)
+class Bell(Effect):
+    """Something to be done outside."""
+
+    name: str
+
+
+class Words:
+    """A toy machine: remembers words, parks who waits for one, and rings at its alarm."""
+
+    def __init__(self) -> None:
+        self.words: list[Said] = []
+        self.pending: list[tuple[Said, Producer]] = []
+        self.alarm_ms: int | None = None
+        self.waiting: list[int] = []
+        self.ticks: list[int] = []
+        self.refuses_to_tick = False
+
+    def replay(self, record: Said) -> None:
+        self.words.append(record)
+        if record.word and record.word.startswith("alarm"):
+            self.alarm_ms = START_MS + int(record.word.split()[1])
+        elif record.word == "quiet":
+            self.alarm_ms = None
+
+    def replay_pending(self, record: Said, producer: Producer) -> None:
+        self.pending.append((record, producer))
+
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None:
+        mine = [record for record, owner in self.pending if owner == producer]
+        self.pending = [each for each in self.pending if each[1] != producer]
+        if commit:
+            self.words += mine
+
+    def next_deadline(self) -> int | None:
+        return self.alarm_ms
+
+    def tick(self, now_ms: int) -> Outcome[None]:
+        self.ticks.append(now_ms)
+        if self.refuses_to_tick:
+            raise Refused(Code.KAFKA_STORAGE_ERROR)
+        if self.alarm_ms is None or now_ms < self.alarm_ms:
+            return Outcome(None)
+        answers = tuple(Answer(ticket, "alarm") for ticket in self.waiting)
+        return Outcome(None, (Said("clock", "quiet"),), (Bell("alarm"), *answers))
+
+
+def encode(record: Said) -> tuple[bytes, bytes | None]:
+    return record.who.encode(), None if record.word is None else record.word.encode()
+
+
+def decode(key: bytes, value: bytes | None) -> Said | None:
+    who = key.decode()
+    return None if who == "unknown" else Said(who, None if value is None else value.decode())
+
+
+class Place:
+    """A shard over a log on a disk in memory, and what came of it."""
+
+    def __init__(self, disk: Disk | None = None) -> None:
+        self.disk = disk or Disk()
+        self.log: PartitionLog = open_log(self.disk, clean=False)
+        self.effects: list[Effect] = []
+        self.appends = 0
+        self.shard = Shard(
+            self.log,
+            Words(),
+            (encode, decode),
+            clock=VirtualClock(),
+            carry_out=self._carry_out,
+            on_append=self._appended,
+        )
+
+    def _carry_out(self, shard: Shard[Any], effect: Effect) -> None:
+        assert shard is self.shard
+        self.effects.append(effect)
+
+    def _appended(self, log: PartitionLog) -> None:
+        assert log is self.log
+        self.appends += 1
+
+    @property
+    def machine(self) -> Words:
+        return self.shard.machine
+
+    def batches(self) -> list[Any]:
+        end = self.log.log_end_offset
+        if end == 0:
+            return []
+        data = self.log.read(0, max_bytes=1 << 20, up_to=end, min_one=True).records
+        return [header for _, header in headers_in(data)]
+
+    def restarted(self) -> Place:
+        """What a new process finds after a SIGKILL."""
+        place = Place(self.disk.after_kill())
+        place.shard.load()
+        return place
+
+
+def saying(*words: str, reply: Any = None, **more: Any) -> Callable[..., Outcome[Any]]:
+    records = tuple(Said("me", word) for word in words)
+    return lambda machine, now_ms, *ticket: Outcome(reply, records, **more)
+
+
+def refusing(machine: Words, now_ms: int, *ticket: int) -> Outcome[Any]:
+    raise Refused(Code.INVALID_REQUEST, "no")
+
+
+def parking(machine: Words, now_ms: int, ticket: int) -> Outcome[Any]:
+    machine.waiting.append(ticket)
+    return Outcome(PARKED)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+    fake = FakeLog()
+    monkeypatch.setattr(shard_module, "_log", fake)
+    return fake
+
+
+# Deciding
+
+
+@in_virtual_time
+async def test_a_decision_is_appended_replayed_carried_out_and_replied() -> None:
+    place = Place()
+    seen: list[tuple[int, int]] = []
+    place.shard._carry_out = lambda shard, effect: seen.append(
+        (place.log.log_end_offset, len(place.machine.words))
+    )
+    reply = await place.shard.run(saying("a", "b", reply="done", effects=(Bell("x"),)))
+    assert reply == "done"
+    assert place.machine.words == [Said("me", "a"), Said("me", "b")]
+    assert seen == [(2, 2)], "an effect finds the records in the log and replayed"
+    assert place.appends == 1
+
+
+@in_virtual_time
+async def test_the_records_of_a_decision_are_one_batch_of_the_time_it_was_made() -> None:
+    place = Place()
+    await asyncio.sleep(2)
+    await place.shard.run(saying("a", "b", "c"))
+    (header,) = place.batches()
+    assert (header.record_count, header.base_timestamp_ms) == (3, START_MS + 2000)
+    assert (header.is_transactional, header.producer_id) == (False, -1)
+
+
+@in_virtual_time
+async def test_a_decision_is_given_the_machine_and_the_time() -> None:
+    place = Place()
+    await asyncio.sleep(0.5)
+    given: list[Any] = []
+
+    def decide(machine: Words, now_ms: int) -> Outcome[None]:
+        given.extend((machine, now_ms))
+        return Outcome(None)
+
+    await place.shard.run(decide)
+    assert given == [place.machine, START_MS + 500]
+
+
+@in_virtual_time
+async def test_a_reply_without_records_appends_nothing() -> None:
+    place = Place()
+    assert await place.shard.run(saying(reply=5)) == 5
+    assert (place.batches(), place.appends) == ([], 0)
+
+
+@in_virtual_time
+async def test_a_refusal_changes_nothing() -> None:
+    place = Place()
+    await place.shard.run(saying("before"))
+    with pytest.raises(Refused, match="INVALID_REQUEST: no"):
+        await place.shard.run(refusing)
+    assert place.machine.words == [Said("me", "before")]
+    assert (place.log.log_end_offset, place.appends) == (1, 1)
+
+
+@in_virtual_time
+async def test_what_the_log_does_not_take_is_not_replayed_nor_carried_out() -> None:
+    place = Place(Disk())
+    await place.shard.run(saying("before"))
+    place.disk.fail_at = place.disk.operations + 1
+    with pytest.raises(Refused) as refused:
+        await place.shard.run(saying("lost", effects=(Bell("lost"),)))
+    assert refused.value.code == Code.KAFKA_STORAGE_ERROR
+    assert (place.machine.words, place.effects) == ([Said("me", "before")], [])
+    await place.shard.run(saying("after"))
+    assert place.restarted().machine.words == [Said("me", "before"), Said("me", "after")]
+
+
+@in_virtual_time
+async def test_an_effect_may_decide_again() -> None:
+    """The marker channel does: when the markers are written it tells the machine so."""
+    place = Place()
+
+    def again(shard: Shard[Any], effect: Effect) -> None:
+        shard.run_now(saying("second"))
+
+    place.shard._carry_out = again
+    await place.shard.run(saying("first", effects=(Bell("x"),)))
+    assert [said.word for said in place.machine.words] == ["first", "second"]
+
+
+@in_virtual_time
+async def test_asking_reads_the_machine() -> None:
+    place = Place()
+    await place.shard.run(saying("a"))
+    assert place.shard.ask(lambda machine: len(machine.words)) == 1
+
+
+# Parking
+
+
+@in_virtual_time
+async def test_a_parked_request_gets_the_reply_of_its_ticket() -> None:
+    place = Place()
+    first = asyncio.ensure_future(place.shard.run_parked(parking))
+    second = asyncio.ensure_future(place.shard.run_parked(parking))
+    await settle()
+    one, two = place.machine.waiting
+    assert one != two
+    await place.shard.run(saying("a", effects=(Answer(two, "for the second"),)))
+    await settle()
+    assert (first.done(), await second) == (False, "for the second")
+    await place.shard.run(saying(effects=(Answer(one, "for the first"), Answer(two, "again"))))
+    assert await first == "for the first"
+    assert place.effects == [], "answers are nobody else's business"
+
+
+@in_virtual_time
+async def test_a_decision_that_does_not_park_is_replied_at_once() -> None:
+    place = Place()
+    assert await place.shard.run_parked(saying("a", reply="now")) == "now"
+    assert place.shard._parked == {}
+
+
+@in_virtual_time
+async def test_a_decision_may_park_and_answer_itself() -> None:
+    """The last member to join a group completes the join: its own ticket is among the answers."""
+    place = Place()
+    assert await place.shard.run_parked(
+        lambda machine, now_ms, ticket: Outcome(PARKED, effects=(Answer(ticket, "joined"),))
+    ) == "joined"  # fmt: skip
+
+
+@in_virtual_time
+async def test_a_refusal_parks_nobody() -> None:
+    place = Place()
+    with pytest.raises(Refused):
+        await place.shard.run_parked(refusing)
+    assert place.shard._parked == {}
+
+
+@in_virtual_time
+async def test_who_goes_away_is_forgotten_and_its_answer_is_dropped() -> None:
+    place = Place()
+    parked = asyncio.ensure_future(place.shard.run_parked(parking))
+    await settle()
+    parked.cancel()
+    await settle()
+    assert place.shard._parked == {}
+    (ticket,) = place.machine.waiting
+    await place.shard.run(saying("a", effects=(Answer(ticket, "nobody there"),)))
+
+
+@in_virtual_time
+async def test_an_answer_and_a_cancellation_in_one_turn_do_not_collide() -> None:
+    place = Place()
+    parked = asyncio.ensure_future(place.shard.run_parked(parking))
+    await settle()
+    parked.cancel()
+    (ticket,) = place.machine.waiting
+    place.shard.run_now(saying(effects=(Answer(ticket, "too late"),)))
+    await settle()
+    assert parked.cancelled()
+
+
+@in_virtual_time
+async def test_an_answer_may_be_falsy() -> None:
+    place = Place()
+    parked = asyncio.ensure_future(place.shard.run_parked(parking))
+    await settle()
+    await place.shard.run(saying(effects=(Answer(place.machine.waiting[0], None),)))
+    assert await parked is None
+
+
+# Time
+
+
+@in_virtual_time
+async def test_the_machine_ticks_at_its_deadline_and_not_before() -> None:
+    place = Place()
+    await place.shard.run(saying("alarm 1500"))
+    await asyncio.sleep(1.4)
+    assert place.machine.ticks == []
+    await asyncio.sleep(0.2)
+    assert place.machine.ticks == [START_MS + 1500]
+    assert place.effects == [Bell("alarm")]
+    assert place.machine.words[-1] == Said("clock", "quiet")
+
+
+@in_virtual_time
+async def test_the_timer_follows_the_deadline_wherever_it_moves() -> None:
+    place = Place()
+    for word, moment in (("alarm 5000", 0.0), ("alarm 3000", 1.0), ("alarm 9000", 2.0)):
+        await asyncio.sleep(moment - asyncio.get_running_loop().time())
+        await place.shard.run(saying(word))
+    await asyncio.sleep(20)
+    assert place.machine.ticks == [START_MS + 9000]
+    await place.shard.run(saying("alarm 30000"))
+    await place.shard.run(saying("quiet"))
+    await asyncio.sleep(60)
+    assert len(place.machine.ticks) == 1
+
+
+@in_virtual_time
+async def test_a_deadline_that_is_past_ticks_in_the_next_turn() -> None:
+    place = Place()
+    await asyncio.sleep(5)
+    await place.shard.run(saying("alarm 1000"))
+    await settle()
+    assert place.machine.ticks == [START_MS + 5000]
+
+
+@in_virtual_time
+async def test_what_is_due_is_done_before_a_request_though_the_loop_is_late() -> None:
+    place = Place()
+    await place.shard.run(saying("alarm 1000"))
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    loop.jump(1.5)  # something else took the loop's time
+    await place.shard.run(saying("late"))
+    assert [said.word for said in place.machine.words] == ["alarm 1000", "quiet", "late"]
+    await asyncio.sleep(5)
+    assert place.machine.ticks == [START_MS + 1500]
+
+
+@in_virtual_time
+async def test_a_tick_answers_who_is_parked() -> None:
+    place = Place()
+    await place.shard.run(saying("alarm 1000"))
+    assert await place.shard.run_parked(parking) == "alarm"
+    assert asyncio.get_running_loop().time() == 1
+
+
+@in_virtual_time
+async def test_a_tick_that_is_refused_is_logged_and_tried_again_once_a_second(
+    log: FakeLog,
+) -> None:
+    place = Place()
+    place.machine.refuses_to_tick = True
+    await place.shard.run(saying("alarm 1000"))
+    await asyncio.sleep(1.5)
+    for _ in range(20):  # requests that come meanwhile do not make it more often
+        await place.shard.run(saying("a"))
+        await settle()
+    await asyncio.sleep(2)
+    assert place.machine.ticks == [START_MS + ms for ms in (1000, 2000, 3000)]
+    assert [level for level, _, _ in log.lines] == ["error"] * 3
+    place.machine.refuses_to_tick = False
+    await asyncio.sleep(1)
+    assert place.effects == [Bell("alarm")]
+
+
+@in_virtual_time
+async def test_a_tick_that_is_refused_is_not_tried_again_when_unloaded(log: FakeLog) -> None:
+    place = Place()
+    place.machine.refuses_to_tick = True
+    await place.shard.run(saying("alarm 1000"))
+    await asyncio.sleep(1.5)
+    place.shard.close()
+    await asyncio.sleep(10)
+    assert len(place.machine.ticks) == 1
+
+
+def test_a_shard_loads_without_a_loop_and_ticks_when_it_is_started() -> None:
+    place = Place()
+    batch = build([encode(Said("me", "alarm 1000"))], timestamp_ms=START_MS)
+    place.log.append(batch, now_ms=START_MS)
+    place.shard.load()
+    assert place.machine.alarm_ms == START_MS + 1000
+
+    @in_virtual_time
+    async def later() -> None:
+        place.shard.start_timer()
+        await asyncio.sleep(2)
+        assert place.machine.ticks == [START_MS + 1000]
+
+    later()
+
+
+# Loading
+
+
+@in_virtual_time
+async def test_a_restart_replays_the_same_records() -> None:
+    place = Place()
+    for word in ("a", "b", "alarm 1000"):
+        await place.shard.run(saying(word, f"{word} again"[:7]))
+    restarted = place.restarted()
+    assert restarted.machine.words == place.machine.words
+    assert (restarted.effects, restarted.appends) == ([], 0), "nothing is carried out anew"
+
+
+@in_virtual_time
+async def test_a_log_larger_than_one_read_is_loaded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_module, "_LOAD_BYTES", 200)
+    place = Place()
+    for number in range(50):
+        await place.shard.run(saying(str(number)))
+    assert place.restarted().machine.words == place.machine.words
+
+
+@in_virtual_time
+async def test_tombstones_are_replayed_and_unknown_records_passed_over() -> None:
+    place = Place()
+    records: list[tuple[bytes | None, bytes | None]] = [
+        (b"me", None), (b"unknown", b"x"), (b"me", b"a"), (None, b"keyless"),
+    ]  # fmt: skip
+    place.log.append(build(records, timestamp_ms=START_MS), now_ms=START_MS)
+    place.shard.load()
+    assert place.machine.words == [Said("me", None), Said("me", "a"), Said("", "keyless")]
+
+
+@in_virtual_time
+async def test_transactional_records_are_pending_until_their_marker() -> None:
+    place = Place()
+    other = Producer(8, 3)
+    await place.shard.run(saying("mine", producer=SHOP))
+    await place.shard.run(saying("theirs", producer=other))
+    assert place.machine.words == []
+    pending = [(Said("me", "mine"), SHOP), (Said("me", "theirs"), other)]
+    assert place.machine.pending == place.restarted().machine.pending == pending
+    place.shard.write_marker(SHOP, commit=True, coordinator_epoch=0)
+    place.shard.write_marker(other, commit=False, coordinator_epoch=0)
+    for machine in (place.machine, place.restarted().machine):
+        assert (machine.words, machine.pending) == ([Said("me", "mine")], [])
+    kinds = [(header.is_transactional, header.is_control) for header in place.batches()]
+    assert kinds == [(True, False), (True, False), (True, True), (True, True)]
+    assert place.batches()[1].producer_epoch == 3
+    assert place.appends == 4
+
+
+@in_virtual_time
+async def test_a_fenced_marker_is_refused_and_not_replayed() -> None:
+    place = Place()
+    await place.shard.run(saying("mine", producer=Producer(7, 5)))
+    place.shard.write_marker(Producer(7, 5), commit=True, coordinator_epoch=9)
+    await place.shard.run(saying("more", producer=Producer(7, 5)))
+    with pytest.raises(Refused) as refused:
+        place.shard.write_marker(Producer(7, 5), commit=True, coordinator_epoch=8)
+    assert refused.value.code == Code.TRANSACTION_COORDINATOR_FENCED
+    assert place.machine.pending == [(Said("me", "more"), Producer(7, 5))]
+
+
+# Unloading
+
+
+@in_virtual_time
+async def test_an_unloaded_shard_coordinates_nothing() -> None:
+    place = Place()
+    await place.shard.run(saying("alarm 1000"))
+    parked = asyncio.ensure_future(place.shard.run_parked(parking))
+    await settle()
+    place.shard.close()
+    for act in (
+        lambda: place.shard.run_now(saying("a")),
+        lambda: place.shard.ask(len),  # type: ignore[arg-type]
+        lambda: place.shard.write_marker(SHOP, commit=True, coordinator_epoch=0),
+    ):
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            act()
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        await parked
+    await asyncio.sleep(10)
+    assert (place.machine.ticks, place.log.log_end_offset) == ([], 1)
+
+
+@in_virtual_time
+async def test_unloading_leaves_alone_who_has_its_answer() -> None:
+    place = Place()
+    parked = asyncio.ensure_future(place.shard.run_parked(parking))
+    await settle()
+    place.shard.run_now(saying(effects=(Answer(place.machine.waiting[0], "in time"),)))
+    place.shard.close()
+    assert await parked == "in time"
