@@ -1,0 +1,90 @@
+"""Which shard coordinates what, and what happens when the internal topic comes and goes."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from ottla.broker.coordinators import Coordinator
+from ottla.broker.shard import Shard
+from ottla.coordinator.partitioning import partition_for
+from ottla.protocol.errors import Code, Refused
+
+
+class FakeShard:
+    """Knows whether it was started and closed."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.started = self.closed = 0
+
+    def start_timer(self) -> None:
+        self.started += 1
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def coordinator() -> tuple[Coordinator[Any], list[FakeShard]]:
+    made: list[FakeShard] = []
+
+    def make(partition: int) -> Shard[Any]:
+        made.append(FakeShard(partition))
+        return cast(Shard[Any], made[-1])
+
+    return Coordinator("__consumer_offsets", make), made
+
+
+def test_nobody_coordinates_before_the_topic_exists() -> None:
+    groups, _ = coordinator()
+    for ask in (groups.shard_of, groups.partition_of):
+        with pytest.raises(Refused) as refused:
+            ask("shop")
+        assert refused.value.code == Code.NOT_COORDINATOR
+    assert (groups.shards(), groups.partition_count) == ([], 0)
+
+
+def test_a_key_is_coordinated_by_the_partition_that_kafka_gives_it() -> None:
+    groups, made = coordinator()
+    groups.load(50)
+    for key in ("shop", "", "größe", "a" * 1000):
+        shard = cast(Any, groups.shard_of(key))
+        assert shard.partition == groups.partition_of(key) == partition_for(key, 50)
+    assert [shard.partition for shard in made] == list(range(50))
+
+
+def test_more_partitions_are_loaded_and_those_that_are_there_stay() -> None:
+    groups, made = coordinator()
+    groups.load(2)
+    groups.load(5)
+    groups.load(5)
+    assert [shard.partition for shard in made] == [0, 1, 2, 3, 4]
+    assert groups.partition_count == len(groups.shards()) == 5
+
+
+@pytest.mark.parametrize("partition", [-1, 5, 1000])
+def test_a_partition_that_is_not_there_coordinates_nothing(partition: int) -> None:
+    groups, made = coordinator()
+    groups.load(5)
+    assert cast(Any, groups.shard_at(4)) is made[4]
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        groups.shard_at(partition)
+
+
+def test_all_begin_to_tick_when_the_loop_runs() -> None:
+    groups, made = coordinator()
+    groups.load(3)
+    groups.start()
+    assert [shard.started for shard in made] == [1, 1, 1]
+
+
+def test_what_is_unloaded_is_closed_and_can_be_loaded_anew() -> None:
+    groups, made = coordinator()
+    groups.load(3)
+    groups.unload()
+    assert [shard.closed for shard in made] == [1, 1, 1]
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        groups.shard_of("shop")
+    groups.load(2)
+    assert [shard.partition for shard in made] == [0, 1, 2, 0, 1]
