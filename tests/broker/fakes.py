@@ -126,10 +126,8 @@ class FakeLog:
 
 
 def frame(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:
-    """A request without its size: defaults, and the fields given."""
-    request = schema(key, "Request")
-    values = {**_defaults(request, version), **fields}
-    whole = reference_request(key, version, values)
+    """A request without its size: the fields given, to any depth, and defaults."""
+    whole = reference_request(key, version, _filled(schema(key, "Request"), fields, version))
     return whole[:4] + struct.pack(">i", correlation_id) + whole[8:]
 
 
@@ -139,12 +137,18 @@ def framed(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any)
     return struct.pack(">i", len(whole)) + whole
 
 
-def _defaults(field: Any, version: int) -> dict[str, Any]:
-    return {
-        inner.name: None if inner.is_struct() else inner.default
-        for inner in field.fields.values()
-        if inner.for_version_q(version)
-    }
+def _filled(field: Any, given: dict[str, Any], version: int) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, inner in field.fields.items():
+        if not inner.for_version_q(version):
+            continue
+        value = given.get(name, None if inner.is_struct() else inner.default)
+        if value is not None and inner.is_struct_array():
+            value = [_filled(inner, each, version) for each in value]
+        elif value is not None and inner.is_struct():
+            value = _filled(inner, value, version)
+        values[name] = value
+    return values
 
 
 def connection_info() -> ConnectionInfo:

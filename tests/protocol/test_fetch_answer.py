@@ -27,7 +27,8 @@ def body(
 
     def records() -> Bytes:
         data = draw.randbytes(draw.choice(sizes))
-        return draw.choice([data, bytearray(data), memoryview(data)])
+        forms: list[Bytes] = [data, bytearray(data), memoryview(data)]
+        return draw.choice(forms)
 
     def aborted() -> list[dict[str, int]] | None:
         if draw.random() < 0.4:

@@ -1,0 +1,86 @@
+"""A node in a folder of its own, asked by frames as a client would ask it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.context import ConnectionInfo, Context
+from ottla.broker.dispatch import Answer, Dispatch
+from ottla.broker.listeners import Listener
+from ottla.broker.node import Node
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.codec import message_class
+from ottla.storage.log import PartitionLog
+from tests.broker.fakes import START_MS, VirtualClock, connection_info, frame
+from tests.protocol.message_values import plain
+
+
+class OneNode:
+    """A node, and a client's view of it.
+
+    Attributes:
+        connection: what the node knows of the client.
+    """
+
+    def __init__(self, directory: Path, settings: dict[str, str]) -> None:
+        self.node = Node(BrokerConfig.from_settings(settings), directory, VirtualClock())
+        self.node.start([Listener("PLAINTEXT", "broker", 9092)])
+        self.connection: ConnectionInfo = connection_info()
+        self._dispatch = Dispatch(self.node)
+
+    def topic(self, name: str, partitions: int = 1, **configs: str) -> Any:
+        """A new topic; settings have _ for their dots."""
+        given = {key.replace("_", "."): value for key, value in configs.items()}
+        return self.node.controller.create_topic(name, partitions=partitions, configs=given)
+
+    def log(self, topic: str, partition: int = 0) -> PartitionLog:
+        log = self.node.log_of(topic, partition)
+        assert log is not None
+        return log
+
+    def append(self, topic: str, *values: bytes, partition: int = 0, **header: Any) -> None:
+        """A batch into the log, and whoever waits for it is woken."""
+        header.setdefault("timestamp_ms", START_MS)
+        log = self.log(topic, partition)
+        log.append(build([(None, value) for value in values], **header), now_ms=START_MS)
+        self.node.appended(log)
+
+    def begin(
+        self, key: ApiKey, version: int, **fields: Any
+    ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
+        """Send a request; what the connection gets of dispatch."""
+        data = frame(key, version, correlation_id=7, **fields)
+        return self._dispatch.serve(memoryview(data), self.connection)
+
+    async def ask(self, key: ApiKey, version: int, **fields: Any) -> Any:
+        """Send a request and read its answer; None when there is none."""
+        _, answered = self.begin(key, version, **fields)
+        if isinstance(answered, asyncio.Future):
+            answered = await answered
+        return read(key, version, answered)
+
+
+def read(key: ApiKey, version: int, answered: Answer) -> Any:
+    if answered is None:
+        return None
+    whole = bytes(answered) if isinstance(answered, bytearray) else b"".join(answered)
+    assert int.from_bytes(whole[:4], "big") == len(whole) - 4
+    cls = message_class(key, "Response")
+    return plain(cls._struct, cls.decode(whole[4:], version=version, header=True), version)
+
+
+@asynccontextmanager
+async def one_node(directory: Path, **settings: str) -> AsyncIterator[OneNode]:
+    """Settings have _ for their dots."""
+    given = {key.replace("_", "."): value for key, value in settings.items()}
+    one = OneNode(directory, given)
+    try:
+        yield one
+    finally:
+        one.node.close()

@@ -1,0 +1,240 @@
+"""Produce: what is taken, what is refused, and what the producer is told."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.context import Disconnect
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code
+from tests.broker.fakes import START_MS, in_virtual_time, settle
+from tests.broker.one_node import OneNode, one_node
+from tests.protocol.golden_bytes import BATCHES
+
+PRODUCE = ApiKey.PRODUCE
+VERSIONS = range(3, 14)
+STRANGER = uuid.UUID(int=99)
+
+
+def batch(*values: bytes, **header: Any) -> bytes:
+    return bytes(build([(None, value) for value in values], timestamp_ms=START_MS, **header))
+
+
+async def produce(
+    it: OneNode, *parts: tuple[Any, int, bytes | None], version: int = 11, **fields: Any
+) -> list[dict[str, Any]]:
+    """One topic for each part; what is told of each partition."""
+    key = "topic_id" if version >= 13 else "name"
+    topics = [
+        {key: topic, "partition_data": [{"index": index, "records": records}]}
+        for topic, index, records in parts
+    ]
+    answered = await it.ask(
+        PRODUCE, version, **{"acks": -1, "timeout_ms": 1000, "topic_data": topics, **fields}
+    )
+    if answered is None:
+        return []
+    return [each for topic in answered["responses"] for each in topic["partition_responses"]]
+
+
+def error(told: dict[str, Any]) -> str:
+    return Code(told["error_code"]).name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@in_virtual_time
+async def test_a_batch_is_appended_and_its_offset_told(tmp_path: Path, version: int) -> None:
+    async with one_node(tmp_path) as it:
+        made = it.topic("orders")
+        it.append("orders", b"before")
+        topic = made.topic_id if version >= 13 else "orders"
+        (told,) = await produce(it, (topic, 0, batch(b"a", b"b")), version=version)
+        assert (error(told), told["index"], told["base_offset"]) == ("NONE", 0, 1)
+        assert told["log_append_time_ms"] == -1
+        if version >= 5:
+            assert told["log_start_offset"] == 0
+        if version >= 8:
+            assert (told["record_errors"], told["error_message"]) == ([], None)
+        assert it.log("orders").log_end_offset == 3
+
+
+@in_virtual_time
+async def test_the_brokers_time_is_told_where_the_topic_has_it(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", message_timestamp_type="LogAppendTime")
+        await asyncio.sleep(3)
+        (told,) = await produce(it, ("orders", 0, batch(b"a")))
+        assert told["log_append_time_ms"] == START_MS + 3000
+
+
+@in_virtual_time
+async def test_one_bad_partition_leaves_the_others_alone(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 2)
+        good = batch(b"a")
+        told = await produce(
+            it, ("orders", 0, good), ("missing", 0, good), ("orders", 2, good), ("orders", 1, good)
+        )
+        unknown = "UNKNOWN_TOPIC_OR_PARTITION"
+        assert [error(each) for each in told] == ["NONE", unknown, unknown, "NONE"]
+        for each in told[1:3]:
+            assert (each["base_offset"], each["log_start_offset"]) == (-1, -1)
+
+
+@pytest.mark.parametrize("topic_id", [STRANGER, None])
+@in_virtual_time
+async def test_an_id_that_no_topic_has_is_unknown(
+    tmp_path: Path, topic_id: uuid.UUID | None
+) -> None:
+    async with one_node(tmp_path) as it:
+        (told,) = await produce(it, (topic_id, 0, batch(b"a")), version=13)
+        assert error(told) == "UNKNOWN_TOPIC_ID"
+
+
+@pytest.mark.parametrize("acks", [2, -2, 5])
+@in_virtual_time
+async def test_acks_are_0_1_or_all(tmp_path: Path, acks: int) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        (told,) = await produce(it, ("orders", 0, batch(b"a")), acks=acks)
+        assert error(told) == "INVALID_REQUIRED_ACKS"
+        assert it.log("orders").log_end_offset == 0
+
+
+@in_virtual_time
+async def test_acks_0_appends_and_says_nothing(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        assert await produce(it, ("orders", 0, batch(b"a")), acks=0) == []
+        assert it.log("orders").log_end_offset == 1
+
+
+@in_virtual_time
+async def test_acks_0_that_fails_closes_the_connection(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        with pytest.raises(Disconnect, match="missing-0: UNKNOWN_TOPIC_OR_PARTITION"):
+            await produce(it, ("missing", 0, batch(b"a")), acks=0)
+
+
+@in_virtual_time
+async def test_of_two_batches_for_one_partition_the_last_counts(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        data = [{"index": 0, "records": batch(*b)} for b in ((b"a",), (b"b", b"c"))]
+        answered = await it.ask(
+            PRODUCE, 9, acks=1, topic_data=[{"name": "orders", "partition_data": data}]
+        )
+        (told,) = answered["responses"][0]["partition_responses"]
+        assert (error(told), it.log("orders").log_end_offset) == ("NONE", 2)
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+@in_virtual_time
+async def test_clients_do_not_write_to_internal_topics(tmp_path: Path, topic: str) -> None:
+    async with one_node(tmp_path) as it:
+        it.node.controller.create_internal_topic(topic)
+        (told,) = await produce(it, (topic, 0, batch(b"a")))
+        assert error(told) == "INVALID_TOPIC_EXCEPTION"
+
+
+@pytest.mark.parametrize("records", [None, b"", b"abc", bytes(60)])
+@in_virtual_time
+async def test_what_is_no_batch_is_an_invalid_record(tmp_path: Path, records: bytes | None) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        (told,) = await produce(it, ("orders", 0, records))
+        assert error(told) in ("INVALID_RECORD", "CORRUPT_MESSAGE")
+        assert it.log("orders").log_end_offset == 0
+
+
+@in_virtual_time
+async def test_no_flipped_byte_of_a_batch_is_taken_for_the_batch(tmp_path: Path) -> None:
+    """Whatever is appended has the content that was sent; what has not is refused."""
+    good = batch(b"hello", b"world")
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        for at in range(len(good)):
+            broken = bytearray(good)
+            broken[at] ^= 0x21
+            (told,) = await produce(it, ("orders", 0, bytes(broken)))
+            if error(told) == "NONE":
+                assert at in range(12, 16), "only the leader epoch is the broker's to set"
+            assert error(told) != "UNKNOWN_SERVER_ERROR", at
+
+
+# Whatever the clients' clocks said when they were recorded.
+ANY_TIME: dict[str, Any] = {
+    "message_timestamp_before_max_ms": str(2**63 - 1),
+    "message_timestamp_after_max_ms": str(2**63 - 1),
+}
+PLAIN = [name for name, each in BATCHES.items() if not (each.data[22] & 0x38)]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@in_virtual_time
+async def test_what_real_clients_send_is_taken(tmp_path: Path, name: str) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", **ANY_TIME)
+        sent = bytes(8) + BATCHES[name].data[8:]
+        (told,) = await produce(it, ("orders", 0, sent))
+        assert error(told) == "NONE"
+
+
+@in_virtual_time
+async def test_zstd_needs_a_producer_that_knows_it(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", **ANY_TIME)
+        sent = bytes(8) + BATCHES["kafka-python zstd"].data[8:]
+        for version, expected in ((6, "UNSUPPORTED_COMPRESSION_TYPE"), (7, "NONE")):
+            (told,) = await produce(it, ("orders", 0, sent), version=version)
+            assert error(told) == expected
+
+
+@in_virtual_time
+async def test_a_transactional_batch_needs_a_transactional_id(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        sent = batch(b"a", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+        (told,) = await produce(it, ("orders", 0, sent))
+        assert error(told) == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+
+
+@in_virtual_time
+async def test_a_batch_that_was_there_already_gets_its_old_offset_and_wakes_nobody(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        sent = batch(b"a", producer_id=5, producer_epoch=0, base_sequence=0)
+        await produce(it, ("orders", 0, sent))
+        waiting = it.node.fetch_waits.wait([("orders", 0)])
+        (told,) = await produce(it, ("orders", 0, sent))
+        assert (error(told), told["base_offset"], waiting.done()) == ("NONE", 0, False)
+        assert it.log("orders").log_end_offset == 1
+
+
+@in_virtual_time
+async def test_an_append_wakes_who_waits_for_the_partition(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 2)
+        waits = [it.node.fetch_waits.wait([("orders", index)]) for index in (0, 1)]
+        await produce(it, ("orders", 1, batch(b"a")))
+        await settle()
+        assert [waiting.done() for waiting in waits] == [False, True]
+
+
+@in_virtual_time
+async def test_records_that_are_not_allowed_are_told_one_by_one(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", cleanup_policy="compact")
+        (told,) = await produce(it, ("orders", 0, batch(b"a", b"b")))
+        assert error(told) == "INVALID_RECORD"
+        assert [each["batch_index"] for each in told["record_errors"]] == [0, 1]
+        assert told["record_errors"][0]["batch_index_error_message"]
+        assert it.log("orders").log_end_offset == 0
