@@ -22,18 +22,19 @@ _HIGH_WATERMARK: Final = -1
 
 @serves(ApiKey.DELETE_RECORDS, versions=(0, 2))
 async def delete_records(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    return {
-        "topics": [
-            {
-                "name": topic.name,
-                "partitions": [
-                    _deleted(node, topic.name, asked.partition_index, asked.offset)
-                    for asked in topic.partitions
-                ],
-            }
-            for topic in request.topics
-        ]
-    }
+    topics = [
+        {
+            "name": topic.name,
+            "partitions": [
+                _deleted(node, topic.name, asked.partition_index, asked.offset)
+                for asked in topic.partitions
+            ],
+        }
+        for topic in request.topics
+    ]
+    # Kafka does this once a minute, and may forget in a crash what it has answered.
+    node.logs.checkpoint()
+    return {"topics": topics}
 
 
 def _deleted(node: Node, topic: str, partition: int, before_offset: int) -> dict[str, Any]:
