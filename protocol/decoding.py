@@ -43,7 +43,10 @@ def unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
-    """The position behind tagged fields of which none is known. Raises as `compiled` says."""
+    """The position behind tagged fields of which none is known.
+
+    Beyond the data when they are cut, or raises, as the functions of `compiled` do.
+    """
     return _tagged_fields(None, data, position, {})
 
 
@@ -243,6 +246,4 @@ def _tagged_fields(
             setattr(item, name, value)
         else:
             position += size
-        if position > len(data):
-            raise Malformed("tagged fields are cut")
     return position

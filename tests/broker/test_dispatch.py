@@ -283,14 +283,14 @@ async def test_what_it_waits_for_may_fail_and_the_handler_may_catch_it(handled: 
             await waited
         except Refused as refused:
             await asyncio.sleep(1)
-            return {"error_code": refused.code}
+            return {"error_code": refused.code + 100}
         return {}
 
     handled(ApiKey.HEARTBEAT, handler)
     answered = serve(frame(ApiKey.HEARTBEAT, 0))
     assert isinstance(answered, asyncio.Future)
     waited.set_exception(Refused(Code.REBALANCE_IN_PROGRESS))
-    assert read(ApiKey.HEARTBEAT, 0, await answered) == {"error_code": 27}
+    assert read(ApiKey.HEARTBEAT, 0, await answered) == {"error_code": 127}
 
 
 @pytest.mark.parametrize("waits_before", [0, 1, 2])
@@ -305,8 +305,9 @@ async def test_cancelling_reaches_the_handler_wherever_it_waits(
             await asyncio.sleep(0)
         try:
             await asyncio.sleep(1000)
-        finally:
+        except asyncio.CancelledError:
             tidied.append("up")
+            raise
         return {}
 
     handled(ApiKey.HEARTBEAT, handler)
@@ -325,9 +326,12 @@ async def test_cancelling_before_the_next_turn_tidies_up_as_well(handled: Any) -
     tidied: list[str] = []
 
     async def handler(node: Node, context: Context, request: Any) -> Body:
+        done = False
+        context.hasten = lambda: tidied.append(f"hastened {done}")  # a cycle, as Fetch has one
         try:
             await asyncio.sleep(1000)
         finally:
+            done = True
             tidied.append("up")
         return {}
 

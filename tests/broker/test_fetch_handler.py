@@ -231,7 +231,10 @@ async def test_an_append_ends_the_wait(tmp_path: Path) -> None:
         it.append("orders", b"a", partition=1)
         told = partitions(read(FETCH, 12, await answered))
         assert [values(each) for each in told] == [[], [b"a"]]
-        assert asyncio.get_running_loop().time() == 0.2
+        loop: Any = asyncio.get_running_loop()
+        assert loop.time() == 0.2
+        timers = [timer for timer in loop._scheduled if not timer.cancelled()]
+        assert not any("time_is_up" in repr(timer) for timer in timers)
         assert it.node.fetch_waits._by_place == {}
 
 

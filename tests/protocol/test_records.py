@@ -157,6 +157,7 @@ GOOD = b"\0\0\0" + varint(1) + b"k" + varint(1) + b"v"  # attributes, deltas, ke
         (record(GOOD + varint(1) + varint(-1) + varint(0)), 1),
         (record(GOOD + varint(1) + varint(1) + b"h" + varint(50)), 1),
         (record(GOOD + varint(0) + b"more"), 1),
+        (record(GOOD + varint(0) + record(GOOD + varint(0))), 2),
         (record(b"\0" + b"\xff" * 11 + GOOD[2:] + varint(0)), 1),
         (b"\xff" * 12, 1),
         (b"", 1),
@@ -165,8 +166,8 @@ GOOD = b"\0\0\0" + varint(1) + b"k" + varint(1) + b"v"  # attributes, deltas, ke
         "fewer than promised", "more than promised", "a byte behind", "beyond the batch",
         "negative size", "shorter than its fields", "negative header count", "header missing",
         "header without a name", "header beyond the batch",
-        "bytes behind the headers", "an endless number in a record", "an endless size",
-        "nothing at all",
+        "bytes behind the headers", "a record inside a record", "an endless number in a record",
+        "an endless size", "nothing at all",
     ],
 )  # fmt: skip
 def test_records_that_are_not_what_the_header_promises_are_invalid(

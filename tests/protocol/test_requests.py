@@ -281,18 +281,18 @@ def test_a_request_with_wrong_bytes_is_a_request_or_malformed(
 
 
 LIES = {
-    "structs": framed(ApiKey.METADATA, 1, struct.pack(">i", 2**31 - 1) + b"\0" * 50),
-    "strings": framed(ApiKey.DELETE_TOPICS, 1, struct.pack(">i", 2**31 - 1) + b"\0" * 50),
+    "structs": framed(ApiKey.METADATA, 1, struct.pack(">i", 2**31 - 1) + bytes(200_000)),
+    "strings": framed(ApiKey.DELETE_TOPICS, 1, struct.pack(">i", 2**31 - 1) + bytes(200_000)),
     "numbers": framed(
-        ApiKey.OFFSET_FETCH, 1, struct.pack(">hihi", 0, 1, 0, 2**31 - 1) + b"\0" * 50
+        ApiKey.OFFSET_FETCH, 1, struct.pack(">hihi", 0, 1, 0, 2**31 - 1) + bytes(200_000)
     ),
-    "compact structs": framed(ApiKey.METADATA, 9, b"\0\xff\xff\xff\xff\x07" + b"\1" * 50),
+    "compact structs": framed(ApiKey.METADATA, 9, b"\0\xff\xff\xff\xff\x07" + b"\1" * 200_000),
     "compact numbers": framed(
-        ApiKey.OFFSET_FETCH, 6, b"\0\x01\x02\x01\xff\xff\xff\xff\x07" + b"\0" * 50
+        ApiKey.OFFSET_FETCH, 6, b"\0\x01\x02\x01\xff\xff\xff\xff\x07" + bytes(200_000)
     ),
     "bytes": framed(
         ApiKey.PRODUCE, 3,
-        struct.pack(">hhiihiii", -1, 1, 1, 1, 0, 1, 0, 2**31 - 1) + b"\0" * 50,
+        struct.pack(">hhiihiii", -1, 1, 1, 1, 0, 1, 0, 2**31 - 1) + bytes(50),
     ),
     "tagged fields": framed(ApiKey.METADATA, 9, b"\xff\xff\xff\xff\x0f" + b"\1" * 50),
 }  # fmt: skip
