@@ -53,8 +53,9 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
             try:
                 if times_asked[index] > 1:
                     raise Refused(Code.INVALID_REQUEST)
+                _check_known(asked.timestamp, context.version)
                 log = _log(node, topic.name, asked)
-                found = _find(log, context.version, asked.timestamp, _limit(log, request))
+                found = _find(log, asked.timestamp, _limit(log, request))
                 error = Code.NONE
             except Refused as refused:
                 found, error = _NOTHING, refused.code
@@ -90,9 +91,13 @@ def _limit(log: PartitionLog, request: Any) -> int:
     return log.high_watermark
 
 
-def _find(log: PartitionLog, version: int, timestamp: int, limit: int) -> Found:
+def _check_known(timestamp: int, version: int) -> None:
+    """Refuse a special timestamp that the version does not have, before any partition is sought."""
     if timestamp < 0 and version < _KNOWN_SINCE.get(timestamp, 1 << 15):
         raise Refused(Code.UNSUPPORTED_VERSION)
+
+
+def _find(log: PartitionLog, timestamp: int, limit: int) -> Found:
     match timestamp:
         case -1:
             return limit, -1, log.leader_epoch
