@@ -173,11 +173,11 @@ def build(
     """
     payload = bytearray()
     for delta, (key, value) in enumerate(records):
-        body = bytearray(b"\0\0") + _varint(delta)
+        body = bytearray(b"\0\0") + varint(delta)
         for part in (key, value):
-            body += _varint(-1) if part is None else _varint(len(part)) + part
+            body += varint(-1) if part is None else varint(len(part)) + part
         body += b"\0"
-        payload += _varint(len(body)) + body
+        payload += varint(len(body)) + body
     attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     count = len(records)
     data = bytearray(HEADER_SIZE) + payload
@@ -189,7 +189,7 @@ def build(
     return data
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     """A signed number, zig-zag encoded, as records have them."""
     zigzag = (value << 1) ^ (value >> 63)
     if zigzag < 0x80:

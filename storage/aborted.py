@@ -71,6 +71,14 @@ class AbortedTransactions:
         end = bisect_left(self._entries, end_offset, key=_last_offset)
         return self._entries[start:end]
 
+    def replace(
+        self, base_offset: int, end_offset: int, kept: Iterable[AbortedTransaction]
+    ) -> None:
+        """Of those whose marker lies in [base_offset, end_offset) only `kept` have data left."""
+        start = bisect_left(self._entries, base_offset, key=_last_offset)
+        end = bisect_left(self._entries, end_offset, key=_last_offset)
+        self._entries[start:end] = sorted(kept, key=_last_offset)
+
     def truncate_end(self, end_offset: int) -> None:
         """Forget those whose marker is gone."""
         del self._entries[bisect_left(self._entries, end_offset, key=_last_offset) :]

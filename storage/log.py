@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -27,7 +29,7 @@ from .log_config import LogConfig
 from .producers import ProducerStates
 from .recompression import PRODUCER, recompressed
 from .recovery import Stop, aborted_by, load
-from .segment import SNAPSHOT, TRANSACTION_INDEX, Read, Segment, file_name
+from .segment import DELETED, SNAPSHOT, TRANSACTION_INDEX, Read, Segment, file_name
 
 Bytes = bytes | bytearray | memoryview
 
@@ -108,6 +110,7 @@ class PartitionLog:
         )
         self._unflushed_records = 0
         self._names_are_synced = False
+        self._deleted: list[tuple[int | None, list[str]]] = []
         self.leader_epoch = max(self._epochs.latest, 0)
 
     @classmethod
@@ -226,7 +229,7 @@ class PartitionLog:
             if (
                 active.size_bytes + size > config.segment_bytes
                 or not active.takes(last_offset, config.segment_index_bytes)
-                or self._waited_ms(header, now_ms) > config.segment_ms
+                or self._waited_ms(header, now_ms) > config.max_segment_ms
             ):
                 self._roll_for(size, now_ms)
                 active = self._active
@@ -381,10 +384,62 @@ class PartitionLog:
         """Remove whole segments below `offset`, never the active one. Returns how many."""
         dropped = 0
         while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
-            self._segments.pop(0).remove()
+            self._set_aside(self._segments.pop(0))
             dropped += 1
         self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
         return dropped
+
+    def replace_segments(
+        self, old: Sequence[Segment], new: Segment, aborted: Iterable[AbortedTransaction]
+    ) -> bool:
+        """Let a compacted segment, on disk as `.swap`, take the place of those it was made of.
+
+        A crash on the way leaves the `.swap` files, which the next opening puts in place.
+
+        Args:
+            aborted: the transactions that end in the new one and still have records.
+
+        Returns:
+            False when the old ones are no part of the log any more; nothing has changed then.
+
+        Raises:
+            OSError: a file could not be renamed; the new segment is the log's all the same.
+        """
+        at = bisect_right(self._segments, old[0].base_offset, key=_base_offset) - 1
+        if at < 0 or self._segments[at : at + len(old)] != list(old):
+            return False
+        self._segments[at : at + len(old)] = [new]
+        self._aborted.replace(new.base_offset, new.next_offset, aborted)
+        self._names_are_synced = False
+        for segment in reversed(old):
+            self._set_aside(segment, with_snapshot=segment is not old[0])
+        new.rename("")
+        return True
+
+    def _set_aside(self, segment: Segment, *, with_snapshot: bool = True) -> None:
+        """Take its files out of the log; `remove_deleted` removes them."""
+        segment.close()
+        self._deleted.append((None, segment.rename(DELETED, with_snapshot=with_snapshot)))
+
+    def remove_deleted(self, now_ms: int) -> None:
+        """Remove the files of segments that were deleted `file.delete.delay.ms` ago.
+
+        The time is counted from the first call that sees them.
+
+        Raises:
+            OSError: one could not be removed.
+        """
+        waiting = []
+        for due_ms, paths in self._deleted:
+            if due_ms is None:
+                waiting.append((now_ms + self.config.file_delete_delay_ms, paths))
+            elif now_ms < due_ms:
+                waiting.append((due_ms, paths))
+            else:
+                for path in paths:
+                    with suppress(FileNotFoundError):  # replaced by a later one of that name
+                        self._files.remove(path)
+        self._deleted = waiting
 
     @property
     def segments(self) -> tuple[Segment, ...]:

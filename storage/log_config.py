@@ -42,6 +42,16 @@ class LogConfig:
     unclean_leader_election_enable: bool = False
 
     @property
+    def max_segment_ms(self) -> int:
+        """When a segment is ended for its age (LogConfig.maxSegmentMs).
+
+        Only ended segments are compacted, so `max.compaction.lag.ms` ends them earlier.
+        """
+        if self.max_compaction_lag_ms < self.segment_ms and "compact" in self.cleanup_policy:
+            return self.max_compaction_lag_ms
+        return self.segment_ms
+
+    @property
     def compacts(self) -> bool:
         return "compact" in self.cleanup_policy
 

@@ -22,9 +22,10 @@ from .files import Files, read_if_there
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .producers import CompletedTransaction, ProducerStates
-from .segment import LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_name
+from .segment import DELETED, LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_name
+from .swaps import finish_swaps
 
-_LEFTOVERS: Final = (".deleted", ".cleaned", ".tmp")
+_LEFTOVERS: Final = (DELETED, ".tmp")
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: in
 
 def _without_leftovers(files: Files, directory: str) -> list[str]:
     names = []
-    for name in files.names_in(directory):
+    for name in finish_swaps(files, directory, files.names_in(directory)):
         if name.endswith(_LEFTOVERS):
             files.remove(f"{directory}/{name}")
         else:

@@ -23,6 +23,9 @@ INDEX: Final = ".index"
 TIME_INDEX: Final = ".timeindex"
 TRANSACTION_INDEX: Final = ".txnindex"
 SNAPSHOT: Final = ".snapshot"
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+DELETED: Final = ".deleted"
 NO_OFFSET: Final = -1
 
 _TAIL_BATCHES: Final = 256
@@ -58,6 +61,7 @@ class Segment:
         base_offset: in the files' names; the first record may lie behind it.
         next_offset: behind the last record.
         size_bytes: of the data file.
+        mark: at the end of its files' names: one of the above while it is no part of the log.
         first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
         max_timestamp_ms: the largest of all its batches; -1 when empty. See `load`.
     """
@@ -76,12 +80,13 @@ class Segment:
         "base_offset",
         "first_timestamp_ms",
         "is_loaded",
+        "mark",
         "max_timestamp_ms",
         "next_offset",
         "size_bytes",
     )
 
-    def __init__(self, files: Files, directory: str, base_offset: int) -> None:
+    def __init__(self, files: Files, directory: str, base_offset: int, mark: str = "") -> None:
         self._files = files
         self._append = files.append
         self._directory = directory
@@ -94,22 +99,25 @@ class Segment:
         self._tail_positions = array("q")
         self.base_offset = base_offset
         self.next_offset = base_offset
+        self.mark = mark
         self.size_bytes = 0
         self.first_timestamp_ms = NO_TIMESTAMP
         self.max_timestamp_ms = NO_TIMESTAMP
         self.is_loaded = True  # an empty one has nothing to load
 
     @classmethod
-    def found(cls, files: Files, directory: str, base_offset: int, next_offset: int) -> Segment:
+    def found(
+        cls, files: Files, directory: str, base_offset: int, next_offset: int, mark: str = ""
+    ) -> Segment:
         """A segment that is on disk; only its size is read."""
-        segment = cls(files, directory, base_offset)
+        segment = cls(files, directory, base_offset, mark)
         segment.size_bytes = files.size(segment.path(LOG))
         segment.next_offset = next_offset
         segment.is_loaded = segment.size_bytes == 0
         return segment
 
     def path(self, suffix: str) -> str:
-        return f"{self._directory}/{file_name(self.base_offset, suffix)}"
+        return f"{self._directory}/{file_name(self.base_offset, suffix)}{self.mark}"
 
     # Appending
 
@@ -199,7 +207,8 @@ class Segment:
             end = self.size_bytes
             next_offset = self.next_offset
         else:
-            end = self.position_of(up_to) or 0
+            found = self.position_of(up_to)
+            end = self.size_bytes if found is None else found  # None: compaction left a gap there
             next_offset = up_to
             if end <= position:
                 return Read(b"", offset)
@@ -254,6 +263,10 @@ class Segment:
                 return  # not a batch: the file was changed by somebody else
             yield position, header
             position += header.length + LOG_OVERHEAD
+
+    def bytes_at(self, position: int, size_bytes: int) -> bytes:
+        """A part of the data file; fewer bytes at its end."""
+        return self._read_at(size_bytes, position)
 
     def batch_at(self, position: int, header: BatchHeader) -> bytes:
         """The whole batch whose header was found at `position`."""
@@ -403,6 +416,18 @@ class Segment:
         if self._descriptor >= 0:
             self._files.close(self._descriptor)
             self._descriptor = -1
+
+    def rename(self, mark: str, *, with_snapshot: bool = False) -> list[str]:
+        """Give its files another mark; the data file last. Returns their new paths."""
+        renamed = []
+        suffixes = (TRANSACTION_INDEX, TIME_INDEX, INDEX, LOG)
+        for suffix in (SNAPSHOT, *suffixes) if with_snapshot else suffixes:
+            target = f"{self._directory}/{file_name(self.base_offset, suffix)}{mark}"
+            with suppress(FileNotFoundError):
+                self._files.rename(self.path(suffix), target)
+                renamed.append(target)
+        self.mark = mark
+        return renamed
 
     def remove(self) -> None:
         """Delete its files."""

@@ -199,6 +199,8 @@ def test_records_deleted_are_gone_and_the_producer_is_still_known() -> None:
     assert log.delete_records(3) == 3
     assert log.delete_records(1) == 3
     assert [segment.base_offset for segment in log.segments] == [2, 4]
+    log.remove_deleted(NOW_MS)
+    log.remove_deleted(NOW_MS + log.config.file_delete_delay_ms)
     assert not [name for name in disk.names_in("data/orders-0") if name.startswith("0" * 20)]
     for offset in (6, -5):
         with pytest.raises(Refused, match="OFFSET_OUT_OF_RANGE"):

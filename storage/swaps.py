@@ -1,0 +1,61 @@
+"""Segments that a crash caught while compacted ones took the place of others (Kafka's LogLoader).
+
+A `.cleaned` file was never finished: it goes. A `.swap` was finished, and what it was made of may
+be gone in part: it takes its place. Where both are found, not all were renamed to `.swap` yet.
+"""
+
+from __future__ import annotations
+
+from .files import Files
+from .segment import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TRANSACTION_INDEX, Segment
+
+_SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+
+
+def finish_swaps(files: Files, directory: str, names: list[str]) -> list[str]:
+    """Leave no `.cleaned` and no `.swap` in a partition's directory.
+
+    Args:
+        names: what is in the directory.
+
+    Returns:
+        What is in it then.
+
+    Raises:
+        OSError: a file could not be read, renamed or removed.
+    """
+    if not any(name.endswith((CLEANED, SWAP)) for name in names):
+        return names
+    cleaned = [name for name in names if name.endswith(CLEANED)]
+    swaps = [name for name in names if name.endswith(SWAP)]
+    first_unfinished = min(map(_base_offset, cleaned), default=None)
+    for name in list(swaps):
+        if first_unfinished is not None and _base_offset(name) >= first_unfinished:
+            files.remove(f"{directory}/{name}")
+            swaps.remove(name)
+    for name in cleaned:
+        files.remove(f"{directory}/{name}")
+    for name in swaps:
+        if name.endswith(LOG + SWAP):
+            _remove_replaced(files, directory, names, _base_offset(name))
+    for name in swaps:
+        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
+    files.sync_directory(directory)
+    return files.names_in(directory)
+
+
+def _remove_replaced(files: Files, directory: str, names: list[str], base_offset: int) -> None:
+    """The segments whose records are in the swapped one, as far as they are left."""
+    swapped = Segment.found(files, directory, base_offset, base_offset, SWAP)
+    end_offset = base_offset
+    for _, header in swapped.headers():
+        end_offset = header.next_offset
+    swapped.close()
+    for name in names:
+        if name.endswith(_SUFFIXES) and base_offset <= _base_offset(name) < end_offset:
+            files.remove(f"{directory}/{name}")
+
+
+def _base_offset(name: str) -> int:
+    stem = name.partition(".")[0]
+    return int(stem) if stem.isdigit() else -1
