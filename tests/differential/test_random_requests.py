@@ -54,6 +54,7 @@ class Conversation(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for broker in self.brokers:
+            broker.delete_topics()
             broker.close()
 
     def both(self, ask: Callable[[int], T]) -> T:

@@ -37,6 +37,7 @@ class Case:
         broker = Broker(address, self.name)
         try:
             outcome = self.run(broker)
+            broker.delete_topics()
         finally:
             broker.close()
         return json.loads(json.dumps(outcome, default=_text))

@@ -217,7 +217,6 @@ def coordinator__bad_requests(broker: Broker) -> Any:
         ("empty_transaction", 4, "", 1),
         ("share_v5", 5, "k", 2),
         ("share_v6", 6, "k", 2),
-        ("share_v6_key", 6, "g:AAAAAAAAAAAAAAAAAAAAAQ:0", 2),
     ):
         body: dict[str, Any] = {"coordinator_keys": [key]} if version >= 4 else {"key": key}
         body["key_type"] = kind
