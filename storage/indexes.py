@@ -39,6 +39,11 @@ class OffsetIndex:
         at = bisect_right(self._offsets, relative_offset)
         return self._positions[at - 1] if at else 0
 
+    def entry_before(self, relative_offset: int) -> tuple[int, int] | None:
+        """The entry that `position_before` goes by."""
+        at = bisect_right(self._offsets, relative_offset)
+        return (self._offsets[at - 1], self._positions[at - 1]) if at else None
+
     def position_up_to(self, position: int) -> int:
         """The last indexed batch that begins at or before a position."""
         at = bisect_right(self._positions, position)
@@ -99,10 +104,14 @@ class TimeIndex:
             self._timestamps.append(timestamp_ms)
             self._offsets.append(relative_offset)
 
-    def offset_before(self, timestamp_ms: int) -> int:
-        """Up to this relative offset everything is older than, or as old as, `timestamp_ms`."""
-        at = bisect_right(self._timestamps, timestamp_ms)
-        return self._offsets[at - 1] if at else 0
+    def offset_before(self, timestamp_ms: int, *, skip: int = 0) -> int:
+        """Up to this relative offset everything is older than, or as old as, `timestamp_ms`.
+
+        Args:
+            skip: so many entries earlier.
+        """
+        at = bisect_right(self._timestamps, timestamp_ms) - skip
+        return self._offsets[at - 1] if at > 0 else 0
 
     def last(self) -> tuple[int, int] | None:
         """(timestamp, relative offset) of the latest entry."""
@@ -126,7 +135,9 @@ class TimeIndex:
         for at, (timestamp_ms, offset) in enumerate(TIME_ENTRY.iter_unpack(content[:whole])):
             if at and (timestamp_ms, offset) == (0, 0):
                 break
-            if (at and timestamp_ms <= index._timestamps[-1]) or offset < 0:
+            if offset < (index._offsets[-1] if at else 0):
+                return None
+            if at and timestamp_ms <= index._timestamps[-1]:
                 return None
             index._timestamps.append(timestamp_ms)
             index._offsets.append(offset)

@@ -24,6 +24,7 @@ from ..protocol.records import records_in
 from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
+from .doubt import Report, silently
 from .files import Files, write_atomically
 from .log_config import LogConfig
 from .producers import ProducerStates
@@ -88,6 +89,7 @@ class PartitionLog:
         config: LogConfig,
         stop: Stop,
         now_ms: int,
+        report: Report,
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -95,7 +97,7 @@ class PartitionLog:
         self.config = config
         self._files = files
         self._directory = directory
-        found = load(files, directory, config, stop, now_ms)
+        found = load(files, directory, config, stop, now_ms=now_ms, report=report)
         self._segments = found.segments
         self._active = found.segments[-1]
         self._active_since_ms = now_ms
@@ -126,6 +128,7 @@ class PartitionLog:
         clean: bool,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        report: Report = silently,
     ) -> PartitionLog:
         """Open the log in a directory that is there, empty or not.
 
@@ -133,11 +136,12 @@ class PartitionLog:
             clean: the last life of the log ended with `close(clean=True)`.
             recovery_point: after an unclean end, what lies before is not read again.
             log_start_offset: as checkpointed; the first segment may begin later.
+            report: is told of each damage to the files, when it is found.
         """
         stop = Stop(clean, recovery_point, log_start_offset)
         return cls(
             files, directory, topic=topic, partition=partition, config=config, stop=stop,
-            now_ms=now_ms,
+            now_ms=now_ms, report=report,
         )  # fmt: skip
 
     @property

@@ -1,8 +1,9 @@
 """Opening a partition's directory: what was appended before, whatever happened since.
 
-After a clean stop the files are believed. After any other, each segment from the recovery point on
-is read, cut behind the last whole right batch, and indexed anew; the producers' state is the latest
-snapshot before, and every batch behind it applied again (Kafka's LogLoader).
+After a clean stop nothing is read but the end; the rest is checked when it is asked for. After any
+other, each segment from the recovery point on is read, cut behind the last whole right batch, and
+indexed anew; the producers' state is the latest snapshot before, and every batch behind it applied
+again (Kafka's LogLoader). What was synced and is harmed stays where it is, and is told.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
+from .doubt import Doubt, Report
 from .files import Files, read_if_there
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
@@ -53,14 +55,25 @@ class Stop:
     log_start_offset: int = 0
 
 
-def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: int) -> Found:
-    """Read a partition's directory, and mend it. Raises OSError when it cannot be read."""
+def load(
+    files: Files, directory: str, config: LogConfig, stop: Stop, *, now_ms: int, report: Report
+) -> Found:
+    """Read a partition's directory, and mend it.
+
+    Args:
+        report: is told of each damage that is found, now or when somebody reads there.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     names = _without_leftovers(files, directory)
     segments = _segments(files, directory, names, stop)
+    _doubt(segments, config, stop, _offsets_of(names, SNAPSHOT), report)
     aborted, epochs = AbortedTransactions(), LeaderEpochs(files, directory)
     first_doubted = len(segments)
     if stop.clean:
         segments[-1].load_as_newest(config.index_interval_bytes)
+        _begin_behind_loss(files, directory, segments)
         doubted_from = segments[-1].next_offset
     else:
         first_doubted = _first_doubted(segments, stop.recovery_point)
@@ -72,6 +85,8 @@ def load(files: Files, directory: str, config: LogConfig, stop: Stop, now_ms: in
     producers, replay_from = _snapshot(files, directory, names, doubted_from)
     replay = _Replay(producers, aborted, epochs, replay_from)
     _rebuild(segments, first_doubted, config, replay)
+    if not stop.clean:
+        _begin_behind_loss(files, directory, segments)
     producers.expire(now_ms, config.producer_id_expiration_ms)
     if segments[-1].next_offset < stop.log_start_offset:
         _begin_anew(files, directory, segments, stop.log_start_offset)
@@ -104,6 +119,45 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
     return [
         Segment.found(files, directory, base, end) for base, end in zip(bases, ends, strict=True)
     ]
+
+
+def _doubt(
+    segments: list[Segment], config: LogConfig, stop: Stop, snapshots: list[int], report: Report
+) -> None:
+    """Nothing that an earlier life wrote is given out unchecked."""
+    for segment in segments:
+        is_last = segment is segments[-1]
+        end_offset = segment.next_offset
+        if is_last:  # a clean stop leaves two witnesses of the end; they must agree
+            end_offset = max(stop.recovery_point, segment.base_offset)
+            if stop.clean and snapshots and snapshots[-1] < end_offset:
+                end_offset = max(snapshots[-1], segment.base_offset)
+        segment.doubt = Doubt(
+            segment,
+            is_last=is_last,
+            may_have_gaps=config.compacts,
+            end_offset=end_offset,
+            report=report,
+            torn_from=None if stop.clean else stop.recovery_point,
+        )
+
+
+def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:
+    """Begin another segment where the end of the last one is gone: no offset is given twice."""
+    last = segments[-1]
+    doubt = last.doubt
+    if doubt is None:
+        return
+    if doubt.ends_in_damage:
+        end_offset = doubt.damages[-1].end_offset
+    elif last.next_offset < doubt.end_offset:
+        end_offset = doubt.end_offset
+        doubt.ends_early(last.next_offset)
+    else:
+        doubt.end_offset = last.next_offset
+        return
+    segments.append(Segment(files, directory, end_offset))
+    segments[-1].open()
 
 
 def _first_doubted(segments: list[Segment], recovery_point: int) -> int:
@@ -141,10 +195,13 @@ def _rebuild(
             if segment.next_offset > replay.from_offset:
                 replay.all_of(segment, segment.headers())
             continue
-        size_bytes = segment.size_bytes
-        found = segment.rebuild(verify=True, interval=config.index_interval_bytes)
-        replay.all_of(segment, found)
-        if segment.size_bytes < size_bytes:
+        replay.all_of(segment, segment.rebuild(config.index_interval_bytes))
+        doubt = segment.doubt
+        if doubt is not None and not doubt.damages:
+            segment.doubt = None  # all of it has been looked at
+        if doubt is not None and doubt.cut_at is not None:
+            segment.cut(doubt.cut_at)
+            doubt.size_bytes, doubt.end_offset = doubt.cut_at, segment.next_offset
             for later in segments[at + 1 :]:
                 later.remove()
             del segments[at + 1 :]

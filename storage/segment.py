@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, NO_TIMESTAMP, BatchHeader
-from ..protocol.checksum import crc32c
+from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
+from .doubt import Doubt
 from .files import Bytes, Files, read_if_there, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 
@@ -30,8 +30,6 @@ NO_OFFSET: Final = -1
 
 _TAIL_BATCHES: Final = 256
 _CHUNK_BYTES: Final = 16_384
-_SCAN_BYTES: Final = 1 << 20
-_CRC_START: Final = 21
 _INT_MAX: Final = 0x7FFFFFFF
 
 
@@ -64,6 +62,7 @@ class Segment:
         mark: at the end of its files' names: one of the above while it is no part of the log.
         first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
         max_timestamp_ms: the largest of all its batches; -1 when empty. See `load`.
+        doubt: what an earlier life wrote is checked by it; None: this process wrote all.
     """
 
     __slots__ = (
@@ -78,6 +77,7 @@ class Segment:
         "_tail_positions",
         "_time_index",
         "base_offset",
+        "doubt",
         "first_timestamp_ms",
         "is_loaded",
         "mark",
@@ -103,6 +103,7 @@ class Segment:
         self.size_bytes = 0
         self.first_timestamp_ms = NO_TIMESTAMP
         self.max_timestamp_ms = NO_TIMESTAMP
+        self.doubt: Doubt | None = None
         self.is_loaded = True  # an empty one has nothing to load
 
     @classmethod
@@ -199,7 +200,17 @@ class Segment:
         Args:
             up_to: no batch that holds this offset or a later one is returned.
             min_one: return the first batch even when it is larger than `max_bytes`.
+
+        Raises:
+            Refused: CORRUPT_MESSAGE where data are damaged.
         """
+        doubt = self.doubt
+        if doubt is not None and offset < doubt.end_offset:
+            return doubt.read(offset, max_bytes, up_to, min_one=min_one)
+        return self.read_sound(offset, max_bytes, up_to, min_one=min_one)
+
+    def read_sound(self, offset: int, max_bytes: int, up_to: int, *, min_one: bool) -> Read | None:
+        """`read`, where nothing is in doubt."""
         position = self.position_of(offset)
         if position is None:
             return None
@@ -214,18 +225,22 @@ class Segment:
                 return Read(b"", offset)
         wanted = end - position
         if wanted <= max_bytes:
-            return Read(self._read_at(wanted, position), next_offset)
+            return Read(self.read_at(wanted, position), next_offset)
         return self._read_part(position, max_bytes, offset, min_one=min_one)
+
+    def read_range(self, position: int, end: int, next_offset: int) -> Read:
+        """What lies between two positions."""
+        return Read(self.read_at(end - position, position), next_offset)
 
     def _read_part(self, position: int, max_bytes: int, offset: int, *, min_one: bool) -> Read:
         """`max_bytes` of data, cut behind the last whole batch."""
-        data = self._read_at(max(max_bytes, HEADER_SIZE), position)
+        data = self.read_at(max(max_bytes, HEADER_SIZE), position)
         fields = HEADER.unpack_from(data)
         first_size = fields[1] + LOG_OVERHEAD
         if first_size > max_bytes:
             if not min_one:
                 return Read(b"", offset)
-            return Read(self._read_at(first_size, position), fields[0] + fields[6] + 1)
+            return Read(self.read_at(first_size, position), fields[0] + fields[6] + 1)
         indexed = self._indexes()[0].position_up_to(position + max_bytes) - position
         at = max(indexed, 0)
         while at + HEADER_SIZE <= len(data):
@@ -233,7 +248,7 @@ class Segment:
             if at + fields[1] + LOG_OVERHEAD > max_bytes:
                 return Read(memoryview(data)[:at], fields[0])
             at += fields[1] + LOG_OVERHEAD
-        (next_offset, *_) = HEADER.unpack_from(self._read_at(HEADER_SIZE, position + at))
+        (next_offset, *_) = HEADER.unpack_from(self.read_at(HEADER_SIZE, position + at))
         return Read(memoryview(data)[:at], next_offset)
 
     def position_of(self, offset: int) -> int | None:
@@ -243,21 +258,33 @@ class Segment:
         tail = self._tail_offsets
         if tail and offset >= tail[0]:
             return self._tail_positions[bisect_right(tail, offset) - 1]
-        start = self._indexes()[0].position_before(offset - self.base_offset)
-        for position, header in self.headers(start):
+        for position, header in self.headers(self._start_for(offset - self.base_offset)):
             if header.last_offset >= offset:
                 return position
         return None
 
+    def _start_for(self, relative_offset: int) -> int:
+        """Where to begin the search for an offset."""
+        index = self._indexes()[0]
+        if self.doubt is not None:
+            return self.doubt.start_for(relative_offset)
+        return index.position_before(relative_offset)
+
     def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of each batch from `start` on, which must be where one begins."""
+        """Position and header of each batch from `start` on, which must be where one begins.
+
+        Of what an earlier life wrote only what is sound.
+        """
+        if self.doubt is not None:
+            yield from self.doubt.headers(start)
+            start = max(start, self.doubt.size_bytes)
         position, end = start, self.size_bytes
         chunk, chunk_start = b"", 0
         while position + HEADER_SIZE <= end:
             at = position - chunk_start
             if at + HEADER_SIZE > len(chunk):
                 chunk_start, at = position, 0
-                chunk = self._read_at(min(_CHUNK_BYTES, end - position), position)
+                chunk = self.read_at(min(_CHUNK_BYTES, end - position), position)
             header = BatchHeader._make(HEADER.unpack_from(chunk, at))
             if header.length < HEADER_SIZE - LOG_OVERHEAD:
                 return  # not a batch: the file was changed by somebody else
@@ -266,11 +293,11 @@ class Segment:
 
     def bytes_at(self, position: int, size_bytes: int) -> bytes:
         """A part of the data file; fewer bytes at its end."""
-        return self._read_at(size_bytes, position)
+        return self.read_at(size_bytes, position)
 
     def batch_at(self, position: int, header: BatchHeader) -> bytes:
         """The whole batch whose header was found at `position`."""
-        return self._read_at(header.length + LOG_OVERHEAD, position)
+        return self.read_at(header.length + LOG_OVERHEAD, position)
 
     # Times
 
@@ -278,9 +305,11 @@ class Segment:
         self, timestamp_ms: int, from_offset: int
     ) -> Iterator[tuple[int, BatchHeader]]:
         """Batches that may hold the first record of that time or later, at or behind an offset."""
-        offset_index, time_index = self._indexes()
-        relative = max(time_index.offset_before(timestamp_ms), from_offset - self.base_offset)
-        for position, header in self.headers(offset_index.position_before(relative)):
+        time_index = self._indexes()[1]
+        # One entry earlier where the index itself is in doubt.
+        before = time_index.offset_before(timestamp_ms, skip=int(self.doubt is not None))
+        relative = max(before, from_offset - self.base_offset)
+        for position, header in self.headers(self._start_for(relative)):
             if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= from_offset:
                 yield position, header
 
@@ -288,7 +317,7 @@ class Segment:
         """The first batch that has the segment's max timestamp."""
         self.load()
         relative = self._max_timestamp_offset - self.base_offset
-        for position, header in self.headers(self._offset_index.position_before(relative)):
+        for position, header in self.headers(self._start_for(relative)):
             if header.max_timestamp_ms == self.max_timestamp_ms:
                 return position, header
         return None
@@ -315,10 +344,12 @@ class Segment:
             return False
         last = time_index.last()
         self._offset_index, self._time_index = offset_index, time_index
+        self.is_loaded = True
+        if self.doubt is not None and not (last and self.doubt.times_end_with(*last)):
+            return False
         if last is not None:
             self.max_timestamp_ms, relative_offset = last
             self._max_timestamp_offset = self.base_offset + relative_offset
-        self.is_loaded = True
         return True
 
     def load_as_newest(self, interval: int) -> None:
@@ -339,65 +370,39 @@ class Segment:
 
     def scan(self, interval: int = _CHUNK_BYTES) -> None:
         """Read the headers of the whole file and build the indexes anew."""
-        for _ in self.rebuild(verify=False, interval=interval):
+        for _ in self.rebuild(interval):
             pass
 
-    def rebuild(self, *, verify: bool, interval: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Read the whole file and build the indexes anew, giving each batch on the way.
-
-        Args:
-            verify: check every batch, and cut the file behind the last whole right one.
-        """
+    def rebuild(self, interval: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Read the whole file and build the indexes anew, giving each batch on the way."""
         self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
         del self._tail_offsets[:], self._tail_positions[:]
         self.max_timestamp_ms, self._bytes_since_index = NO_TIMESTAMP, 0
         self.next_offset, self.is_loaded = self.base_offset, True
-        valid = 0
-        batches = self._verified() if verify else self.headers()
-        for position, header in batches:
+        for position, header in self.headers():
             self._index(header, header.base_offset, position, header.size_bytes, interval)
-            valid = position + header.size_bytes
             yield position, header
-        if verify and valid < self.size_bytes:
-            self._files.truncate(self.open(), valid)
-            self.size_bytes = valid
         self._index_time()
 
-    def _verified(self) -> Iterator[tuple[int, BatchHeader]]:
-        """Batches from the beginning, up to the first that is cut or harmed."""
-        position, end, expected = 0, self.size_bytes, self.base_offset
-        chunk, chunk_start = b"", 0
-        while position + HEADER_SIZE <= end:
-            at = position - chunk_start
-            if at + HEADER_SIZE > len(chunk):
-                chunk_start, at = position, 0
-                chunk = self._read_at(min(_SCAN_BYTES, end - position), position)
-            header = BatchHeader._make(HEADER.unpack_from(chunk, at))
-            size = header.length + LOG_OVERHEAD
-            if size < HEADER_SIZE or position + size > end or header.magic != MAGIC:
-                return
-            if at + size > len(chunk):
-                chunk_start, at = position, 0
-                chunk = self._read_at(min(max(_SCAN_BYTES, size), end - position), position)
-            covered = memoryview(chunk)[at + _CRC_START : at + size]
-            if crc32c(covered) != header.crc or header.base_offset < expected:
-                return
-            expected = header.next_offset
-            if expected - self.base_offset > _INT_MAX:
-                return  # the base offset is not under the CRC
-            yield position, header
-            position += size
+    def cut(self, size_bytes: int) -> None:
+        """Shorten the file to what was found to be whole: no batch that was given lies behind."""
+        self._files.truncate(self.open(), size_bytes)
+        self.size_bytes = size_bytes
 
     def finish(self) -> None:
         """Another segment takes the appends from now on."""
         del self._tail_offsets[:], self._tail_positions[:]
 
-    def write_indexes(self) -> None:
+    def write_indexes(self, *, even_if_empty: bool = False) -> None:
         """Put the indexes on disk: nothing will be appended for now."""
-        if self.size_bytes and self.is_loaded:
+        if (self.size_bytes or even_if_empty) and self.is_loaded:
             self._index_time()
             write_atomically(self._files, self.path(INDEX), self._offset_index.encode())
             write_atomically(self._files, self.path(TIME_INDEX), self._time_index.encode())
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        return self._offset_index
 
     # Files
 
@@ -436,7 +441,8 @@ class Segment:
             with suppress(FileNotFoundError):
                 self._files.remove(self.path(suffix))
 
-    def _read_at(self, size_bytes: int, position: int) -> bytes:
+    def read_at(self, size_bytes: int, position: int) -> bytes:
+        """At most so many bytes of the data file."""
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self.open()

@@ -8,6 +8,7 @@ from typing import Any
 
 from ottla.protocol.batch import BatchHeader, build, headers_in
 from ottla.protocol.control import marker
+from ottla.storage.doubt import silently
 from ottla.storage.files import Files
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LogConfig
@@ -33,9 +34,10 @@ def open_log(
         name: settings.pop(name) for name in ("recovery_point", "log_start_offset")
         if name in settings
     }  # fmt: skip
+    report = settings.pop("report", silently)
     return PartitionLog.open(
         files, DIRECTORY, topic="orders", partition=0, config=config(**settings), now_ms=now_ms,
-        clean=clean, **opening,
+        clean=clean, report=report, **opening,
     )  # fmt: skip
 
 

@@ -6,7 +6,9 @@ from contextlib import suppress
 
 import pytest
 
+from ottla.protocol.batch import read_header
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.doubt import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.producers import ProducerEntry, SentBatch
 from ottla.storage.segment import file_name
@@ -137,16 +139,23 @@ def test_what_follows_damage_is_cut_off_with_all_that_is_known_of_it() -> None:
     assert all(int(name[:20]) <= 2 for name in names)
 
 
-def test_before_the_recovery_point_nothing_is_read_again() -> None:
+def test_before_the_recovery_point_nothing_is_read_again_until_somebody_asks() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=150)
     for _ in range(4):
         log.append(batch(), now_ms=NOW_MS)
     killed = disk.after_kill()
     killed.files[FIRST_FILE].data[30] ^= 1
-    assert ranges(open_log(killed, clean=False, segment_bytes=150, recovery_point=2))[1:] == [
-        (1, 1), (2, 2), (3, 3)
-    ]  # fmt: skip
+    told: list[Damage] = []
+    again = open_log(killed, clean=False, segment_bytes=150, recovery_point=2, report=told.append)
+    assert (again.log_start_offset, again.log_end_offset, told) == (0, 4, [])
+    for _ in range(2):
+        with pytest.raises(Refused, match=f"CORRUPT_MESSAGE: {FIRST_FILE}.* position 0, offsets 0"):
+            again.read(0, max_bytes=1000, up_to=4, min_one=True)
+    assert [(one.file, one.position, one.first_offset, one.end_offset) for one in told] == [
+        (FIRST_FILE, 0, 0, 1)
+    ]
+    assert read_header(again.read(1, max_bytes=9, up_to=4, min_one=True).records).base_offset == 1
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex", ".snapshot"])

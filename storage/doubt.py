@@ -1,0 +1,350 @@
+"""Files that an earlier life of the broker wrote: nothing in them is given out unchecked.
+
+Each batch is looked at once (its frame, its CRC-32C, offsets that follow on those before it) and
+then known to be sound. What is not is damage: told once, by file, position and offset, and never
+given out; what lies behind it still is. Kafka's broker does not look, its clients do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ..protocol.batch import (
+    CRC_START,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+)
+from ..protocol.checksum import crc32c
+from ..protocol.errors import Code, Refused
+
+if TYPE_CHECKING:
+    from .segment import Read, Segment
+
+_CHUNK_BYTES: Final = 1 << 18
+_SEARCH_BYTES: Final = 4 << 20
+_INT_MAX: Final = 0x7FFFFFFF
+_MAGIC_AT: Final = 16
+
+
+class Damage(NamedTuple):
+    """Bytes of a file that are not what was written.
+
+    Attributes:
+        file: its path.
+        position, end_position: where in the file; equal where bytes are missing.
+        first_offset, end_offset: the records that are lost by it; equal when none are.
+        why: a sentence.
+    """
+
+    file: str
+    position: int
+    end_position: int
+    first_offset: int
+    end_offset: int
+    why: str
+
+    def __str__(self) -> str:
+        lost = ""
+        if self.end_offset > self.first_offset:
+            lost = f", offsets {self.first_offset} to {self.end_offset - 1} are lost"
+        return f"{self.file}: {self.why} at position {self.position}{lost}"
+
+
+Report = Callable[[Damage], None]
+
+
+def silently(_damage: Damage) -> None:
+    """A report that nobody wants."""
+
+
+class Doubt:
+    """What is known of a segment's data up to the size that it had when it was opened.
+
+    Args:
+        is_last: no other segment follows; its batches leave no gaps, for it was never compacted.
+        may_have_gaps: the log is compacted: offsets may be missing at the end, too.
+        end_offset: where the segment is known to end; of the last one a lower bound.
+        torn_from: what is harmed at or behind this offset was not synced, and is cut off.
+
+    Attributes:
+        size_bytes: up to here the file is doubted.
+        damages: what was found so far.
+        cut_at: where the torn end begins; None when there is none.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        *,
+        is_last: bool,
+        may_have_gaps: bool,
+        end_offset: int,
+        report: Report,
+        torn_from: int | None = None,
+    ) -> None:
+        self._segment = segment
+        self._is_last = is_last
+        self._may_have_gaps = may_have_gaps
+        self._limit = segment.base_offset + _INT_MAX if is_last else end_offset
+        self.end_offset = end_offset
+        self._report = report
+        self._torn_from = torn_from
+        self.size_bytes = segment.size_bytes
+        self.damages: list[Damage] = []
+        self.cut_at: int | None = None
+        self._is_examined = False
+        self._sound: list[tuple[int, int]] = []  # stretches of sound batches, rising, apart
+        self._chunk = b""
+        self._chunk_start = 0
+
+    @property
+    def ends_in_damage(self) -> bool:
+        """Whether nothing sound lies behind the last damage."""
+        return bool(self.damages) and self.damages[-1].end_position == self.size_bytes
+
+    def ends_early(self, next_offset: int) -> None:
+        """The last batch ends at `next_offset`, and the segment should reach `end_offset`."""
+        self._found(self.size_bytes, next_offset, None)
+
+    # Walking
+
+    def headers(self, start: int) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of each sound batch from `start` on, where one begins."""
+        position = start
+        expected = self._segment.base_offset if start == 0 else None
+        while position < self.size_bytes and not self._is_examined:
+            header = self._sound_at(position, expected)
+            if header is None:
+                self.examine()
+                break
+            yield position, header
+            position += header.length + LOG_OVERHEAD
+            expected = header.next_offset
+        if self._is_examined and position < self.size_bytes:
+            yield from self._examined_from(position)
+        self._chunk = b""
+
+    def _examined_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        for start, end in list(self._sound):
+            at = max(start, position)
+            while at < end:
+                header = self._header(at)
+                assert header is not None
+                yield at, header
+                at += header.length + LOG_OVERHEAD
+
+    def start_for(self, relative_offset: int) -> int:
+        """Where to begin the search for an offset: what the index says, when the data agree."""
+        segment = self._segment
+        indexed = segment.offset_index.entry_before(relative_offset)
+        if indexed is None or indexed[1] >= self.size_bytes:
+            return 0 if indexed is None else indexed[1]
+        offset, position = indexed
+        header = self._sound_at(position, None)
+        if header is not None and header.last_offset == segment.base_offset + offset:
+            return position
+        self.examine()
+        if not self.damages:
+            self.report_index(segment.path(".index"))
+        segment.scan()
+        return segment.offset_index.position_before(relative_offset)
+
+    def times_end_with(self, timestamp_ms: int, relative_offset: int) -> bool:
+        """Whether the last entry of the time index is that of the file's largest time."""
+        wanted = self._segment.base_offset + relative_offset
+        batches = self._segment.headers(self.start_for(relative_offset))
+        found = next((header for _, header in batches if header.last_offset >= wanted), None)
+        if found is None or found.max_timestamp_ms != timestamp_ms:
+            return False
+        return all(header.max_timestamp_ms <= timestamp_ms for _, header in batches)
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, up_to: int, *, min_one: bool) -> Read | None:
+        """As `Segment.read`, of an offset before `end_offset`.
+
+        Raises:
+            Refused: CORRUPT_MESSAGE when the offset is among what is lost.
+        """
+        self._refuse_if_lost(offset)
+        segment = self._segment
+        position = segment.position_of(offset)
+        if position is None and not self._is_last:
+            self.examine()  # the file ends before the next one begins
+        self._refuse_if_lost(offset)
+        self._chunk = b""
+        if position is None:
+            return None
+        if not self.damages and self._covers(position, position + max_bytes):
+            return segment.read_sound(offset, max_bytes, up_to, min_one=min_one)
+        end, next_offset = position, offset
+        for at, header in segment.headers(position):
+            after = at + header.length + LOG_OVERHEAD
+            is_too_much = after - position > max_bytes and (end > position or not min_one)
+            if at != end or header.base_offset >= up_to or is_too_much:
+                break
+            end, next_offset = after, header.next_offset
+        return segment.read_range(position, end, next_offset)
+
+    def _refuse_if_lost(self, offset: int) -> None:
+        for damage in self.damages:
+            if damage.first_offset <= offset < damage.end_offset:
+                raise Refused(Code.CORRUPT_MESSAGE, str(damage))
+
+    def refuse_if_damaged(self) -> None:
+        """Raise Refused (CORRUPT_MESSAGE) when an answer would rest on what is lost."""
+        for damage in self.damages:
+            raise Refused(Code.CORRUPT_MESSAGE, str(damage))
+
+    def report_index(self, path: str) -> None:
+        base_offset = self._segment.base_offset
+        why = "the index is not that of the data, and was built anew"
+        self._report(Damage(path, 0, 0, base_offset, base_offset, why))
+
+    # Checking
+
+    def examine(self) -> None:
+        """Look at the whole file: what is sound, what is damaged, what is torn."""
+        if self._is_examined:
+            return
+        position, expected, has_gaps = 0, self._segment.base_offset, self._may_have_gaps
+        stretches: list[tuple[int, int]] = []
+        while position < self.size_bytes:
+            header = self._sound_at(position, expected)
+            if header is not None:
+                has_gaps = has_gaps or header.base_offset > expected
+                start, position = position, position + header.length + LOG_OVERHEAD
+                if stretches and stretches[-1][1] == start:
+                    start = stretches.pop()[0]
+                stretches.append((start, position))
+                expected = header.next_offset
+                continue
+            if self._torn_from is not None and expected >= self._torn_from:
+                self.cut_at = position
+                break
+            behind = self._next_sound(position, expected)
+            self._found(position, expected, behind)
+            if behind is None:
+                break
+            position, expected = behind[0], behind[1].base_offset
+        else:
+            if not self._is_last and not has_gaps and expected < self.end_offset:
+                self._found(position, expected, None)
+        self._is_examined, self._sound = True, stretches
+
+    def _found(self, position: int, expected: int, behind: tuple[int, BatchHeader] | None) -> None:
+        end_position, end_offset = self.size_bytes, max(expected, self.end_offset)
+        if behind is not None:
+            end_position, end_offset = behind[0], behind[1].base_offset
+        why = "a damaged batch" if position < end_position else "the file ends too early,"
+        path = self._segment.path(".log")
+        damage = Damage(path, position, end_position, expected, end_offset, why)
+        self.damages.append(damage)
+        self._report(damage)
+
+    def _sound_at(self, position: int, expected: int | None) -> BatchHeader | None:
+        """The header of the batch at `position`; None when it is not a whole and right one.
+
+        Args:
+            expected: no batch before reaches up to here; None: not known.
+        """
+        header = self._header(position)
+        if header is None:
+            return None
+        base_offset, size = header.base_offset, header.length + LOG_OVERHEAD
+        end = position + size
+        if size < HEADER_SIZE or end > self.size_bytes or header.magic != MAGIC:
+            return None
+        if base_offset < (self._segment.base_offset if expected is None else expected):
+            return None
+        if header.last_offset_delta < 0 or header.next_offset > self._limit:
+            return None
+        at = bisect_right(self._sound, position, key=_start) - 1
+        if at >= 0 and end <= self._sound[at][1]:
+            return header
+        start = self._load(position, size)
+        covered = memoryview(self._chunk)[start + CRC_START : start + size]
+        if crc32c(covered) != header.crc:
+            return None
+        # The offset is not under the CRC: behind a gap it needs the next batch as its witness.
+        if base_offset != expected and expected is not None and not self._fits(end, header):
+            return None
+        self._mark(position, end)
+        return header
+
+    def _fits(self, end: int, header: BatchHeader) -> bool:
+        following = self._header(end)
+        if following is None:
+            return not self._is_last
+        return following.base_offset >= header.next_offset
+
+    def _next_sound(self, position: int, expected: int) -> tuple[int, BatchHeader] | None:
+        """The first sound batch behind the damaged one at `position`."""
+        header = self._header(position)
+        if header is not None and header.length >= HEADER_SIZE - LOG_OVERHEAD:
+            after = position + header.length + LOG_OVERHEAD
+            found = self._sound_at(after, expected) if after < self.size_bytes else None
+            if found is not None:
+                return after, found
+        at = position + 1
+        while at + HEADER_SIZE <= self.size_bytes:
+            window = self._segment.read_at(_SEARCH_BYTES, at)
+            place = window.find(MAGIC, _MAGIC_AT)
+            while place >= 0 and place + HEADER_SIZE - _MAGIC_AT <= len(window):
+                header = BatchHeader._make(HEADER.unpack_from(window, place - _MAGIC_AT))
+                candidate = at + place - _MAGIC_AT
+                if expected < header.base_offset <= self._limit:
+                    found = self._sound_at(candidate, expected)
+                    if found is not None:
+                        return candidate, found
+                place = window.find(MAGIC, place + 1)
+            at += max(len(window) - HEADER_SIZE, 1)
+        return None
+
+    # Bytes, and what is known of them
+
+    def _header(self, position: int) -> BatchHeader | None:
+        if position + HEADER_SIZE > self.size_bytes:
+            return None
+        at = self._load(position, HEADER_SIZE)
+        return BatchHeader._make(HEADER.unpack_from(self._chunk, at))
+
+    def _load(self, position: int, size: int) -> int:
+        """Have these bytes of the file in the chunk; where in it they begin."""
+        at = position - self._chunk_start
+        if at < 0 or at + size > len(self._chunk):
+            wanted = min(max(size, _CHUNK_BYTES), self.size_bytes - position)
+            self._chunk = self._segment.read_at(wanted, position)
+            if len(self._chunk) < size:  # cut by somebody else since it was opened
+                self._chunk += bytes(size - len(self._chunk))
+            self._chunk_start = at = position
+            at = 0
+        return at
+
+    def _mark(self, start: int, end: int) -> None:
+        """Remember that all from `start` to `end` is sound."""
+        sound = self._sound
+        at = bisect_right(sound, start, key=_start)
+        if at and sound[at - 1][1] >= start:
+            at -= 1
+            start = sound[at][0]
+            end = max(end, sound[at][1])
+            del sound[at]
+        while at < len(sound) and sound[at][0] <= end:
+            end = max(end, sound[at][1])
+            del sound[at]
+        sound.insert(at, (start, end))
+
+    def _covers(self, position: int, end: int) -> bool:
+        end = min(end, self.size_bytes)
+        at = bisect_right(self._sound, position, key=_start) - 1
+        return position >= self.size_bytes or (at >= 0 and end <= self._sound[at][1])
+
+
+def _start(stretch: tuple[int, int]) -> int:
+    return stretch[0]
