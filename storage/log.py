@@ -433,7 +433,7 @@ class PartitionLog:
         Raises:
             OSError: one could not be removed.
         """
-        waiting = []
+        waiting: list[tuple[int | None, list[str]]] = []
         for due_ms, paths in self._deleted:
             if due_ms is None:
                 waiting.append((now_ms + self.config.file_delete_delay_ms, paths))

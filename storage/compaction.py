@@ -1,0 +1,309 @@
+"""One round of log compaction: of each key the newest record stays (Kafka's Cleaner).
+
+First the dirty part is read for the newest offset of each key, then everything up to its end is
+copied, without what is superseded, aborted or expired, into new segments that take the place of the
+old. Offsets never change. It is a generator of small steps: between two of them anything may be
+done with the log; and what would block is handed out, to be called on whatever thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
+
+from ..protocol.batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_PRODUCER_ID,
+    BatchHeader,
+    Compression,
+    crc_is_right,
+    read_header,
+)
+from ..protocol.compression import compressed
+from ..protocol.errors import Code, Refused
+from ..protocol.records import payload_of
+from . import aborted as transaction_index
+from .aborted import AbortedTransaction
+from .cleanable import Cleanable
+from .cleaned_batches import Span, delete_horizon_ms, emptied, payload_with, sealed, spans_in
+from .cleaned_transactions import CleanedTransactions
+from .files import Files, write_atomically
+from .indexes import TIME_ENTRY
+from .key_map import NewestOffsets
+from .log_config import LONG_MAX, LogConfig
+from .segment import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TRANSACTION_INDEX, Segment
+
+T = TypeVar("T")
+Blocking = Callable[[], None]
+Steps = Generator[Blocking | None, None, T]
+
+_CHUNK_BYTES: Final = 1 << 16
+_RECORDS_IN_A_STEP: Final = 64
+_INT_MAX: Final = 0x7FFFFFFF
+_NO_EPOCH: Final = -1
+
+
+class Superseded(Exception):
+    """Segments were deleted while they were being compacted: the round is of no use any more."""
+
+
+@dataclass(slots=True)
+class Compacted:
+    """What a round did.
+
+    Attributes:
+        end_offset: up to here the log is clean now.
+    """
+
+    end_offset: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    records_before: int = 0
+    records_after: int = 0
+
+
+def compact(todo: Cleanable, files: Files, *, map_size_bytes: int, now_ms: int) -> Steps[Compacted]:
+    """Compact a log. Nothing but this may replace its segments meanwhile.
+
+    Args:
+        map_size_bytes: how much memory the keys may take; what has no room waits for another round.
+
+    Raises:
+        Superseded: see there.
+        Refused: CORRUPT_MESSAGE, INVALID_RECORD: a batch is damaged.
+        OSError: a file could not be read or written. Whatever is raised, the log is whole.
+    """
+    return (yield from _Round(todo, files, map_size_bytes, now_ms).steps())
+
+
+class _Round:
+    def __init__(self, todo: Cleanable, files: Files, map_size_bytes: int, now_ms: int) -> None:
+        self._todo = todo
+        self._log = todo.log
+        self._config = todo.log.config
+        self._files = files
+        self._now_ms = now_ms
+        self._newest = NewestOffsets(map_size_bytes)
+        aborted = self._log.aborted_transactions(todo.first_dirty_offset, todo.end_offset - 1)
+        self._indexed_transactions = CleanedTransactions(aborted)
+        aborted = self._log.aborted_transactions(0, todo.end_offset - 1)
+        self._transactions = CleanedTransactions(aborted)
+        self._last_of_producers: dict[int, tuple[int, int]] = {}
+        self._did = Compacted()
+
+    def steps(self) -> Steps[Compacted]:
+        yield from self._index()
+        end_offset = self._did.end_offset = self._newest.end_offset
+        segments = [s for s in self._log.segments[:-1] if s.base_offset < end_offset]
+        yield from self._sync(segments)
+        for group in groups_of(segments, self._config):
+            yield from self._compact_group(group)
+        return self._did
+
+    # The newest offsets
+
+    def _index(self) -> Steps[None]:
+        """Read the dirty part, as much of it as there is memory for."""
+        todo, newest = self._todo, self._newest
+        newest.end_offset = todo.first_dirty_offset
+        segments = self._log.segments
+        for at, segment in enumerate(segments[:-1]):
+            next_base = segments[at + 1].base_offset
+            if not todo.first_dirty_offset < next_base <= todo.end_offset:
+                continue
+            for header, data in batches_in(segment):
+                if newest.is_full:
+                    return
+                yield from self._index_batch(header, data)
+                yield None
+            newest.end_offset = next_base
+
+    def _index_batch(self, header: BatchHeader, data: bytes) -> Steps[None]:
+        newest, first_offset = self._newest, self._todo.first_dirty_offset
+        if header.is_control:
+            self._indexed_transactions.marker(data, header)
+        elif not self._indexed_transactions.batch(header):
+            payload = bytes(payload_of(data, 0, header))
+            for count, span in enumerate(spans_in(payload, header.record_count), 1):
+                offset = header.base_offset + span.offset_delta
+                if span.key is not None and offset >= first_offset:
+                    newest.put(span.key, offset)
+                if count % _RECORDS_IN_A_STEP == 0:
+                    yield None
+        newest.end_offset = max(newest.end_offset, header.next_offset)
+
+    # The new segments
+
+    def _sync(self, segments: Sequence[Segment]) -> Steps[None]:
+        """What takes a record's place is on disk before the record goes."""
+        for segment in segments:
+            if segment.next_offset > self._log.recovery_point and segment.size_bytes:
+                _check_is_part(segment)
+                yield from self._sync_file(segment.path(LOG))
+
+    def _sync_file(self, path: str) -> Steps[None]:
+        # A descriptor of its own: the segment may be closed meanwhile.
+        descriptor = self._files.open(path)
+        try:
+            yield partial(self._files.sync, descriptor)
+        finally:
+            self._files.close(descriptor)
+
+    def _compact_group(self, group: list[Segment]) -> Steps[None]:
+        """Make one segment of a few, and let it take their place."""
+        directory, base_offset = self._log.directory, group[0].base_offset
+        cleaned = Segment(self._files, directory, base_offset, CLEANED)
+        cleaned.remove()  # what an earlier failure left
+        try:
+            aborted = yield from self._fill(cleaned, group)
+            for segment in group:
+                _check_is_part(segment)
+            end_offset = group[-1].next_offset
+            swapped = Segment.found(self._files, directory, base_offset, end_offset, SWAP)
+        except (Exception, GeneratorExit):
+            cleaned.remove()
+            raise
+        self._log.replace_segments(group, swapped, aborted)
+        yield partial(self._files.sync_directory, directory)
+
+    def _fill(self, cleaned: Segment, group: list[Segment]) -> Steps[list[AbortedTransaction]]:
+        """Copy what stays, and leave it on disk as `.swap`. Returns its aborted transactions."""
+        self._last_of_producers = {
+            entry.producer_id: (entry.last_offset, entry.producer_epoch)
+            for entry in self._log.producers.producers()
+        }
+        self._transactions.still_aborted = []
+        cleaned.open()
+        for segment in group:
+            for header, data in batches_in(segment):
+                left = yield from self._left_of(header, data)
+                if left is not None:
+                    now = read_header(left)
+                    cleaned.append(left, now, now.last_offset, self._config.index_interval_bytes)
+                    self._did.records_after += now.record_count
+                self._did.records_before += header.record_count
+                self._did.bytes_before += len(data)
+                yield None
+        self._did.bytes_after += cleaned.size_bytes
+        aborted = self._transactions.still_aborted
+        cleaned.write_indexes(even_if_empty=True)
+        if aborted:
+            content = transaction_index.encode(aborted)
+            write_atomically(self._files, cleaned.path(TRANSACTION_INDEX), content)
+            yield from self._sync_file(cleaned.path(TRANSACTION_INDEX))
+        for suffix in (INDEX, TIME_INDEX, LOG):
+            yield from self._sync_file(cleaned.path(suffix))
+        cleaned.close()
+        cleaned.rename(SWAP)
+        yield partial(self._files.sync_directory, self._log.directory)
+        return aborted
+
+    # What stays
+
+    def _left_of(self, header: BatchHeader, data: bytes) -> Steps[bytes | bytearray | None]:
+        """The batch as it stays: itself, some of its records, only its header, or nothing."""
+        horizon_ms, now_ms = delete_horizon_ms(header), self._now_ms
+        must_stay = self._is_last_of_producer(header) or (
+            header.next_offset == self._todo.end_offset  # the log's end must not move
+        )
+        if header.is_control:
+            is_over = self._transactions.marker(data, header)
+            if not is_over:
+                return data
+            has_expired = horizon_ms is not None and horizon_ms <= now_ms
+            if has_expired or header.record_count == 0:
+                return emptied(header) if must_stay else None
+        elif self._transactions.batch(header):
+            return emptied(header) if must_stay else None
+        payload = bytes(payload_of(data, 0, header))
+        kept: list[Span] = []
+        for count, span in enumerate(spans_in(payload, header.record_count), 1):
+            if header.is_control or self._stays(span, header.base_offset, horizon_ms):
+                kept.append(span)
+            if count % _RECORDS_IN_A_STEP == 0:
+                yield None
+        if not kept:
+            return emptied(header) if must_stay else None
+        if horizon_ms is None and (header.is_control or any(span.is_tombstone for span in kept)):
+            horizon_ms = min(now_ms + self._config.delete_retention_ms, LONG_MAX)
+        elif len(kept) == header.record_count:
+            return data
+        left, payload = payload_with(header, payload, kept, horizon_ms)
+        return sealed(left, compressed(Compression(header.compression), payload))
+
+    def _stays(self, span: Span, base_offset: int, horizon_ms: int | None) -> bool:
+        """Whether a record is its key's newest, and no tombstone that has had its time."""
+        offset = base_offset + span.offset_delta
+        if offset >= self._newest.end_offset:
+            return True
+        if span.key is None or offset < self._newest.newest(span.key):
+            return False
+        return not span.is_tombstone or horizon_ms is None or self._now_ms < horizon_ms
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        """Whether only this batch tells its producer's last sequence number, or epoch."""
+        if header.producer_id == NO_PRODUCER_ID:
+            return False
+        last_offset, epoch = self._last_of_producers.get(header.producer_id, (-1, _NO_EPOCH))
+        if last_offset >= 0:
+            return header.last_offset == last_offset
+        return header.is_control and header.producer_epoch == epoch
+
+
+def groups_of(segments: Sequence[Segment], config: LogConfig) -> Iterator[list[Segment]]:
+    """Neighbours that make one segment together, as large as segments may be."""
+    # An entry of the indexes stands for more than `index.interval.bytes`.
+    entries = config.segment_index_bytes // TIME_ENTRY.size - 2
+    limit_bytes = min(config.segment_bytes, entries * max(config.index_interval_bytes, 1))
+    group: list[Segment] = []
+    for segment in segments:
+        if group and (
+            sum(each.size_bytes for each in group) + segment.size_bytes > limit_bytes
+            or segment.next_offset - 1 - group[0].base_offset > _INT_MAX
+        ):
+            yield group
+            group = []
+        group.append(segment)
+    if group:
+        yield group
+
+
+def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
+    """Header and bytes of each batch, all checked.
+
+    Raises:
+        Superseded: the segment is not the log's any more.
+        Refused: CORRUPT_MESSAGE.
+    """
+    position, end = 0, segment.size_bytes
+    chunk, start = b"", 0
+    while position < end:
+        _check_is_part(segment)
+        if position + HEADER_SIZE > start + len(chunk):
+            chunk, start = segment.bytes_at(position, _CHUNK_BYTES), position
+        if len(chunk) < HEADER_SIZE:
+            raise _damaged(segment, position)
+        header = read_header(chunk, position - start)
+        size = header.length + LOG_OVERHEAD
+        if size < HEADER_SIZE or header.magic != MAGIC or position + size > end:
+            raise _damaged(segment, position)
+        if position + size > start + len(chunk):
+            chunk, start = segment.bytes_at(position, max(size, _CHUNK_BYTES)), position
+        data = chunk[position - start : position - start + size]
+        if not crc_is_right(data, 0, header):
+            raise _damaged(segment, position)
+        yield header, data
+        position += size
+
+
+def _check_is_part(segment: Segment) -> None:
+    if segment.mark:
+        raise Superseded
+
+
+def _damaged(segment: Segment, position: int) -> Refused:
+    return Refused(Code.CORRUPT_MESSAGE, f"{segment.path('.log')}: damaged at {position}")
