@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from ..storage.log import PartitionLog
+from .cleaner import Cleaner
 from .logs import Log
 
 if TYPE_CHECKING:
     from .node import Node
 
 _LOGS_IN_A_STEP: Final = 64
+_REMOVE_INTERVAL_MS: Final = 30_000
 
 _log = Log("background")
 Job = Callable[[PartitionLog, int], None]
@@ -29,6 +31,7 @@ class Background:
         self._node = node
         self._tasks: list[asyncio.Task[None]] = []
         self._flushed_ms: dict[tuple[str, int], int] = {}
+        self._cleaner = Cleaner(node)
 
     def start(self) -> None:
         """Begin; the event loop runs."""
@@ -37,14 +40,18 @@ class Background:
             (config["log.retention.check.interval.ms"], self._retain),
             (config["log.flush.scheduler.interval.ms"], self._flush),
             (config["producer.id.expiration.check.interval.ms"], self._forget_producers),
+            (_REMOVE_INTERVAL_MS, self._remove_deleted),
         ):
             self._tasks.append(asyncio.create_task(self._over_all_logs(interval_ms, job)))
         self._tasks.append(
             asyncio.create_task(self._checkpoint(config["log.flush.offset.checkpoint.interval.ms"]))
         )
 
+        self._cleaner.start()
+
     def stop(self) -> None:
         """End all jobs; none is in the middle of a step."""
+        self._cleaner.stop()
         for task in self._tasks:
             task.cancel()
 
@@ -82,6 +89,10 @@ class Background:
         from ..storage.retention import delete_old_segments
 
         delete_old_segments(log, now_ms)
+
+    @staticmethod
+    def _remove_deleted(log: PartitionLog, now_ms: int) -> None:
+        log.remove_deleted(now_ms)
 
     def _flush(self, log: PartitionLog, now_ms: int) -> None:
         """`flush.ms`: what has waited so long for a flush gets one."""

@@ -168,6 +168,8 @@ class Shard(Generic[M]):
 
     def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
         producer = Producer(header.producer_id, header.producer_epoch)
+        if header.record_count == 0:
+            return  # compaction took its records
         if header.is_control:
             ended = read_marker(data, position, header)
             if ended is not None:

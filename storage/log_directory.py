@@ -22,6 +22,8 @@ META_PROPERTIES: Final = "meta.properties"
 PARTITION_METADATA: Final = "partition.metadata"
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS: Final = "log-start-offset-checkpoint"
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+CLEANED_OFFSETS: Final = "cleaner-offset-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
 STRAY_SUFFIX: Final = "-stray"
 _NO_ID: Final = uuid.UUID(int=0)
@@ -69,6 +71,9 @@ class LogDirectory:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._recovery_points = _read_checkpoint(files, f"{path}/{RECOVERY_POINTS}")
         self._log_starts = _read_checkpoint(files, f"{path}/{LOG_STARTS}")
+        # Kafka begins with these; here a log's end says as much.
+        self._high_watermarks = _read_checkpoint(files, f"{path}/{HIGH_WATERMARKS}")
+        self._cleaned_up_to = _read_checkpoint(files, f"{path}/{CLEANED_OFFSETS}")
         self._there = set(files.names_in(path))
 
     @classmethod
@@ -170,6 +175,9 @@ class LogDirectory:
             return
         self._recovery_points.pop((topic, partition), None)
         self._log_starts.pop((topic, partition), None)
+        self._high_watermarks.pop((topic, partition), None)
+        if self._cleaned_up_to.pop((topic, partition), None) is not None:
+            self._write_cleaned_up_to()  # a later topic of that name is not clean
         if log is not None:
             log.close(clean=False)
         doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
@@ -177,11 +185,25 @@ class LogDirectory:
         self._there.discard(name)
         _remove_tree(self._files, doomed)
 
+    def cleaned_up_to(self, log: PartitionLog) -> int | None:
+        """Where the last round of compaction over the log ended; None: there was none."""
+        return self._cleaned_up_to.get((log.topic, log.partition))
+
+    def set_cleaned_up_to(self, log: PartitionLog, offset: int) -> None:
+        """A round of compaction is done; the next one begins there. Raises OSError."""
+        self._cleaned_up_to[log.topic, log.partition] = offset
+        self._write_cleaned_up_to()
+
+    def _write_cleaned_up_to(self) -> None:
+        content = _checkpoint(self._cleaned_up_to)
+        write_atomically(self._files, f"{self.path}/{CLEANED_OFFSETS}", content)
+
     def checkpoint(self) -> None:
-        """Write where logs begin, and up to where they are synced, when that has changed."""
+        """Write where logs begin and end, and up to where they are synced, when it has changed."""
         for name, checkpointed, current in (
             (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points()),
             (LOG_STARTS, self._log_starts, self._current_log_starts()),
+            (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks()),
         ):
             if current != checkpointed:
                 write_atomically(self._files, f"{self.path}/{name}", _checkpoint(current))
@@ -201,6 +223,10 @@ class LogDirectory:
             else:
                 starts.pop(key, None)
         return starts
+
+    def _current_high_watermarks(self) -> dict[TopicPartition, int]:
+        logs = self._logs.items()
+        return self._high_watermarks | {key: log.high_watermark for key, log in logs}
 
     def close(self, *, clean: bool = True) -> None:
         """Close all logs and let go of the directory.

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from ottla.protocol.batch import headers_in
-from ottla.protocol.errors import Refused
 from ottla.protocol.records import Record, records_in
 from ottla.storage.cleanable import cleanable
 from ottla.storage.compaction import Compacted, compact
 from ottla.storage.log import PartitionLog
 from tests.storage.disk import Disk
-from tests.storage.logs import NOW_MS, batch, everything, open_log, ranges
+from tests.storage.logs import NOW_MS, batch, everything, open_log
 
 COMPACT = frozenset({"compact"})
 
@@ -38,11 +34,7 @@ def compacted(
 
 
 def records(log: PartitionLog) -> list[Record]:
-    return [
-        record
-        for header, data in everything(log)
-        for record in records_in(data, 0, header)
-    ]
+    return [record for header, data in everything(log) for record in records_in(data, 0, header)]
 
 
 def values(log: PartitionLog) -> dict[int, tuple[bytes | None, bytes | None]]:

@@ -1,0 +1,162 @@
+"""The log cleaner: compacts the dirtiest log, then the next, then rests (Kafka's LogCleaner).
+
+It works on the event loop in steps of half a millisecond, and pauses between them while the loop
+has other work; only what blocks goes to a thread. So a request waits for one step at most, and logs
+need no lock. A log that is found damaged is left alone until the next start; one that the disk
+refused comes again after `log.cleaner.backoff.ms`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from ..protocol.errors import Refused
+from ..storage.log import PartitionLog
+from .logs import Log
+
+if TYPE_CHECKING:
+    from ..storage.cleanable import Cleanable
+    from ..storage.compaction import Compacted, Steps
+    from .node import Node
+
+_STEP_S: Final = 0.0005
+_PAUSE_S: Final = 0.002
+_OTHER_WORK_S: Final = 0.0001  # a turn of the loop that takes longer served somebody
+_LOGS_IN_A_STEP: Final = 256
+
+_log = Log("cleaner")
+
+
+class Cleaner:
+    """Compacts the logs of a node; it runs from `start` to `stop`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._task: asyncio.Task[None] | None = None
+        self._uncleanable: set[PartitionLog] = set()
+        self._failed: set[PartitionLog] = set()
+
+    def start(self) -> None:
+        """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""
+        if self._node.config["log.cleaner.enable"]:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """End; a round that goes on leaves the log as it was before it, or as it is after."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._node.config["log.cleaner.backoff.ms"] / 1000)
+            self._failed.clear()
+            while await self.clean_dirtiest():
+                pass
+
+    async def clean_dirtiest(self) -> bool:
+        """One round over the log that is worth it most. Returns whether there was one."""
+        todo = await self._dirtiest()
+        if todo is None:
+            return False
+        log = todo.log
+        try:
+            did = await self._clean(todo)
+            if did is not None:
+                self._node.logs.set_cleaned_up_to(log, did.end_offset)
+                self._report(log, did)
+        except OSError as trouble:
+            self._failed.add(log)
+            _log.error("a log could not be compacted now", **_name(log), reason=str(trouble))
+        except Exception as trouble:  # whatever it is: other logs are to be compacted all the same
+            self._uncleanable.add(log)
+            _log.error(
+                "a log cannot be compacted and is left alone until the next start",
+                **_name(log),
+                reason=str(trouble) if isinstance(trouble, Refused) else repr(trouble),
+            )
+        return True
+
+    @staticmethod
+    def _report(log: PartitionLog, did: Compacted) -> None:
+        _log.info(
+            "a log was compacted",
+            **_name(log),
+            up_to_offset=did.end_offset,
+            bytes_before=did.bytes_before,
+            bytes_after=did.bytes_after,
+            records_before=did.records_before,
+            records_after=did.records_after,
+        )
+
+    async def _dirtiest(self) -> Cleanable | None:
+        from ..storage.cleanable import cleanable
+
+        now_ms, logs = self._node.clock.now_ms(), self._node.logs
+        dirtiest: Cleanable | None = None
+        for count, log in enumerate(list(logs.logs()), 1):
+            if count % _LOGS_IN_A_STEP == 0:
+                await asyncio.sleep(0)
+            if not log.config.compacts or not self._is_there(log):
+                continue
+            if log in self._uncleanable or log in self._failed:
+                continue
+            try:
+                found = cleanable(log, logs.cleaned_up_to(log), now_ms)
+            except OSError:
+                continue  # what cannot be read is reported by who needs it
+            if (
+                found is not None
+                and found.is_due
+                and (dirtiest is None or found.ratio > dirtiest.ratio)
+            ):
+                dirtiest = found
+        return dirtiest if dirtiest is not None and self._is_there(dirtiest.log) else None
+
+    async def _clean(self, todo: Cleanable) -> Compacted | None:
+        """Take all steps of a round; None when the log was deleted or shortened on the way."""
+        from ..storage.compaction import Superseded, compact
+
+        config = self._node.config
+        map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
+        steps = compact(
+            todo,
+            self._node.logs.files,
+            map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
+            now_ms=self._node.clock.now_ms(),
+        )
+        try:
+            return await self._taken(steps, todo.log)
+        except Superseded:
+            return None
+        finally:
+            steps.close()
+
+    async def _taken(self, steps: Steps[Compacted], log: PartitionLog) -> Compacted | None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _STEP_S
+        while True:
+            try:
+                blocking = next(steps)
+            except StopIteration as done:
+                did: Compacted = done.value
+                return did
+            now = loop.time()
+            if blocking is not None:
+                await loop.run_in_executor(None, blocking)
+            elif now < until:
+                continue
+            else:
+                await asyncio.sleep(0)
+                if loop.time() - now > _OTHER_WORK_S:
+                    await asyncio.sleep(_PAUSE_S)
+            if not self._is_there(log):
+                return None
+            until = loop.time() + _STEP_S
+
+    def _is_there(self, log: PartitionLog) -> bool:
+        return self._node.log_of(log.topic, log.partition) is log
+
+
+def _name(log: PartitionLog) -> dict[str, Any]:
+    return {"topic": log.topic, "partition": log.partition}
