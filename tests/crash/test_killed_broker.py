@@ -65,6 +65,9 @@ def new_producer(bootstrap: str) -> Producer:
         "linger.ms": 0,
         "reconnect.backoff.max.ms": 100,
         "retry.backoff.ms": 20,
+        # librdkafka's rebootstrap forgets every broker when the only one is gone, and what it has
+        # cached of the group's coordinator then waits for a broker that it will never see again.
+        "metadata.recovery.strategy": "none",
     }
     # The connections that the broker's death cuts are news to nobody here.
     producer = Producer(settings, logger=None, error_cb=lambda _: None)
