@@ -165,17 +165,17 @@ class Controller:
     # Start.
 
     def bootstrap(self) -> None:
-        """Give a new cluster its features; close what Kafka was about to decide when it died."""
+        """Lead; give a new cluster its features; close what Kafka was deciding when it died."""
+        self._metadata_log.lead(self._node_id, now_ms=self._clock.now_ms())
         if self.catalog.is_undecided:
             self._commit([AbortTransactionRecord()])
-        if self._metadata_log.end_offset == 0:
-            now_ms = self._clock.now_ms()
-            self._metadata_log.append_leader_change(self._node_id, now_ms=now_ms)
         if not self.catalog.features:
+            features = [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
+            self._metadata_log.write_bootstrap(features, now_ms=self._clock.now_ms())
             self._commit(
                 [
                     BeginTransactionRecord("Bootstrap records"),
-                    *(FeatureLevelRecord(name, level) for name, level in FEATURES.items()),
+                    *features,
                     # Eligible leader replicas want the minimum to be the cluster's (KIP-966).
                     ConfigRecord(
                         ResourceType.BROKER,
@@ -191,13 +191,7 @@ class Controller:
     def register_broker(
         self, node_id: int, end_points: Iterable[EndPoint], *, incarnation_id: UUID | None = None
     ) -> None:
-        """A node has come, and listens; one that came back to the same place is known already."""
-        known = self.catalog.brokers.get(node_id)
-        log_dirs = (self._directory.directory_id,)
-        wanted = tuple(end_points)
-        if known and known.is_active and (known.end_points, known.log_dirs) == (wanted, log_dirs):
-            self._is_registered(node_id)
-            return
+        """A node has come, and listens: under a new epoch each time, as with Kafka."""
         epoch = self._metadata_log.end_offset
         self._commit(
             [
@@ -205,14 +199,24 @@ class Controller:
                     broker_id=node_id,
                     incarnation_id=incarnation_id or self._new_id(),
                     broker_epoch=epoch,
-                    end_points=wanted,
+                    end_points=tuple(end_points),
                     features=SUPPORTED_FEATURES,
-                    log_dirs=log_dirs,
+                    log_dirs=(self._directory.directory_id,),
                 )
             ]
         )
         self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
         self._is_registered(node_id)
+
+    def unregister_broker(self, node_id: int) -> None:
+        """A node stops: whoever opens the directory next need not wait for its session to end.
+
+        Its partitions stay its own, where Kafka leaves them without a leader: it is the only one
+        that may lead them, and a stop must not cost a record for each.
+        """
+        broker = self.catalog.brokers.get(node_id)
+        if broker is not None and not broker.is_fenced:
+            self._commit([BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)])
 
     def _is_registered(self, node_id: int) -> None:
         """What a node that is here may lead has a leader again; its directory knows its epoch."""

@@ -152,6 +152,8 @@ class Node:
         self._background.stop()
         self.transactions.unload()
         self.groups.unload()
+        if clean:
+            self.controller.unregister_broker(self.node_id)
         self.logs.close(clean=clean)
 
     def _topic_created(self, topic: Topic) -> None:

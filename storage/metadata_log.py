@@ -6,7 +6,6 @@ log like any other; nobody fetches it, and nothing is ever deleted from it.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
@@ -17,19 +16,22 @@ from .catalog import CLUSTER_METADATA, Catalog
 from .log import Origin, PartitionLog
 from .log_config import LONG_MAX, LogConfig
 from .metadata_records import MetadataRecord, decode, encode
+from .quorum import (
+    STATIC_VOTERS,
+    QuorumState,
+    leader_change_batch,
+    read_quorum_state,
+    write_bootstrap_checkpoint,
+    write_quorum_state,
+)
 
 if TYPE_CHECKING:
     from .files import Files
     from .log_directory import LogDirectory
 
 METADATA_TOPIC_ID: Final = UUID(int=1)
-FIRST_LEADER_EPOCH: Final = 1
 _READ_BYTES: Final = 1 << 20
 _SNAPSHOT_SUFFIX: Final = ".checkpoint"
-# LeaderChangeMessage, version 0: version and leader, then voters (id and no tagged fields) twice.
-_LEADER_CHANGE_KEY: Final = struct.pack(">hh", 0, 2)
-_LEADER: Final = struct.Struct(">hi")
-_VOTER: Final = struct.Struct(">iB")
 
 
 def metadata_log_config(flush_messages: int = LONG_MAX) -> LogConfig:
@@ -53,8 +55,11 @@ class Snapshot(NamedTuple):
 class MetadataLog:
     """Appends decisions, and replays them."""
 
-    def __init__(self, log: PartitionLog, snapshot: Snapshot | None = None) -> None:
+    def __init__(
+        self, log: PartitionLog, data_directory: LogDirectory, snapshot: Snapshot | None = None
+    ) -> None:
         self._log = log
+        self._data_directory = data_directory
         self._snapshot = snapshot
 
     @classmethod
@@ -69,10 +74,9 @@ class MetadataLog:
             config=metadata_log_config(flush_messages),
             now_ms=now_ms,
         )
-        log.leader_epoch = max(log.leader_epoch, FIRST_LEADER_EPOCH)
         if log.log_start_offset == 0:
-            return cls(log)
-        return cls(log, _newest_snapshot(directory.files, log.directory))
+            return cls(log, directory)
+        return cls(log, directory, _newest_snapshot(directory.files, log.directory))
 
     @property
     def end_offset(self) -> int:
@@ -88,17 +92,31 @@ class MetadataLog:
         )
         return self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR).base_offset
 
-    def append_leader_change(self, node_id: int, *, now_ms: int) -> None:
-        """Write what a leader of KRaft writes first: that it leads, elected by itself alone."""
-        voters = b"\x02" + _VOTER.pack(node_id, 0)
-        value = _LEADER.pack(0, node_id) + voters + voters + b"\0"
-        batch = build(
-            [(_LEADER_CHANGE_KEY, value)],
-            timestamp_ms=now_ms,
-            control=True,
-            leader_epoch=self._log.leader_epoch,
+    def lead(self, node_id: int, *, now_ms: int) -> None:
+        """Begin an epoch of one's own, as a node does that is elected by itself alone.
+
+        Raises:
+            OSError: nothing was written under the new epoch.
+        """
+        files, log = self._data_directory.files, self._log
+        before = read_quorum_state(files, log.directory)
+        epoch = max(log.leader_epoch, before.leader_epoch if before else 0) + 1
+        state = QuorumState(node_id, epoch, before.version if before else STATIC_VOTERS)
+        write_quorum_state(files, log.directory, state)
+        log.leader_epoch = epoch
+        batch = leader_change_batch(
+            state, self._data_directory.directory_id, leader_epoch=epoch, timestamp_ms=now_ms
         )
-        self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+        log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+
+    def write_bootstrap(self, records: Sequence[MetadataRecord], *, now_ms: int) -> None:
+        """Keep what the cluster begins with where Kafka does, for whoever formats by it."""
+        write_bootstrap_checkpoint(
+            self._data_directory.files,
+            self._data_directory.path,
+            [encode(record) for record in records],
+            timestamp_ms=now_ms,
+        )
 
     def replay_into(self, catalog: Catalog) -> None:
         """Bring a catalog, which knows whole batches or nothing, to the end of the log.

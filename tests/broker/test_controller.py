@@ -80,17 +80,30 @@ def test_a_new_cluster_has_the_features_of_kafka_4_1_and_its_broker() -> None:
     assert life.directory.directory_id.int != 0
 
 
-def test_a_broker_that_comes_back_to_its_place_is_known_and_one_that_moved_is_not() -> None:
+def test_each_start_registers_the_broker_under_an_epoch_of_its_own() -> None:
     disk = Disk()
     first = Life(disk)
     epoch, offset = first.catalog.brokers[1].epoch, first.catalog.last_offset
     second = Life(disk.after_kill())
-    assert second.catalog.last_offset == offset
+    again = second.catalog.brokers[1]
+    assert again.epoch > offset > epoch
+    assert second.directory.broker_epoch == again.epoch
+    assert again.is_active
     second.controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9093)])
-    moved = second.catalog.brokers[1]
-    assert moved.epoch == offset + 1 > epoch
-    assert moved.is_active
-    assert moved.end_points[0].port == 9093
+    assert second.catalog.brokers[1].end_points[0].port == 9093
+
+
+def test_a_broker_that_stops_is_fenced_and_keeps_its_partitions() -> None:
+    disk = Disk()
+    life = Life(disk)
+    life.controller.create_topic("orders")
+    life.controller.unregister_broker(1)
+    offset = life.catalog.last_offset
+    life.controller.unregister_broker(1)
+    assert life.catalog.last_offset == offset, "it is fenced already"
+    assert life.catalog.brokers[1].is_fenced
+    assert life.catalog.topics["orders"].partitions[0].leader_id == 1
+    assert Life(disk.after_kill()).catalog.brokers[1].is_active
 
 
 def test_topics_get_the_defaults_of_the_broker() -> None:

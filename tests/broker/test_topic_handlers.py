@@ -190,11 +190,9 @@ def test_what_was_answered_holds_after_a_restart(tmp_path: Path) -> None:
         talk.ask(create(topic("kept", 3, 1, configs={"retention.ms": "5"}), "gone"))
         talk.ask(delete("gone"))
         before = talk.ask(metadata("kept", "gone", version=12))
-        offsets = talk.node.catalog.last_offset
     with talk_with(tmp_path) as talk:
         assert talk.ask(metadata("kept", "gone", version=12)) == before
         assert talk.node.catalog.overrides(2, "kept") == {"retention.ms": "5"}
-        assert talk.node.catalog.last_offset == offsets, "a broker that came back says nothing new"
 
 
 def test_a_name_that_was_deleted_begins_anew(tmp_path: Path) -> None:

@@ -38,10 +38,8 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-# As bin/kafka-server-start.sh.
+# As bin/kafka-server-start.sh, but for the size of the heap.
 JVM = (
-    "-Xms1g",
-    "-Xmx1g",
     "-server",
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
@@ -50,7 +48,13 @@ JVM = (
 )
 
 
-def start(port: int, directory: Path, settings: Mapping[str, str] | None = None) -> int:
+def start(
+    port: int,
+    directory: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    heap_mb: int = 1024,
+) -> int:
     """Start a node on 127.0.0.1:PORT, its controller on PORT + 1; return its process id.
 
     Raises NotInstalled without Java or jars, and when the node does not answer in time.
@@ -67,9 +71,10 @@ def start(port: int, directory: Path, settings: Mapping[str, str] | None = None)
     config.write_text("".join(f"{name}={value}\n" for name, value in merged.items()))
     if not (directory / "data/meta.properties").exists():
         _format(config)
+    heap = (f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m")
     with (directory / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            java(*JVM, "kafka.Kafka", str(config), logging="log4j2-server.xml"),
+            java(*heap, *JVM, "kafka.Kafka", str(config), logging="log4j2-server.xml"),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -143,7 +148,7 @@ def _ask(connection: socket.socket, api_key: int, version: int, body: bytes) -> 
 def running_kafka(settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """A node for the body of a `with`; HOST:PORT. Raises NotInstalled."""
     with TemporaryDirectory(prefix="kafka-") as scratch:
-        port = _free_pair()
+        port = free_pair()
         try:
             start(port, Path(scratch), settings)
             yield f"127.0.0.1:{port}"
@@ -151,7 +156,7 @@ def running_kafka(settings: Mapping[str, str] | None = None) -> Iterator[str]:
             stop(Path(scratch), kill=True)
 
 
-def _free_pair() -> int:
+def free_pair() -> int:
     """A port that is free, as is the next, below those of outgoing connections."""
     for port in range(20_000 + os.getpid() % 5000 * 2, 32_000, 2):
         try:

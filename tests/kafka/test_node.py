@@ -32,7 +32,7 @@ def test_cpu_time_goes_up_with_work() -> None:
 def test_a_node_starts_on_its_directory_again_and_keeps_its_topics(
     apache_kafka: str, tmp_path: Path
 ) -> None:
-    port = node._free_pair()
+    port = node.free_pair()
     for options in (["--create", "--topic", "kept"], ["--list"]):
         node.start(port, tmp_path)
         try:

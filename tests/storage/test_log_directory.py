@@ -47,7 +47,7 @@ def test_a_new_directory_is_laid_out_as_kafkas(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert {path.name for path in data.iterdir()} == {
         ".kafka_cleanshutdown", ".lock", "meta.properties", "orders-0",
-        "recovery-point-offset-checkpoint",
+        "recovery-point-offset-checkpoint", "replication-offset-checkpoint",
     }  # fmt: skip
     first, second = f"{0:020d}", f"{1:020d}"
     assert {path.name for path in (data / "orders-0").iterdir()} == {
@@ -58,7 +58,8 @@ def test_a_new_directory_is_laid_out_as_kafkas(tmp_path: Path) -> None:
         f"version: 0\ntopic_id: {encode_uuid(TOPIC_ID)}"
     )
     assert (data / "orders-0/leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
-    assert (data / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 0 1\n"
+    for name in ("recovery-point", "replication"):
+        assert (data / f"{name}-offset-checkpoint").read_text() == "0\n1\norders 0 1\n"
     properties = (data / "meta.properties").read_text().splitlines()
     assert {line.partition("=")[0] for line in properties if "=" in line} == {
         "cluster.id", "directory.id", "node.id", "version",

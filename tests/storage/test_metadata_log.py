@@ -68,7 +68,7 @@ def test_what_was_decided_is_replayed() -> None:
     disk = Disk()
     log, _ = open_on(disk)
     catalog = Catalog()
-    log.append_leader_change(1, now_ms=NOW_MS)
+    log.lead(1, now_ms=NOW_MS)
     decide(log, catalog, (BROKER,))
     for number in range(1, 4):
         decide(log, catalog, orders(catalog, number))
@@ -90,7 +90,7 @@ def test_a_catalog_that_knows_the_beginning_is_told_the_rest() -> None:
 def test_the_leader_says_so_as_kafkas_does() -> None:
     disk = Disk()
     log, _ = open_on(disk)
-    log.append_leader_change(1, now_ms=NOW_MS)
+    log.lead(1, now_ms=NOW_MS)
     data = disk.read("data/__cluster_metadata-0/00000000000000000000.log")
     ((_, header),) = headers_in(data)
     assert header.is_control

@@ -1,0 +1,141 @@
+"""`quorum-state` and `bootstrap.checkpoint`: what KRaft keeps beside and before the metadata log.
+
+The first says who leads the quorum and since which epoch: an epoch is there before anything is
+written under it, so that no epoch is ever used twice (org.apache.kafka.raft.FileQuorumStateStore).
+The second is what `kafka-storage format` begins a cluster with (KIP-778), in a snapshot's format.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from ..protocol.batch import build
+from .files import Files, read_if_there, write_atomically
+
+QUORUM_STATE: Final = "quorum-state"
+BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
+STATIC_VOTERS: Final = 0
+DYNAMIC_VOTERS: Final = 1
+"""Versions of the file: voters named by settings, or by the log itself (KIP-853)."""
+
+_NO_VOTE: Final = -1
+_NO_DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+
+# Control records: their keys are a version and a type.
+_LEADER_CHANGE_KEY: Final = struct.pack(">hh", 0, 2)
+_SNAPSHOT_HEADER_KEY: Final = struct.pack(">hh", 0, 3)
+_SNAPSHOT_FOOTER_KEY: Final = struct.pack(">hh", 0, 4)
+_LEADER: Final = struct.Struct(">hi")
+_VOTER: Final = struct.Struct(">i")
+_ONE_VOTER: Final = b"\2"
+_NO_TAGS: Final = b"\0"
+# SnapshotHeaderRecord, version 0: version, last contained timestamp, no tagged fields.
+_SNAPSHOT_HEADER: Final = struct.pack(">hqB", 0, 0, 0)
+_SNAPSHOT_FOOTER: Final = struct.pack(">hB", 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """Who leads, since which epoch.
+
+    Attributes:
+        version: of the file, STATIC_VOTERS or DYNAMIC_VOTERS.
+    """
+
+    leader_id: int
+    leader_epoch: int
+    version: int = STATIC_VOTERS
+
+    def encode(self) -> bytes:
+        """The file's content, as Kafka writes it."""
+        leader = f'"leaderId":{self.leader_id},"leaderEpoch":{self.leader_epoch}'
+        if self.version == STATIC_VOTERS:
+            rest = f'"appliedOffset":0,"currentVoters":[{{"voterId":{self.leader_id}}}]'
+            front = '"clusterId":"",'
+        else:
+            rest, front = f'"votedDirectoryId":"{_NO_DIRECTORY}"', ""
+        text = f'{{{front}{leader},"votedId":{_NO_VOTE},{rest},"data_version":{self.version}}}'
+        return text.encode()
+
+    def leader_change(self, directory_id: UUID) -> bytes:
+        """The value of a LeaderChangeMessage: the leader is the only voter, and voted for itself.
+
+        Args:
+            directory_id: of its metadata log.
+        """
+        voter = _VOTER.pack(self.leader_id)
+        if self.version != STATIC_VOTERS:
+            voter += directory_id.bytes
+        voters = _ONE_VOTER + voter + _NO_TAGS
+        return _LEADER.pack(self.version, self.leader_id) + voters + voters + _NO_TAGS
+
+
+def read_quorum_state(files: Files, directory: str) -> QuorumState | None:
+    """The state in a directory of a metadata log; None when it is missing or damaged."""
+    content = read_if_there(files, f"{directory}/{QUORUM_STATE}")
+    if content is None:
+        return None
+    import json
+
+    try:
+        fields = json.loads(content)
+        return QuorumState(
+            int(fields["leaderId"]), int(fields["leaderEpoch"]), int(fields["data_version"])
+        )
+    except (ValueError, TypeError, KeyError):
+        return None  # the epochs of the log's batches are known too
+
+
+def write_quorum_state(files: Files, directory: str, state: QuorumState) -> None:
+    """Put the state on disk, to be there after a loss of power too. Raises OSError."""
+    write_atomically(files, f"{directory}/{QUORUM_STATE}", state.encode(), sync=True)
+
+
+def leader_change_batch(
+    state: QuorumState, directory_id: UUID, *, leader_epoch: int, timestamp_ms: int
+) -> bytearray:
+    """The control batch that a leader begins its epoch with."""
+    return _control_batch(
+        _LEADER_CHANGE_KEY,
+        state.leader_change(directory_id),
+        timestamp_ms=timestamp_ms,
+        leader_epoch=leader_epoch,
+    )
+
+
+def write_bootstrap_checkpoint(
+    files: Files, directory: str, records: Sequence[bytes], *, timestamp_ms: int
+) -> None:
+    """Write what a new cluster begins with into its data directory. Raises OSError.
+
+    Args:
+        records: values of metadata records.
+    """
+    first = _control_batch(_SNAPSHOT_HEADER_KEY, _SNAPSHOT_HEADER, timestamp_ms=timestamp_ms)
+    content = build(
+        [(None, record) for record in records], base_offset=1, timestamp_ms=timestamp_ms
+    )
+    last = _control_batch(
+        _SNAPSHOT_FOOTER_KEY,
+        _SNAPSHOT_FOOTER,
+        timestamp_ms=timestamp_ms,
+        base_offset=1 + len(records),
+    )
+    path = f"{directory}/{BOOTSTRAP_CHECKPOINT}"
+    write_atomically(files, path, bytes(first + content + last))
+
+
+def _control_batch(
+    key: bytes, value: bytes, *, timestamp_ms: int, leader_epoch: int = 0, base_offset: int = 0
+) -> bytearray:
+    return build(
+        [(key, value)],
+        timestamp_ms=timestamp_ms,
+        control=True,
+        leader_epoch=leader_epoch,
+        base_offset=base_offset,
+    )

@@ -1,0 +1,84 @@
+"""A data directory that Ottla and an Apache Kafka open in turn, and what Kafka complained about.
+
+One of them runs at a time. Both keep few internal partitions, so that a start is short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ottla.testing import RunningBroker, running_broker
+
+from ..wire.conftest import address_of
+from . import node
+
+INTERNAL_PARTITIONS = 3
+SHARED = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
+    "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
+# A node that was killed is registered until its session ends; nobody wants to wait for that.
+KAFKA = SHARED | {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+HEAP_MB = 384
+
+# What Kafka says of every directory, its own too, at every start or stop.
+USUAL = (
+    "Performing controller activation",
+    "Attempting to close NetworkClient that has already been closed",
+    # A partition that CreatePartitions added, and a sequence that is wrong on purpose.
+    "to exist, but it was missing. Creating",
+    "Error processing append operation on partition",
+)
+
+
+class Place:
+    """A directory with `data` in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.data = directory / "data"
+        self.complaints: list[str] = []
+
+    @contextmanager
+    def ottla(
+        self, *, kill: bool = False, settings: Mapping[str, str] | None = None
+    ) -> Iterator[RunningBroker]:
+        """Ottla on the directory; stopped, or killed, at the end of the `with`."""
+        with running_broker(data_dir=self.data, settings=SHARED | dict(settings or {})) as broker:
+            yield broker
+            if kill:
+                broker.kill()
+
+    @contextmanager
+    def kafka(
+        self, *, kill: bool = False, settings: Mapping[str, str] | None = None
+    ) -> Iterator[str]:
+        """Apache Kafka on the directory, as HOST:PORT; its complaints are remembered."""
+        port = node.free_pair()
+        try:
+            node.start(port, self.directory, KAFKA | dict(settings or {}), heap_mb=HEAP_MB)
+            yield f"127.0.0.1:{port}"
+        finally:
+            node.stop(self.directory, kill=kill)
+            self.complaints += complaints(self.directory / "server.log")
+
+
+def complaints(log: Path) -> list[str]:
+    """Warnings and errors of a server's log, but for those that every start has."""
+    lines = log.read_text(errors="replace").splitlines()
+    return [
+        line
+        for line in lines
+        if re.match(r"\[[^]]*\] (WARN|ERROR|FATAL) ", line)
+        and not any(usual in line for usual in USUAL)
+    ]
+
+
+def address(bootstrap: str) -> tuple[str, int]:
+    """HOST:PORT in two parts."""
+    return address_of(bootstrap)

@@ -1,0 +1,197 @@
+"""All that clients can see of a broker: what must be the same whoever opens the directory.
+
+Records, topics, settings and offsets are asked for by a stock client, librdkafka's; producers and
+transactions, which it does not ask for, by raw requests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from ..wire.broker import Broker
+from ..wire.client import Answer, error_name, retrying
+from .place import address
+
+TIMEOUT_S = 20.0
+OWN_SETTING = 1  # ConfigSource.DYNAMIC_TOPIC_CONFIG
+LONG_VALUE = 64
+
+Seen = dict[str, Any]
+
+
+def seen(bootstrap: str) -> Seen:
+    """Everything, in plain values that compare."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = partitions_of(admin)
+    users = {name: count for name, count in topics.items() if not name.startswith("__")}
+    broker = Broker(address(bootstrap), "seen")
+    try:
+        return {
+            "topics": topics,
+            "topic ids": topic_ids(admin, topics),
+            "settings": settings(admin, topics),
+            "ends": {name: ends(admin, name, count) for name, count in users.items()},
+            "records": {
+                level: records(bootstrap, users, level)
+                for level in ("read_uncommitted", "read_committed")
+            },
+            "offsets": committed_offsets(broker),
+            "transactions": transactions(broker),
+            "producers": {name: producers(broker, name, count) for name, count in users.items()},
+        }
+    finally:
+        broker.close()
+
+
+def partitions_of(admin: AdminClient) -> dict[str, int]:
+    """The number of partitions of each topic."""
+    found = admin.list_topics(timeout=TIMEOUT_S).topics
+    return {name: len(found[name].partitions) for name in sorted(found)}
+
+
+def topic_ids(admin: AdminClient, names: Iterable[str]) -> dict[str, str]:
+    """The id of each topic."""
+    asked = admin.describe_topics(TopicCollection(list(names)), request_timeout=TIMEOUT_S)
+    return {name: str(answer.result(TIMEOUT_S).topic_id) for name, answer in asked.items()}
+
+
+def settings(admin: AdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """What was set for each topic itself."""
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    return {
+        resource.name: {
+            name: entry.value
+            for name, entry in sorted(answer.result(TIMEOUT_S).items())
+            if entry.source == OWN_SETTING
+        }
+        for resource, answer in admin.describe_configs(resources).items()
+    }
+
+
+def ends(admin: AdminClient, topic: str, partitions: int) -> dict[int, tuple[int, int, int]]:
+    """Log start, last stable offset and high watermark of each partition."""
+
+    def asked(spec: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
+        wanted = {TopicPartition(topic, index): spec for index in range(partitions)}
+        answers = admin.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
+        return {one.partition: answer.result().offset for one, answer in answers.items()}
+
+    first = asked(OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+    stable = asked(OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)  # type: ignore[no-untyped-call]
+    last = asked(OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
+    return {index: (first[index], stable[index], last[index]) for index in range(partitions)}
+
+
+def records(
+    bootstrap: str, topics: Mapping[str, int], level: str
+) -> dict[str, list[tuple[Any, ...]]]:
+    """Every record that a consumer hands out, by topic, in the order of partition and offset."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reads-all",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": level,
+        }
+    )
+    found: dict[str, list[tuple[Any, ...]]] = {topic: [] for topic in topics}
+    unread = {(topic, index) for topic, count in topics.items() for index in range(count)}
+    try:
+        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in unread])
+        while unread:
+            message = consumer.poll(TIMEOUT_S)
+            assert message is not None, f"these do not end: {unread}"
+            error = message.error()
+            if error is None:
+                found[str(message.topic())].append(_plain(message))
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                unread.discard((message.topic(), message.partition()))
+    finally:
+        consumer.close()
+    return {topic: sorted(read, key=lambda record: record[:2]) for topic, read in found.items()}
+
+
+def _plain(message: Any) -> tuple[Any, ...]:
+    value = message.value()
+    if value is not None and len(value) > LONG_VALUE:
+        value = hashlib.sha256(value).hexdigest()
+    return (
+        message.partition(),
+        message.offset(),
+        message.timestamp(),
+        message.leader_epoch(),
+        message.key(),
+        value,
+        message.headers(),
+    )
+
+
+def committed_offsets(broker: Broker) -> dict[str, dict[str, tuple[int, str]]]:
+    """Offset and metadata by group, and by topic and partition; pending ones are not told."""
+
+    def listed() -> Any:
+        return broker.call("ListGroups", 4, {"states_filter": []})
+
+    answer = retrying(listed, lambda answer: [error_name(answer["error_code"])], limit_s=TIMEOUT_S)
+    found = {}
+    for group in sorted(known["group_id"] for known in answer["groups"]):
+        body: Answer = {"groups": [{"group_id": group, "topics": None}], "require_stable": False}
+        offsets = broker.call("OffsetFetch", 8, body)["groups"][0]
+        assert error_name(offsets["error_code"]) == "NONE", (group, offsets)
+        found[group] = {
+            f"{topic['name']}-{part['partition_index']}": (
+                part["committed_offset"],
+                part["metadata"],
+            )
+            for topic in sorted(offsets["topics"], key=lambda topic: str(topic["name"]))
+            for part in sorted(topic["partitions"], key=lambda part: int(part["partition_index"]))
+        }
+    return found
+
+
+def transactions(broker: Broker) -> dict[str, Any]:
+    """What DescribeTransactions says of each transactional id that ListTransactions has."""
+
+    def listed() -> Any:
+        body: Answer = {"state_filters": [], "producer_id_filters": []}
+        return broker.call("ListTransactions", 0, body)
+
+    answer = retrying(listed, lambda answer: [error_name(answer["error_code"])], limit_s=TIMEOUT_S)
+    names = sorted(state["transactional_id"] for state in answer["transaction_states"])
+    described = broker.call("DescribeTransactions", 0, {"transactional_ids": names})
+    for state in described["transaction_states"]:
+        for topic in state["topics"]:
+            topic["partitions"].sort()
+        state["topics"].sort(key=lambda topic: str(topic["topic"]))
+    return {state["transactional_id"]: state for state in described["transaction_states"]}
+
+
+def producers(broker: Broker, topic: str, partitions: int) -> dict[int, Any]:
+    """What DescribeProducers says of each partition."""
+    body: Answer = {"topics": [{"name": topic, "partition_indexes": list(range(partitions))}]}
+    answer = broker.call("DescribeProducers", 0, body)["topics"][0]["partitions"]
+    return {
+        part["partition_index"]: sorted(
+            part["active_producers"], key=lambda producer: int(producer["producer_id"])
+        )
+        for part in answer
+    }

@@ -1,0 +1,108 @@
+"""Who leads the metadata quorum, and what a cluster begins with: Kafka's files, byte by byte."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from ottla.protocol.batch import headers_in
+from ottla.protocol.records import records_in
+from ottla.storage.log_directory import LogDirectory
+from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.metadata_records import FeatureLevelRecord, decode
+from ottla.storage.quorum import QuorumState, read_quorum_state
+from tests.storage.disk import Disk
+from tests.storage.logs import NOW_MS
+
+PLACE = "data/__cluster_metadata-0"
+FILE = f"{PLACE}/quorum-state"
+# As Apache Kafka 4.1.1 wrote them, with voters in its settings and in its log.
+STATIC = (
+    b'{"clusterId":"","leaderId":1,"leaderEpoch":23,"votedId":-1,"appliedOffset":0,'
+    b'"currentVoters":[{"voterId":1}],"data_version":0}'
+)
+DYNAMIC = (
+    b'{"leaderId":1,"leaderEpoch":23,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",'
+    b'"data_version":1}'
+)
+
+
+def started(disk: Disk) -> MetadataLog:
+    directory = LogDirectory.open(disk, "data", node_id=1, cluster_id=None, now_ms=NOW_MS)
+    log = MetadataLog.open(directory, now_ms=NOW_MS)
+    log.lead(1, now_ms=NOW_MS)
+    return log
+
+
+def epochs_in(disk: Disk) -> list[int]:
+    data = disk.read(f"{PLACE}/00000000000000000000.log")
+    return [header.leader_epoch for _, header in headers_in(data)]
+
+
+def put(disk: Disk, path: str, content: bytes) -> None:
+    descriptor = disk.open(path)
+    disk.truncate(descriptor, 0)
+    disk.append(descriptor, content)
+    disk.close(descriptor)
+
+
+@pytest.mark.parametrize(("version", "content"), [(0, STATIC), (1, DYNAMIC)])
+def test_the_state_is_written_and_read_as_kafka_does(version: int, content: bytes) -> None:
+    state = QuorumState(1, 23, version)
+    assert state.encode() == content
+    disk = Disk()
+    disk.make_directory("data")
+    put(disk, "data/quorum-state", content)
+    assert read_quorum_state(disk, "data") == state
+
+
+def test_each_start_begins_an_epoch_and_says_so_in_the_log() -> None:
+    disk = Disk()
+    started(disk)
+    assert b'"leaderEpoch":1,' in disk.read(FILE)
+    disk = disk.after_kill()
+    started(disk)
+    assert b'"leaderEpoch":2,' in disk.read(FILE)
+    assert epochs_in(disk) == [1, 2]
+
+
+def test_an_epoch_that_kafka_began_and_wrote_nothing_under_is_not_used_again() -> None:
+    disk = Disk()
+    started(disk)
+    disk = disk.after_kill()
+    put(disk, FILE, STATIC)
+    started(disk)
+    assert epochs_in(disk) == [1, 24]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"leaderId":1}', b"\xff\xfe"])
+def test_a_damaged_state_is_replaced_by_what_the_log_knows(content: bytes) -> None:
+    disk = Disk()
+    started(disk)
+    disk = disk.after_kill()
+    put(disk, FILE, content)
+    started(disk)
+    assert epochs_in(disk) == [1, 2]
+    assert read_quorum_state(disk, PLACE) == QuorumState(1, 2)
+
+
+def test_voters_in_the_log_are_named_with_their_directory() -> None:
+    directory_id = UUID(int=7)
+    voter = b"\0\0\0\1" + directory_id.bytes + b"\0"
+    value = QuorumState(1, 5, version=1).leader_change(directory_id)
+    assert value == b"\0\1" + b"\0\0\0\1" + 2 * (b"\2" + voter) + b"\0"
+
+
+def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records() -> None:
+    disk = Disk()
+    features = [FeatureLevelRecord("metadata.version", 27), FeatureLevelRecord("group.version", 1)]
+    started(disk).write_bootstrap(features, now_ms=NOW_MS)
+    data = disk.read("data/bootstrap.checkpoint")
+    found = list(headers_in(data))
+    assert [header.base_offset for _, header in found] == [0, 1, 3]
+    assert [header.is_control for _, header in found] == [True, False, True]
+    (head,), records, (foot,) = (list(records_in(data, *place)) for place in found)
+    assert (head.key, head.value) == (bytes.fromhex("00000003"), bytes(11))
+    assert (foot.key, foot.value) == (bytes.fromhex("00000004"), bytes(3))
+    assert [decode(record.value or b"") for record in records] == features
