@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Malformed
 from ..protocol.fetch_answer import Pieces
-from ..protocol.frames import Frames
+from ..protocol.frames import BadLength, Frames
 from ..protocol.messages import read_request_header
 from .context import ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
@@ -58,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._busy: asyncio.Future[Answer] | None = None
         self._context: Context | None = None
         self._reading = True
+        self._end: Malformed | None = None  # what is to be said when all before it is answered
         self._writable = True
         self._draining = False
         self._transport: asyncio.Transport
@@ -72,13 +73,13 @@ class Connection(asyncio.Protocol):
         )
 
     def data_received(self, data: bytes) -> None:
-        try:
-            frames = self._frames.receive(data)
-        except Malformed as malformed:
-            self._abort(malformed)
-            return
         if self._draining:
             return
+        try:
+            frames = self._frames.receive(data)
+        except BadLength as bad:
+            frames, self._end = bad.whole, bad
+            self._transport.pause_reading()
         for frame in frames:
             self._unserved.append(frame)
             self._unserved_bytes += len(frame)
@@ -86,7 +87,7 @@ class Connection(asyncio.Protocol):
             self._serve()
         else:
             self._hasten()
-        if self._unserved_bytes > _BACKLOG_BYTES and self._reading:
+        if self._unserved_bytes > _BACKLOG_BYTES and self._reading and self._end is None:
             self._reading = False
             self._transport.pause_reading()
 
@@ -139,7 +140,10 @@ class Connection(asyncio.Protocol):
                 self._write([*answers, *reply])
                 answers = []
         self._write(answers)
-        if not self._reading and self._unserved_bytes <= _BACKLOG_BYTES // 2:
+        if self._end is not None:
+            if self._busy is None and not unserved:
+                self._abort(self._end)
+        elif not self._reading and self._unserved_bytes <= _BACKLOG_BYTES // 2:
             self._reading = True
             self._transport.resume_reading()
 

@@ -14,6 +14,18 @@ from .errors import Malformed
 LENGTH: Final = struct.Struct(">i")
 
 
+class BadLength(Malformed):
+    """A length that no request has; nothing behind it can be told apart.
+
+    Attributes:
+        whole: the requests in front of it, oldest first, which are good and to be answered.
+    """
+
+    def __init__(self, size_bytes: int, whole: list[memoryview]) -> None:
+        super().__init__(f"a request of {size_bytes} bytes")
+        self.whole = whole
+
+
 class Frames:
     """The unread bytes of one connection.
 
@@ -36,8 +48,8 @@ class Frames:
         """Take what a socket gave; return the requests that are now whole, oldest first.
 
         Raises:
-            Malformed: a length is negative or over the limit. What came before it is lost, too:
-                the connection is of no use any more.
+            BadLength: a length is negative or over the limit; the connection is of no use any more
+                when what came before it is answered.
         """
         source: bytes | bytearray = data
         if self._unread:
@@ -52,7 +64,7 @@ class Frames:
         while end - position >= LENGTH.size:
             (size_bytes,) = LENGTH.unpack_from(source, position)
             if not 0 <= size_bytes <= self._size_limit_bytes:
-                raise Malformed(f"a request of {size_bytes} bytes")
+                raise BadLength(size_bytes, whole)
             after = position + LENGTH.size + size_bytes
             if after > end:
                 self._wanted = LENGTH.size + size_bytes

@@ -40,7 +40,7 @@ async def leave_group(node: Node, context: Context, request: Any) -> dict[str, A
     except Refused as refused:
         if refused.code is not Code.UNKNOWN_MEMBER_ID:
             raise
-        codes = [refused.code] * len(leaving)  # no such group: no such members
+        codes = (refused.code,) * len(leaving)  # no such group: no such members
     if context.version < _SEVERAL_SINCE:
         return {"error_code": codes[0]}
     return {

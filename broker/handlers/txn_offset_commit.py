@@ -52,7 +52,7 @@ async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[
                 )
             )
         except Refused as refused:
-            taken = [_code(refused, context)] * len(offsets)
+            taken = (_code(refused, context),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
     return {"topics": answers(request.topics, codes)}
 

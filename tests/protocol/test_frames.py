@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.protocol.errors import Malformed
-from ottla.protocol.frames import Frames
+from ottla.protocol.frames import BadLength, Frames
 
 LIMIT = 1000
 PAYLOADS = st.lists(st.binary(max_size=40), max_size=8)
@@ -119,3 +119,11 @@ def test_a_large_request_in_small_pieces_is_not_copied_at_each() -> None:
         assert frames._unread is gathered
     (whole,) = frames.receive(piece)
     assert len(whole) == 1024 * len(piece)
+
+
+def test_requests_in_front_of_a_bad_length_are_handed_out_with_it() -> None:
+    with pytest.raises(BadLength) as bad:
+        Frames(size_limit_bytes=LIMIT).receive(
+            framed(b"first") + framed(b"second") + struct.pack(">i", -5)
+        )
+    assert [bytes(frame) for frame in bad.value.whole] == [b"first", b"second"]
