@@ -44,7 +44,7 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
                 )
             )
         except Refused as refused:
-            taken = [code_for(refused.code, context.api_key, context.version)] * len(offsets)
+            taken = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
     return {"topics": answers(request.topics, codes)}
 
