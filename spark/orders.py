@@ -147,6 +147,9 @@ class _Writer:
             "linger.ms": 5,
             # A broker that restarts is back in less than a second: look for it often.
             "reconnect.backoff.max.ms": 500,
+            # By default a client whose brokers are all away, and here there is one, forgets them and
+            # begins with `bootstrap.servers`; a call that waits for the coordinator waits for ever.
+            "metadata.recovery.strategy": "none",
             "log_level": 0,
         }
         self._producer = self._new_producer()
