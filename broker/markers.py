@@ -8,6 +8,7 @@ Only a partition whose storage fails keeps it prepared; it is tried again until 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..coordinator.outcome import Producer
@@ -16,6 +17,7 @@ from ..coordinator.transactions import Transactions
 from ..protocol.control import marker
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import CONSUMER_OFFSETS
+from ..storage.log import PartitionLog
 from .logs import Log
 from .shard import Shard
 
@@ -82,10 +84,30 @@ def _write(
     partitions: frozenset[Partition],
 ) -> None:
     left = frozenset(place for place in sorted(partitions) if not _is_written(node, effect, place))
-    if not left and _is_completed(shard, effect):
+    if left:
+        # A restart needs no memory of this: the transaction is still prepared, and begins anew.
+        asyncio.get_running_loop().call_later(RETRY_S, _write, node, shard, effect, left)
         return
-    # A restart needs no memory of this: the transaction is still prepared, and begins anew.
-    asyncio.get_running_loop().call_later(RETRY_S, _write, node, shard, effect, left)
+    logs = (node.log_of(*place) for place in effect.transaction.partitions)
+    unflushed = [log for log in logs if log is not None and log.recovery_point < log.flush_asked]
+    _complete(node, shard, effect, unflushed)
+
+
+def _complete(
+    node: Node,
+    shard: Shard[Transactions],
+    effect: WriteMarkers,
+    unflushed: list[PartitionLog],
+    refused: Refused | None = None,
+) -> None:
+    """Tell the coordinator, when each marker is on disk that `flush.messages` wants there."""
+    if refused is None and unflushed:
+        first, *rest = unflushed
+        node.flushes.when_flushed(first, partial(_complete, node, shard, effect, rest))
+    elif refused is not None or not _is_completed(shard, effect):
+        asyncio.get_running_loop().call_later(
+            RETRY_S, _write, node, shard, effect, frozenset[Partition]()
+        )
 
 
 def _is_written(node: Node, effect: WriteMarkers, place: Partition) -> bool:

@@ -28,6 +28,7 @@ from .controller import Controller
 from .coordinators import Coordinator
 from .fetch_sessions import FetchSessions
 from .fetch_waits import FetchWaits
+from .flushes import Flushes
 from .listeners import Listener
 from .logs import Log
 from .shard import Shard
@@ -69,6 +70,8 @@ class Node:
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(self.logs, now_ms=now_ms)
         metadata_log.replay_into(self.catalog)
+        self.flushes = Flushes(metadata_log.log)
+        self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
         self.controller = Controller(
             self.catalog, metadata_log, self.logs, node_id=self.node_id, config=config, clock=clock
         )
@@ -150,6 +153,7 @@ class Node:
         """Unload the coordinators, flush and close all logs, and leave the clean mark."""
         self.is_stopping = True
         self._background.stop()
+        self.flushes.close()
         self.transactions.unload()
         self.groups.unload()
         if clean:
@@ -184,6 +188,7 @@ class Node:
         return self._loaded(Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
+            flushes=self.flushes,
         ))  # fmt: skip
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
@@ -196,6 +201,7 @@ class Node:
         return self._loaded(Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
+            flushes=self.flushes,
         ))  # fmt: skip
 
     def _loaded(self, shard: Shard[Any]) -> Shard[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
@@ -17,6 +18,7 @@ from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
 from ..storage.log import Origin, PartitionLog
 from .clock import Clock
+from .flushes import Flushes
 from .logs import Log
 
 _LOAD_BYTES = 8 << 20
@@ -53,6 +55,7 @@ class Shard(Generic[M]):
         machine: fresh; `load` replays the log into it.
         encode, decode: a record to key and value, and back; decode gives None for unknown ones.
         carry_out: does what an effect says, except for `Answer`, which the shard does itself.
+        flushes: of the log, when it does not flush by itself.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Shard(Generic[M]):
         clock: Clock,
         carry_out: Callable[[Shard[Any], Effect], None],
         on_append: Callable[[PartitionLog], None],
+        flushes: Flushes | None = None,
     ) -> None:
         self.log = log
         self.machine = machine
@@ -72,6 +76,7 @@ class Shard(Generic[M]):
         self._clock = clock
         self._carry_out = carry_out
         self._on_append = on_append
+        self._flushes = flushes
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -84,8 +89,15 @@ class Shard(Generic[M]):
         return self.log.partition
 
     async def run(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
-        """Decide and make it so; the reply. Raises Refused, and then nothing has changed."""
-        return self.run_now(decide)
+        """Decide and make it so; the reply. Raises Refused, and then nothing has changed.
+
+        Others may decide on the new state while this one waits, but no reply that rests on it
+        leaves before it is on disk, where `flush.messages` wants that.
+        """
+        reply = self.run_now(decide)
+        if self.log.recovery_point < self.log.flush_asked:
+            await self._flushed()
+        return reply
 
     def run_now(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
         """`run` for who cannot wait: the marker channel, timers."""
@@ -106,7 +118,11 @@ class Shard(Generic[M]):
         self._parked[ticket] = waiting
         try:
             reply = self.run_now(lambda machine, now_ms: decide(machine, now_ms, ticket))
-            return await waiting if reply is PARKED else reply
+            if reply is PARKED:
+                return await waiting
+            if self.log.recovery_point < self.log.flush_asked:
+                await self._flushed()
+            return reply
         finally:
             self._parked.pop(ticket, None)
 
@@ -187,14 +203,31 @@ class Shard(Generic[M]):
     def _make_so(self, outcome: Outcome[Any], now_ms: int) -> None:
         if outcome.records:
             self._append(outcome.records, outcome.producer, now_ms)
-        for effect in outcome.effects:
+        if outcome.effects and self.log.recovery_point < self.log.flush_asked:
+            assert self._flushes is not None, "without them an append flushes"
+            self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))
+        else:
+            self._carry_out_all(outcome.effects)
+        self._set_timer()
+
+    def _carry_out_all(self, effects: Iterable[Effect], refused: Refused | None = None) -> None:
+        """Do what a decision asked for besides the records; they are on disk by now, or never."""
+        for effect in effects:
             if isinstance(effect, Answer):
                 waiting = self._parked.get(effect.ticket)
                 if waiting is not None and not waiting.done():
-                    waiting.set_result(effect.reply)
-            else:
+                    if refused is None:
+                        waiting.set_result(effect.reply)
+                    else:
+                        waiting.set_exception(_in_words_of_a_coordinator(refused))
+            elif refused is None:
                 self._carry_out(self, effect)
-        self._set_timer()
+
+    async def _flushed(self) -> None:
+        assert self._flushes is not None, "without them an append flushes"
+        refused = await self._flushes.flushed(self.log)
+        if refused is not None:
+            raise _in_words_of_a_coordinator(refused)
 
     def _append(self, records: Iterable[Any], producer: Producer | None, now_ms: int) -> None:
         encoded = [self._encode(record) for record in records]
@@ -250,3 +283,10 @@ class Shard(Generic[M]):
             # Not at once, and not again for each request that comes meanwhile.
             self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self._tick)
             self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(), True
+
+
+def _in_words_of_a_coordinator(refused: Refused) -> Refused:
+    """Of a disk that fails clients of a coordinator know nothing: they look for another one."""
+    if refused.code == Code.KAFKA_STORAGE_ERROR:
+        return Refused(Code.NOT_COORDINATOR, refused.why)
+    return refused

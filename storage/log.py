@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from operator import attrgetter
@@ -26,11 +26,22 @@ from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
 from .doubt import Report, silently
 from .files import Files, write_atomically
+from .flush import Flush
+from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
 from .recompression import PRODUCER, recompressed
 from .recovery import Stop, aborted_by, load
-from .segment import DELETED, SNAPSHOT, TRANSACTION_INDEX, Read, Segment, file_name
+from .segment import (
+    DELETED,
+    INDEX,
+    SNAPSHOT,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    Read,
+    Segment,
+    file_name,
+)
 
 Bytes = bytes | bytearray | memoryview
 
@@ -77,6 +88,11 @@ class PartitionLog:
         log_end_offset: the one that the next record gets.
         high_watermark: up to here consumers may read.
         producers: what each producer did last.
+        recovery_point: all before this offset is on disk.
+        flush_asked: what lies before this offset is on disk before it is acknowledged.
+        on_flush_due: called with an offset up to which a flush is due, which then comes by
+            `begin_flush`; None: the append itself flushes.
+        failure: why nothing more is appended; None while all is well.
     """
 
     def __init__(
@@ -110,7 +126,12 @@ class PartitionLog:
         self.recovery_point = min(
             self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
         )
-        self._unflushed_records = 0
+        self.flush_asked = self.recovery_point
+        self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
+        self.failure: str | None = None
+        self.is_closed = False
+        self._clean_end_offset = self.log_end_offset if stop.clean else -1
+        self._unsynced_beside: list[tuple[Segment, str]] = []
         self._names_are_synced = False
         self._deleted: list[tuple[int | None, list[str]]] = []
         self.leader_epoch = max(self._epochs.latest, 0)
@@ -193,12 +214,14 @@ class PartitionLog:
         if header.producer_id >= 0:
             sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
             if sent is not None:
+                if self.log_end_offset - self.flush_asked >= config.flush_messages:
+                    self._ask_for_flush()
                 return Appended(sent.first_offset, sent.last_offset, sent.timestamp_ms, True)
         base_offset = self._write(records, header, now_ms)
         if header.producer_id >= 0:
             self.producers.apply(header, base_offset)
-        if self._unflushed_records >= config.flush_messages:
-            self._flush_as_configured()
+        if self.log_end_offset - self.flush_asked >= config.flush_messages:
+            self._ask_for_flush()
         return Appended(base_offset, self.log_end_offset - 1, append_time_ms, False)
 
     def append_marker(self, marker: Bytes, *, now_ms: int) -> Appended:
@@ -215,8 +238,8 @@ class PartitionLog:
         ended = self.producers.apply_marker(header, content, offset)
         if ended is not None and not ended.committed:
             self._aborted.add(aborted_by(ended, self.producers))
-        if self._unflushed_records >= self.config.flush_messages:
-            self._flush_as_configured()
+        if self.log_end_offset - self.flush_asked >= self.config.flush_messages:
+            self._ask_for_flush()
         return Appended(offset, offset, NO_TIMESTAMP, False)
 
     def _write(self, records: Bytes, header: BatchHeader, now_ms: int) -> int:
@@ -239,17 +262,21 @@ class PartitionLog:
                 active = self._active
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
+                self._unsynced_beside.append((active, f"{self._directory}/{EPOCHS}"))
             self._epochs.write()
             _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, config.index_interval_bytes)
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the append failed: {failed}") from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
-        self._unflushed_records += header.record_count
         return base_offset
 
-    def _flush_as_configured(self) -> None:
+    def _ask_for_flush(self) -> None:
         """`flush.messages` have come in: they are not acknowledged before they are synced."""
+        self.flush_asked = self.log_end_offset
+        if self.on_flush_due is not None:
+            self.on_flush_due(self, self.log_end_offset)
+            return
         try:
             self.flush()
         except OSError as failed:
@@ -275,6 +302,8 @@ class PartitionLog:
 
     def roll(self, now_ms: int) -> None:
         """End the active segment and begin another. Raises OSError."""
+        if self.failure is not None:
+            raise OSError(self.failure)
         self._write_beside(self._active)
         segment = Segment(self._files, self._directory, self.log_end_offset)
         segment.open()
@@ -282,17 +311,21 @@ class PartitionLog:
         self._segments.append(segment)
         self._active, self._active_since_ms = segment, now_ms
         self._names_are_synced = False
+        if self.on_flush_due is not None:  # as Kafka does: what is ended is read at no restart
+            self.on_flush_due(self, self.log_end_offset)
 
     def _write_beside(self, segment: Segment) -> None:
         """Put on disk what is known of the log up to its end, which is that of `segment`."""
         segment.write_indexes()
+        paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
         aborted = self._aborted.ended_in(segment.base_offset, self.log_end_offset)
         if aborted:
-            content = transaction_index.encode(aborted)
-            write_atomically(self._files, segment.path(TRANSACTION_INDEX), content)
-        path = f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}"
+            paths.append(segment.path(TRANSACTION_INDEX))
+            write_atomically(self._files, paths[-1], transaction_index.encode(aborted))
+        paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
         content = producer_snapshot.encode(self.producers.producers())
-        write_atomically(self._files, path, content)
+        write_atomically(self._files, paths[-1], content)
+        self._unsynced_beside += [(segment, path) for path in paths]
 
     # Reading
 
@@ -453,28 +486,76 @@ class PartitionLog:
     # Ending
 
     def flush(self) -> None:
-        """Return when all that was appended would survive a loss of power. Raises OSError."""
-        for segment in self._segments[self._segment_index(self.recovery_point) :]:
-            segment.sync()
-        if not self._names_are_synced:
-            self._files.sync_directory(self._directory)
-            self._files.sync_directory(os.path.dirname(self._directory))
-            self._names_are_synced = True
-        self.recovery_point = self.log_end_offset
-        self._unflushed_records = 0
+        """Return when all that was appended would survive a loss of power.
+
+        Raises:
+            OSError: nobody knows what is on disk; the log takes no more appends.
+        """
+        flush = self.begin_flush()
+        try:
+            flush.run()
+        except OSError as failed:
+            self.end_flush(flush, failed)
+            raise
+        self.end_flush(flush)
+
+    def begin_flush(self, up_to: int | None = None) -> Flush:
+        """Gather what lies between the recovery point and `up_to`; None: the end.
+
+        Raises:
+            OSError: a file cannot be opened.
+        """
+        up_to = self.log_end_offset if up_to is None else up_to
+        segments = [
+            segment
+            for segment in self._segments[self._segment_index(self.recovery_point) :]
+            if segment.size_bytes and segment.base_offset < up_to
+        ]
+        beside = [path for segment, path in self._unsynced_beside if segment in self._segments]
+        parent = os.path.dirname(self._directory)
+        directories = () if self._names_are_synced else (self._directory, parent)
+        flush = Flush(self._files, segments, beside=beside, directories=directories, up_to=up_to)
+        self._unsynced_beside.clear()
+        self._names_are_synced = True  # unless more come while it runs
+        return flush
+
+    def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
+        """Take note of how a flush ended. After a failure there are no more appends.
+
+        It is not tried again: the system may have dropped what it could not write, and say at the
+        next try that all is well.
+        """
+        flush.release()
+        if failure is not None:
+            self._fail(failure)
+        elif self.failure is None:
+            self.recovery_point = max(self.recovery_point, flush.up_to)
+            self.flush_asked = max(self.flush_asked, self.recovery_point)
+
+    def _fail(self, reason: OSError) -> None:
+        self.failure = self.failure or f"the log could not be synced: {reason}"
+        self._active.refuse_appends()
 
     def close(self, *, clean: bool) -> None:
         """Let go of the files.
 
         Args:
             clean: flush, and write what makes the next start need no recovery.
+
+        Raises:
+            OSError: that could not be done; the files are closed all the same.
         """
-        if clean and self._active.size_bytes:
-            self.flush()
-            self._write_beside(self._active)
-            self._epochs.write()
-        for segment in self._segments:
-            segment.close()
+        self.is_closed = True
+        try:
+            if clean and self.failure is not None:
+                raise OSError(self.failure)
+            if clean and self._active.size_bytes and self.log_end_offset != self._clean_end_offset:
+                self._write_beside(self._active)
+                self._epochs.write()
+                self.flush()
+        finally:
+            for segment in self._segments:
+                segment.close()
 
     def delete(self) -> None:
         """Remove the directory and all in it; the log is not to be used any more."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from .files import Files, append_whole, read_if_there, write_atomically
@@ -57,6 +57,7 @@ class LogDirectory:
         cluster_id: of the cluster that it belongs to; made up when the directory is new.
         directory_id: its own, which the metadata log has for each replica in it (KIP-858).
         broker_epoch: of its broker's registration; a clean end is marked with it (KIP-966).
+        on_flush_due: given to the logs that are opened from now on.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class LogDirectory:
         self.clean = clean
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
+        self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -140,6 +142,7 @@ class LogDirectory:
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
         )
+        log.on_flush_due = self.on_flush_due
         return log
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:

@@ -79,6 +79,10 @@ class MetadataLog:
         return cls(log, directory, _newest_snapshot(directory.files, log.directory))
 
     @property
+    def log(self) -> PartitionLog:
+        return self._log
+
+    @property
     def end_offset(self) -> int:
         """The offset that the next record gets."""
         return self._log.log_end_offset

@@ -71,6 +71,8 @@ class Segment:
         "_descriptor",
         "_directory",
         "_files",
+        "_holds",
+        "_is_to_close",
         "_max_timestamp_offset",
         "_offset_index",
         "_tail_offsets",
@@ -91,6 +93,8 @@ class Segment:
         self._append = files.append
         self._directory = directory
         self._descriptor = -1
+        self._holds = 0
+        self._is_to_close = False
         self._offset_index = OffsetIndex()
         self._time_index = TimeIndex()
         self._bytes_since_index = 0
@@ -417,10 +421,27 @@ class Segment:
         if self.size_bytes:
             self._files.sync(self.open())
 
+    def hold(self) -> int:
+        """The data file's descriptor, which stays open until `release`: another thread has it."""
+        descriptor = self.open()
+        self._holds += 1
+        return descriptor
+
+    def release(self) -> None:
+        self._holds -= 1
+        if self._is_to_close:
+            self.close()
+
     def close(self) -> None:
-        if self._descriptor >= 0:
+        """Close the file; of one that is held when it is released."""
+        self._is_to_close = self._holds > 0
+        if self._descriptor >= 0 and not self._is_to_close:
             self._files.close(self._descriptor)
             self._descriptor = -1
+
+    def refuse_appends(self) -> None:
+        """Take no more, for the life of the process."""
+        self._append = _never_again
 
     def rename(self, mark: str, *, with_snapshot: bool = False) -> list[str]:
         """Give its files another mark; the data file last. Returns their new paths."""

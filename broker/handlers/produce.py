@@ -48,6 +48,9 @@ _COORDINATOR_IS_AWAY: Final = (
     Code.COORDINATOR_NOT_AVAILABLE,
     Code.NOT_COORDINATOR,
 )
+# What is to be flushed before an answer leaves; the answer becomes an error when that fails.
+Unflushed = list[tuple[PartitionLog, dict[str, Any]]]
+_NONE: Final[tuple[PartitionLog, ...]] = ()
 _NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
 
 
@@ -59,16 +62,21 @@ class Explained(Refused):
 async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
     refused = _refused_whole(context, request)
     responses = []
+    unflushed: Unflushed = []
     failed: str | None = None
     for topic_data in request.topic_data:
         answers = []
         name, unknown = _topic(node, context, topic_data)
         # Of two batches for one partition Kafka keeps the last one alone; so does this dict.
         for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
-            answer = refused or unknown
+            answer, waits = refused or unknown, _NONE
             if answer is None:
-                answer = _append(node, context, request.transactional_id, (name, index), records)
-            answers.append({"index": index, **answer})
+                place = (name, index)
+                answer, waits = _append(node, context, request.transactional_id, place, records)
+            answer = {"index": index, **answer}
+            if waits:
+                unflushed += [(log, answer) for log in waits]
+            answers.append(answer)
             if "error_code" in answer:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
         topic = (
@@ -79,6 +87,8 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         if failed is not None:
             raise Disconnect(f"a produce with acks=0 failed: {failed}")
         return None
+    if unflushed:
+        await _flushed(node, unflushed)
     return {"responses": responses}
 
 
@@ -132,8 +142,13 @@ def _append(
     transactional_id: str | None,
     place: tuple[str, int],
     records: bytes | None,
-) -> dict[str, Any]:
-    """Append one partition's batch; its answer without the index."""
+) -> tuple[dict[str, Any], tuple[PartitionLog, ...]]:
+    """Append one partition's batch.
+
+    Returns:
+        The answer without the index, and the logs that are to be flushed before it leaves.
+    """
+    waits = _NONE
     try:
         log = _log_for_client(node, place)
         if records is None or len(records) < HEADER_SIZE:
@@ -146,21 +161,37 @@ def _append(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
         if header.is_transactional and transactional_id is not None:
-            _verify(node, context, transactional_id, log, header)
+            waits = _verify(node, context, transactional_id, log, header)
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
-        return {**_error(invalid.code, invalid.why), "record_errors": _record_errors(invalid)}
+        errors = _record_errors(invalid)
+        return {**_error(invalid.code, invalid.why), "record_errors": errors}, _NONE
     except Explained as refused:
-        return _error(refused.code, refused.why)
+        return _error(refused.code, refused.why), _NONE
     except Refused as refused:
-        return _error(refused.code)
+        return _error(refused.code), _NONE
     if not appended.is_duplicate:
         node.appended(log)
-    return {
+    if log.recovery_point < log.flush_asked:
+        waits = (*waits, log)
+    answer = {
         "base_offset": appended.base_offset,
         "log_append_time_ms": appended.log_append_time_ms,
         "log_start_offset": log.log_start_offset,
     }
+    return answer, waits
+
+
+async def _flushed(node: Node, unflushed: Unflushed) -> None:
+    """Wait until all is on disk; of what never will be, the answers become errors.
+
+    Meanwhile other requests go on, and readers may have the records already, as with Kafka.
+    """
+    flushing = [(node.flushes.flushed(log), answer) for log, answer in unflushed]
+    for flushed, answer in flushing:
+        refused = await flushed
+        if refused is not None:
+            answer.update(_error(refused.code))
 
 
 def _record_errors(invalid: InvalidRecords) -> list[dict[str, Any]]:
@@ -187,11 +218,14 @@ def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
 
 def _verify(
     node: Node, context: Context, transactional_id: str, log: PartitionLog, header: BatchHeader
-) -> None:
+) -> tuple[PartitionLog, ...]:
     """Make sure that the batch belongs to a transaction that its coordinator has open (KIP-890).
 
     It is asked each time: that the log has a transaction of the producer open is not enough, for
     that may have been decided already and only waits for its marker.
+
+    Returns:
+        The coordinator's log when it is to be flushed before the batch is acknowledged.
 
     Raises:
         Refused: what the coordinator says, in the words of the request's version;
@@ -219,6 +253,7 @@ def _verify(
         raise Refused(
             Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has the sequence number 0"
         )
+    return (shard.log,) if shard.log.recovery_point < shard.log.flush_asked else _NONE
 
 
 def _in_words_of_produce(context: Context, refused: Refused) -> Refused:
