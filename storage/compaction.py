@@ -43,6 +43,7 @@ Steps = Generator[Blocking | None, None, T]
 
 _CHUNK_BYTES: Final = 1 << 16
 _RECORDS_IN_A_STEP: Final = 64
+_OFFSETS_IN_A_STEP: Final = 256
 _INT_MAX: Final = 0x7FFFFFFF
 _NO_EPOCH: Final = -1
 
@@ -88,21 +89,36 @@ class _Round:
         self._files = files
         self._now_ms = now_ms
         self._newest = NewestOffsets(map_size_bytes)
-        aborted = self._log.aborted_transactions(todo.first_dirty_offset, todo.end_offset - 1)
-        self._indexed_transactions = CleanedTransactions(aborted)
-        aborted = self._log.aborted_transactions(0, todo.end_offset - 1)
-        self._transactions = CleanedTransactions(aborted)
+        self._transactions = CleanedTransactions(())
         self._last_of_producers: dict[int, tuple[int, int]] = {}
         self._did = Compacted()
 
     def steps(self) -> Steps[Compacted]:
+        log, end_offset = self._log, self._todo.end_offset
+        yield from self._check_transactions()
+        aborted = log.aborted_transactions(self._todo.first_dirty_offset, end_offset - 1)
+        self._transactions = CleanedTransactions(aborted)
         yield from self._index()
+        aborted = log.aborted_transactions(log.segments[0].base_offset, end_offset - 1)
+        self._transactions = CleanedTransactions(aborted)
         end_offset = self._did.end_offset = self._newest.end_offset
         segments = [s for s in self._log.segments[:-1] if s.base_offset < end_offset]
         yield from self._sync(segments)
         for group in groups_of(segments, self._config):
             yield from self._compact_group(group)
         return self._did
+
+    def _check_transactions(self) -> Steps[None]:
+        """Have the log compare its index of what was aborted with the data, piece by piece."""
+        segments = [s for s in self._log.segments if s.base_offset < self._todo.end_offset]
+        if all(segment.doubt is None for segment in segments):
+            return
+        for first_offset in range(
+            segments[0].base_offset, self._todo.end_offset, _OFFSETS_IN_A_STEP
+        ):
+            last_offset = min(first_offset + _OFFSETS_IN_A_STEP, self._todo.end_offset) - 1
+            self._log.aborted_transactions(first_offset, last_offset)
+            yield None
 
     # The newest offsets
 
@@ -125,8 +141,8 @@ class _Round:
     def _index_batch(self, header: BatchHeader, data: bytes) -> Steps[None]:
         newest, first_offset = self._newest, self._todo.first_dirty_offset
         if header.is_control:
-            self._indexed_transactions.marker(data, header)
-        elif not self._indexed_transactions.batch(header):
+            self._transactions.marker(data, header)
+        elif not self._transactions.batch(header):
             payload = bytes(payload_of(data, 0, header))
             for count, span in enumerate(spans_in(payload, header.record_count), 1):
                 offset = header.base_offset + span.offset_delta
@@ -279,25 +295,43 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
         Superseded: the segment is not the log's any more.
         Refused: CORRUPT_MESSAGE.
     """
+    if segment.doubt is not None:
+        yield from _doubted_in(segment)
+        return
     position, end = 0, segment.size_bytes
+    next_offset = segment.base_offset
     chunk, start = b"", 0
     while position < end:
         _check_is_part(segment)
         if position + HEADER_SIZE > start + len(chunk):
-            chunk, start = segment.bytes_at(position, _CHUNK_BYTES), position
+            chunk, start = segment.read_at(_CHUNK_BYTES, position), position
         if len(chunk) < HEADER_SIZE:
             raise _damaged(segment, position)
         header = read_header(chunk, position - start)
         size = header.length + LOG_OVERHEAD
         if size < HEADER_SIZE or header.magic != MAGIC or position + size > end:
             raise _damaged(segment, position)
+        if not next_offset <= header.base_offset <= header.last_offset < segment.next_offset:
+            raise _damaged(segment, position)  # it is not under the CRC
         if position + size > start + len(chunk):
-            chunk, start = segment.bytes_at(position, max(size, _CHUNK_BYTES)), position
+            chunk, start = segment.read_at(max(size, _CHUNK_BYTES), position), position
         data = chunk[position - start : position - start + size]
         if not crc_is_right(data, 0, header):
             raise _damaged(segment, position)
         yield header, data
-        position += size
+        position, next_offset = position + size, header.next_offset
+
+
+def _doubted_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
+    """As `batches_in`, of a file that an earlier life of the broker wrote."""
+    for position, header in segment.headers():
+        _check_is_part(segment)
+        data = segment.batch_at(position, header)
+        if not crc_is_right(data, 0, header):  # changed since it was looked at
+            raise _damaged(segment, position)
+        yield header, data
+        _check_is_part(segment)
+    segment.refuse_if_damaged()
 
 
 def _check_is_part(segment: Segment) -> None:

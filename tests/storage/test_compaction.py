@@ -2,60 +2,368 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pytest
 
-from ottla.protocol.records import Record, records_in
+from ottla.protocol.batch import (
+    HAS_DELETE_HORIZON,
+    BatchHeader,
+    Compression,
+    build,
+    read_header,
+)
+from ottla.protocol.errors import Refused
 from ottla.storage.cleanable import cleanable
-from ottla.storage.compaction import Compacted, compact
+from ottla.storage.compaction import Superseded, compact
 from ottla.storage.log import PartitionLog
+from ottla.storage.recompression import recompressed
+from tests.storage.compacting import (
+    COMPACT,
+    compacted,
+    log_of,
+    open_compacted,
+    records,
+    values,
+)
 from tests.storage.disk import Disk
-from tests.storage.logs import NOW_MS, batch, everything, open_log
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    config,
+    everything,
+    open_log,
+)
 
-COMPACT = frozenset({"compact"})
-
-
-def compacted(
-    log: PartitionLog, disk: Disk, *, cleaned_up_to: int | None = None,
-    map_size_bytes: int = 1 << 20, now_ms: int = NOW_MS,
-) -> Compacted | None:  # fmt: skip
-    """One round; None when there was nothing to do."""
-    todo = cleanable(log, cleaned_up_to, now_ms)
-    if todo is None:
-        return None
-    steps = compact(todo, disk, map_size_bytes=map_size_bytes, now_ms=now_ms)
-    while True:
-        try:
-            blocking = next(steps)
-        except StopIteration as done:
-            result: Compacted = done.value
-            return result
-        if blocking is not None:
-            blocking()
+DAY_MS = 86_400_000
 
 
-def records(log: PartitionLog) -> list[Record]:
-    return [record for header, data in everything(log) for record in records_in(data, 0, header)]
+def headers(log: PartitionLog) -> list[BatchHeader]:
+    return [header for header, _ in everything(log)]
 
 
-def values(log: PartitionLog) -> dict[int, tuple[bytes | None, bytes | None]]:
-    """(key, value) by offset."""
-    return {record.offset: (record.key, record.value) for record in records(log)}
-
-
-def log_of(disk: Disk, *pairs: tuple[bytes, bytes | None], **settings: Any) -> PartitionLog:
-    """A batch for each record, about three in a segment, and a last segment that is active."""
-    settings = {"cleanup_policy": COMPACT, "segment_bytes": 250} | settings
-    log = open_log(disk, **settings)
-    for key, value in pairs:
-        log.append(batch(value, key=key), now_ms=NOW_MS)
-    log.roll(NOW_MS)
-    return log
+def bases(log: PartitionLog) -> list[int]:
+    return [segment.base_offset for segment in log.segments]
 
 
 def test_of_each_key_the_newest_record_stays_where_it_was() -> None:
     disk = Disk()
     log = log_of(disk, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"c", b"1"), (b"b", b"2"))
-    assert compacted(log, disk) is not None
+    did = compacted(log, disk)
+    assert did is not None
+    assert (did.end_offset, did.records_before, did.records_after) == (5, 5, 3)
     assert values(log) == {2: (b"a", b"2"), 3: (b"c", b"1"), 4: (b"b", b"2")}
     assert (log.log_start_offset, log.log_end_offset) == (0, 5)
-    assert [segment.base_offset for segment in log.segments] == [0, 3, 5]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_compacted_log_is_the_same_after_a_restart(clean: bool) -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k%d" % (number % 4), b"%d" % number) for number in range(30)])
+    assert compacted(log, disk) is not None
+    before = everything(log)
+    log.close(clean=clean)
+    again = open_compacted(disk.after_kill(), clean=clean)
+    assert everything(again) == before
+    assert (again.log_start_offset, again.log_end_offset) == (0, 30)
+    assert bases(again) == bases(log)
+
+
+def test_a_long_key_is_as_good_as_a_short_one() -> None:
+    disk = Disk()
+    long, other = b"x" * 100, b"x" * 99 + b"y"
+    log = log_of(disk, (long, b"1"), (other, b"1"), (long, b"2"))
+    compacted(log, disk)
+    assert values(log) == {1: (other, b"1"), 2: (long, b"2")}
+
+
+def test_a_record_without_a_key_goes() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=250)
+    log.append(batch(b"1", b"2"), now_ms=NOW_MS)
+    log.append(batch(b"3", key=b"a"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    log.config = config(cleanup_policy=COMPACT)
+    compacted(log, disk)
+    assert values(log) == {2: (b"a", b"3")}
+
+
+def test_the_active_segment_is_not_touched() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", b"1"), (b"a", b"2"))
+    for value in (b"3", b"4"):
+        log.append(batch(value, key=b"a"), now_ms=NOW_MS)
+    compacted(log, disk)
+    assert list(values(log)) == [1, 2, 3], "nobody looked yet whether a newer one is in there"
+
+
+def test_a_batch_that_loses_records_keeps_its_offsets_sequence_and_times() -> None:
+    disk = Disk()
+    log = open_compacted(disk)
+    sent = build(
+        [(b"a", b"1"), (b"b", b"1"), (b"c", b"1")], timestamp_ms=NOW_MS, producer_id=7,
+        producer_epoch=2, base_sequence=40,
+    )  # fmt: skip
+    log.append(sent, now_ms=NOW_MS)
+    log.append(batch(b"2", key=b"a", timestamp_ms=NOW_MS + 5), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    first = headers(log)[0]
+    assert (first.base_offset, first.last_offset, first.record_count) == (0, 2, 2)
+    assert (first.producer_id, first.producer_epoch, first.base_sequence) == (7, 2, 40)
+    assert (first.base_timestamp_ms, first.max_timestamp_ms) == (NOW_MS, NOW_MS)
+    assert [(r.offset, r.timestamp_ms) for r in records(log)] == [
+        (1, NOW_MS), (2, NOW_MS), (3, NOW_MS + 5),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
+    disk = Disk()
+    log = open_compacted(disk, segment_bytes=10_000)
+    sent = build([(b"a", b"1" * 500), (b"b", b"1" * 500)], timestamp_ms=NOW_MS)
+    packed, _ = recompressed(sent, read_header(sent), codec)
+    log.append(packed, now_ms=NOW_MS)
+    log.append(batch(b"2", key=b"a"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    assert values(log) == {1: (b"b", b"1" * 500), 2: (b"a", b"2")}
+    expected = Compression.NONE if codec == "uncompressed" else Compression[codec.upper()]
+    assert headers(log)[0].compression == expected
+    assert headers(log)[0].size_bytes < 700
+
+
+def test_what_nothing_is_taken_from_stays_byte_for_byte() -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k%d" % number, b"v") for number in range(9)])
+    before = everything(log)
+    compacted(log, disk)
+    assert everything(log) == before
+
+
+# Tombstones
+
+
+def test_a_tombstone_stays_until_its_horizon_and_the_value_goes_at_once() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", b"1"), (b"a", None), (b"b", b"1"), delete_retention_ms=DAY_MS)
+    compacted(log, disk)
+    assert values(log) == {1: (b"a", None), 2: (b"b", b"1")}
+    tombstone = headers(log)[0]
+    assert tombstone.attributes & HAS_DELETE_HORIZON
+    assert tombstone.base_timestamp_ms == NOW_MS + DAY_MS
+    assert tombstone.max_timestamp_ms == NOW_MS
+    assert records(log)[0].timestamp_ms == NOW_MS, "its own time is not the horizon"
+
+    compacted(log, disk, now_ms=NOW_MS + DAY_MS - 1)
+    assert headers(log)[0].base_timestamp_ms == NOW_MS + DAY_MS, "the horizon does not move"
+    compacted(log, disk, now_ms=NOW_MS + DAY_MS)
+    assert values(log) == {2: (b"b", b"1")}
+
+
+def test_a_horizon_stays_with_what_is_left_of_its_batch() -> None:
+    disk = Disk()
+    log = open_compacted(disk, delete_retention_ms=DAY_MS)
+    log.append(build([(b"a", None), (b"b", b"1")], timestamp_ms=NOW_MS), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    log.append(batch(b"1", key=b"c"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk, now_ms=NOW_MS + DAY_MS)
+    assert values(log) == {1: (b"b", b"1"), 2: (b"c", b"1")}
+    assert headers(log)[0].base_timestamp_ms == NOW_MS + DAY_MS
+    assert records(log)[0].timestamp_ms == NOW_MS
+
+
+def test_a_tombstone_that_is_not_the_newest_goes_at_once() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", None), (b"a", b"1"))
+    compacted(log, disk)
+    assert values(log) == {1: (b"a", b"1")}
+
+
+# Rounds, and what they cover
+
+
+def test_the_last_batch_of_a_round_stays_without_records() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"b", b"1"), (b"a", None), delete_retention_ms=0)
+    compacted(log, disk)
+    compacted(log, disk)
+    last = headers(log)[-1]
+    assert (last.base_offset, last.last_offset, last.record_count) == (1, 1, 0)
+    assert values(log) == {0: (b"b", b"1")}
+
+
+def test_small_segments_become_one_and_large_ones_stay_apart() -> None:
+    disk = Disk()
+    pairs = [(b"k", b"%03d" % number) for number in range(40)]
+    log = log_of(disk, *pairs)
+    before = bases(log)
+    assert len(before) > 10
+    compacted(log, disk)
+    assert bases(log) == before, "each was as large as allowed"
+    compacted(log, disk)
+    assert bases(log) == [0, 40], "now they are almost empty"
+    assert values(log) == {39: (b"k", b"039")}
+    names = [name for name in disk.names_in(DIRECTORY) if not name.endswith(".deleted")]
+    assert sorted(name for name in names if name.startswith("0")) == sorted(
+        [f"{base:020d}{suffix}" for base in (0, 40) for suffix in (".log",)]
+        + [f"{0:020d}.index", f"{0:020d}.timeindex", f"{40:020d}.snapshot"]
+    )
+
+
+def test_every_offset_can_be_read_and_every_time_found() -> None:
+    disk = Disk()
+    log = open_compacted(disk, index_interval_bytes=1)
+    for number in range(40):
+        data = batch(b"v", key=b"k%d" % (number % 7), timestamp_ms=NOW_MS + number)
+        log.append(data, now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    compacted(log, disk)
+    again = open_compacted(disk.after_kill(), clean=False, recovery_point=40)
+    for each in (log, again):
+        assert sorted(values(each)) == list(range(33, 40))
+        for offset in range(40):
+            read = each.read(offset, max_bytes=1, up_to=40, min_one=True)
+            assert read_header(read.records).base_offset == max(offset, 33)
+            found = each.offset_for_timestamp(NOW_MS + offset)
+            assert found is not None
+            assert (found.offset, found.timestamp_ms) == (max(offset, 33), NOW_MS + max(offset, 33))
+        latest = each.max_timestamp()
+        assert latest is not None
+        assert latest.offset == 39
+
+
+def test_what_had_no_room_in_the_map_waits_for_the_next_round() -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k%d" % (number % 6), b"%d" % number) for number in range(12)])
+    did = compacted(log, disk, map_size_bytes=192 * 4)
+    assert did is not None
+    assert did.end_offset == 4
+    assert sorted(values(log)) == list(range(12)), "no key was seen twice"
+    rounds = 0
+    while did is not None and did.end_offset < 12:
+        did = compacted(log, disk, cleaned_up_to=did.end_offset, map_size_bytes=192 * 4)
+        rounds += 1
+    assert sorted(values(log)) == list(range(6, 12))
+    assert rounds == 2
+
+
+def test_a_round_begins_where_the_last_one_ended() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", b"1"), (b"b", b"1"))
+    assert cleanable(log, None, NOW_MS) is not None
+    assert cleanable(log, 2, NOW_MS) is None
+    log.append(batch(b"2", key=b"a"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    todo = cleanable(log, 2, NOW_MS)
+    assert todo is not None
+    assert (todo.first_dirty_offset, todo.end_offset) == (2, 3)
+    assert todo.ratio == pytest.approx(1 / 3)
+    compacted(log, disk, cleaned_up_to=2)
+    assert values(log) == {1: (b"b", b"1"), 2: (b"a", b"2")}
+
+
+@pytest.mark.parametrize("checkpointed", [99, -5])
+def test_a_checkpoint_from_another_log_is_not_believed(checkpointed: int) -> None:
+    log = log_of(Disk(), (b"a", b"1"))
+    todo = cleanable(log, checkpointed, NOW_MS)
+    assert todo is not None
+    assert todo.first_dirty_offset == 0
+
+
+def test_a_log_is_due_when_enough_of_it_is_dirty() -> None:
+    log = log_of(Disk(), (b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"d", b"1"))
+    todo = cleanable(log, 3, NOW_MS)
+    assert todo is not None
+    assert (todo.ratio, todo.is_due) == (0.25, False)
+    log.config = config(cleanup_policy=COMPACT, min_cleanable_dirty_ratio=0.2)
+    assert todo.is_due
+
+
+def test_a_log_is_due_when_a_record_has_waited_long_enough() -> None:
+    log = log_of(Disk(), (b"a", b"1"), (b"b", b"1"), max_compaction_lag_ms=1000)
+    log.config = config(
+        cleanup_policy=COMPACT, max_compaction_lag_ms=1000, min_cleanable_dirty_ratio=1.0
+    )
+    for now_ms, is_due in ((NOW_MS + 1000, False), (NOW_MS + 1001, True)):
+        todo = cleanable(log, None, now_ms)
+        assert todo is not None
+        assert todo.is_due is is_due
+
+
+def test_the_lag_ends_the_active_segment_of_a_compacted_log() -> None:
+    log = open_compacted(Disk(), max_compaction_lag_ms=1000, segment_bytes=10_000)
+    log.append(batch(b"1", key=b"a"), now_ms=NOW_MS)
+    log.append(batch(b"1", key=b"a", timestamp_ms=NOW_MS + 1000), now_ms=NOW_MS)
+    assert bases(log) == [0]
+    log.append(batch(b"1", key=b"a", timestamp_ms=NOW_MS + 1001), now_ms=NOW_MS)
+    assert bases(log) == [0, 2]
+
+
+def test_what_is_younger_than_the_least_lag_is_not_touched() -> None:
+    disk = Disk()
+    log = open_compacted(disk, segment_bytes=75, min_compaction_lag_ms=1000)
+    for number in range(4):
+        data = batch(b"v", key=b"k", timestamp_ms=NOW_MS + 100 * number)
+        log.append(data, now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    assert cleanable(log, None, NOW_MS + 999) is None
+    todo = cleanable(log, None, NOW_MS + 1100)
+    assert todo is not None
+    assert todo.end_offset == 2
+    compacted(log, disk, now_ms=NOW_MS + 1100)
+    assert sorted(values(log)) == [1, 2, 3]
+
+
+def test_a_log_that_is_not_to_be_compacted_is_let_be() -> None:
+    assert cleanable(log_of(Disk(), (b"a", b"1"), cleanup_policy={"delete"}), None, NOW_MS) is None
+    assert cleanable(open_compacted(Disk()), None, NOW_MS) is None
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("position", [7, 8, 17, 70, 90, 110, 134])
+def test_a_damaged_batch_ends_the_round_and_nothing_has_changed(position: int) -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
+    path = f"{DIRECTORY}/{3:020d}.log"
+    disk.files[path].data[position] ^= 1
+    before = {name: bytes(file.data) for name, file in disk.files.items()}
+    with pytest.raises(Refused, match=r"CORRUPT_MESSAGE.*0003\.log"):
+        compacted(log, disk)
+    assert {name: bytes(file.data) for name, file in disk.files.items()} == before
+
+
+def test_segments_that_are_deleted_meanwhile_end_the_round() -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
+    todo = cleanable(log, None, NOW_MS)
+    assert todo is not None
+    steps = compact(todo, disk, map_size_bytes=1 << 20, now_ms=NOW_MS)
+    while not any(name.endswith(".cleaned") for name in disk.names_in(DIRECTORY)):
+        next(steps)
+    log.delete_records(9)
+    with pytest.raises(Superseded):
+        for _ in steps:
+            pass
+    assert not [name for name in disk.names_in(DIRECTORY) if name.endswith((".cleaned", ".swap"))]
+    assert (log.log_start_offset, log.log_end_offset) == (9, 9)
+
+
+def test_deleted_files_go_when_nobody_can_be_reading_them() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", b"1"), (b"a", b"2"), file_delete_delay_ms=1000)
+    compacted(log, disk)
+
+    def deleted() -> list[str]:
+        return [name for name in disk.names_in(DIRECTORY) if name.endswith(".deleted")]
+
+    assert f"{0:020d}.log.deleted" in deleted()
+    log.remove_deleted(NOW_MS + 50)
+    log.remove_deleted(NOW_MS + 1049)
+    assert deleted()
+    log.remove_deleted(NOW_MS + 1050)
+    assert not deleted()

@@ -1,0 +1,61 @@
+"""Rounds of compaction, and logs that are worth one, for the tests of this room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.protocol.records import Record, records_in
+from ottla.storage.cleanable import cleanable
+from ottla.storage.compaction import Compacted, compact
+from ottla.storage.files import Files
+from ottla.storage.log import PartitionLog
+from tests.storage.logs import NOW_MS, batch, everything, open_log
+
+COMPACT = frozenset({"compact"})
+
+
+def compacted(
+    log: PartitionLog, files: Files, *, cleaned_up_to: int | None = None,
+    map_size_bytes: int = 1 << 20, now_ms: int = NOW_MS,
+) -> Compacted | None:  # fmt: skip
+    """One round; None when there was nothing to do."""
+    todo = cleanable(log, cleaned_up_to, now_ms)
+    if todo is None:
+        return None
+    steps = compact(todo, files, map_size_bytes=map_size_bytes, now_ms=now_ms)
+    try:
+        while True:
+            blocking = next(steps)
+            if blocking is not None:
+                blocking()
+    except StopIteration as done:
+        did: Compacted = done.value
+        return did
+
+
+def records(log: PartitionLog) -> list[Record]:
+    return [record for header, data in everything(log) for record in records_in(data, 0, header)]
+
+
+def values(log: PartitionLog) -> dict[int, tuple[bytes | None, bytes | None]]:
+    """(key, value) by offset, of data records."""
+    return {
+        record.offset: (record.key, record.value)
+        for header, data in everything(log)
+        if not header.is_control
+        for record in records_in(data, 0, header)
+    }
+
+
+def open_compacted(files: Files, **settings: Any) -> PartitionLog:
+    """A log that is compacted, about three small batches in a segment."""
+    return open_log(files, **({"cleanup_policy": COMPACT, "segment_bytes": 250} | settings))
+
+
+def log_of(files: Files, *pairs: tuple[bytes, bytes | None], **settings: Any) -> PartitionLog:
+    """A batch for each record, and behind them an active segment that is empty."""
+    log = open_compacted(files, **settings)
+    for key, value in pairs:
+        log.append(batch(value, key=key), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    return log
