@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.protocol.control import read_marker
 from ottla.protocol.records import Record, records_in
 from ottla.storage.cleanable import cleanable
 from ottla.storage.compaction import Compacted, compact
@@ -59,3 +60,26 @@ def log_of(files: Files, *pairs: tuple[bytes, bytes | None], **settings: Any) ->
         log.append(batch(value, key=key), now_ms=NOW_MS)
     log.roll(NOW_MS)
     return log
+
+
+def committed(log: PartitionLog) -> list[Record]:
+    """What a consumer of committed records is given."""
+    stable = log.last_stable_offset
+    ahead = sorted(
+        log.aborted_transactions(log.log_start_offset, stable - 1),
+        key=lambda entry: entry.first_offset,
+    )
+    aborting: set[int] = set()
+    found: list[Record] = []
+    for header, data in everything(log):
+        if header.base_offset >= stable:
+            break
+        while ahead and ahead[0].first_offset <= header.last_offset:
+            aborting.add(ahead.pop(0).producer_id)
+        if header.is_control:
+            ended = None if header.record_count == 0 else read_marker(data, 0, header)
+            if ended is not None and not ended.commit:
+                aborting.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborting):
+            found += records_in(data, 0, header)
+    return found
