@@ -55,6 +55,12 @@ class Damage(NamedTuple):
         return f"{self.file}: {self.why} at position {self.position}{lost}"
 
 
+def wrong_index(path: str, base_offset: int) -> Damage:
+    """An index that was found to be wrong, by the file's data."""
+    why = "the index is not that of the data, and was built anew"
+    return Damage(path, 0, 0, base_offset, base_offset, why)
+
+
 Report = Callable[[Damage], None]
 
 
@@ -196,15 +202,15 @@ class Doubt:
             if damage.first_offset <= offset < damage.end_offset:
                 raise Refused(Code.CORRUPT_MESSAGE, str(damage))
 
-    def refuse_if_damaged(self) -> None:
+    def refuse_if_damaged(self, before: int) -> None:
         """Raise Refused (CORRUPT_MESSAGE) when an answer would rest on what is lost."""
         for damage in self.damages:
+            if damage.position >= before:
+                return
             raise Refused(Code.CORRUPT_MESSAGE, str(damage))
 
     def report_index(self, path: str) -> None:
-        base_offset = self._segment.base_offset
-        why = "the index is not that of the data, and was built anew"
-        self._report(Damage(path, 0, 0, base_offset, base_offset, why))
+        self._report(wrong_index(path, self._segment.base_offset))
 
     # Checking
 
@@ -265,16 +271,19 @@ class Doubt:
         if header.last_offset_delta < 0 or header.next_offset > self._limit:
             return None
         at = bisect_right(self._sound, position, key=_start) - 1
-        if at >= 0 and end <= self._sound[at][1]:
-            return header
-        start = self._load(position, size)
-        covered = memoryview(self._chunk)[start + CRC_START : start + size]
-        if crc32c(covered) != header.crc:
-            return None
+        is_known = at >= 0 and end <= self._sound[at][1]
+        if not is_known:
+            if self._is_examined:
+                return None
+            start = self._load(position, size)
+            covered = memoryview(self._chunk)[start + CRC_START : start + size]
+            if crc32c(covered) != header.crc:
+                return None
         # The offset is not under the CRC: behind a gap it needs the next batch as its witness.
         if base_offset != expected and expected is not None and not self._fits(end, header):
             return None
-        self._mark(position, end)
+        if not is_known:
+            self._mark(position, end)
         return header
 
     def _fits(self, end: int, header: BatchHeader) -> bool:

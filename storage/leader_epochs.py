@@ -24,7 +24,7 @@ class LeaderEpochs:
         self._files = files
         self._directory = directory
         content = read_if_there(files, f"{directory}/{FILE_NAME}")
-        self._entries = _parse(content.decode()) if content else []
+        self._entries = _parse(content) if content else []
         self._written = content is not None
 
     @property
@@ -88,10 +88,10 @@ class LeaderEpochs:
             self._entries, self._written = kept, False
 
 
-def _parse(content: str) -> list[tuple[int, int]]:
+def _parse(content: bytes) -> list[tuple[int, int]]:
     """Entries of a checkpoint file; none when it is not a whole one: the batches know them too."""
     try:
-        _version, count, *lines = content.splitlines()
+        _version, count, *lines = content.decode().splitlines()
         pairs = [line.split() for line in lines if line]
         if len(pairs) != int(count):
             return []

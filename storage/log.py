@@ -31,7 +31,7 @@ from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
 from .recompression import PRODUCER, recompressed
-from .recovery import Stop, aborted_by, load
+from .recovery import Stop, aborted_anew, aborted_by, load
 from .segment import (
     DELETED,
     INDEX,
@@ -42,6 +42,7 @@ from .segment import (
     Segment,
     file_name,
 )
+from .transaction_check import TransactionCheck
 
 Bytes = bytes | bytearray | memoryview
 
@@ -120,6 +121,7 @@ class PartitionLog:
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
+        self._report = report
         self.log_end_offset = self._active.next_offset
         self.high_watermark = self.log_end_offset
         self.log_start_offset = max(stop.log_start_offset, self._segments[0].base_offset)
@@ -134,6 +136,9 @@ class PartitionLog:
         self._unsynced_beside: list[tuple[Segment, str]] = []
         self._names_are_synced = False
         self._deleted: list[tuple[int | None, list[str]]] = []
+        self._transaction_check: TransactionCheck | None = None
+        if self._segments[0].doubt is not None:
+            self._transaction_check = TransactionCheck(self.log_end_offset)
         self.leader_epoch = max(self._epochs.latest, 0)
 
     @classmethod
@@ -361,6 +366,11 @@ class PartitionLog:
 
     def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:
         """Those that a reader of committed records must know of; both offsets are inclusive."""
+        check = self._transaction_check
+        if check is not None and first_offset < check.until:
+            segments = self._segments[self._segment_index(first_offset) :]
+            if not check.agrees(segments, self._aborted, first_offset, last_offset):
+                self._aborted = aborted_anew(self._files, self._segments, self._report)
         return self._aborted.between(first_offset, last_offset + 1)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
@@ -368,6 +378,7 @@ class PartitionLog:
         for segment in self._segments:
             segment.load()
             if segment.max_timestamp_ms < timestamp_ms:
+                segment.refuse_if_damaged()
                 continue
             for position, header in segment.find_timestamp(timestamp_ms, self.log_start_offset):
                 for record in records_in(segment.batch_at(position, header), 0, header):
@@ -381,6 +392,7 @@ class PartitionLog:
         """The first record that has the largest timestamp of all."""
         for segment in self._segments:
             segment.load()
+            segment.refuse_if_damaged()
         latest = max(self._segments, key=attrgetter("max_timestamp_ms"))
         found = latest.latest_batch()
         if found is None:
@@ -424,6 +436,9 @@ class PartitionLog:
             self._set_aside(self._segments.pop(0))
             dropped += 1
         self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
+        if dropped:
+            self._epochs.truncate_start(self.log_start_offset)
+            self._epochs.write()
         return dropped
 
     def replace_segments(

@@ -19,7 +19,7 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
-from .doubt import Doubt, Report
+from .doubt import Damage, Doubt, Report, wrong_index
 from .files import Files, read_if_there
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
@@ -70,6 +70,7 @@ def load(
     segments = _segments(files, directory, names, stop)
     _doubt(segments, config, stop, _offsets_of(names, SNAPSHOT), report)
     aborted, epochs = AbortedTransactions(), LeaderEpochs(files, directory)
+    _tell_of_lost_beginning(segments[0], epochs, report)
     first_doubted = len(segments)
     if stop.clean:
         segments[-1].load_as_newest(config.index_interval_bytes)
@@ -87,6 +88,11 @@ def load(
     _rebuild(segments, first_doubted, config, replay)
     if not stop.clean:
         _begin_behind_loss(files, directory, segments)
+        end_offset = segments[-1].next_offset
+        if end_offset < stop.recovery_point:
+            size_bytes, path = segments[-1].size_bytes, segments[-1].path(LOG)
+            why = "the log ends before what was synced;"
+            report(Damage(path, size_bytes, size_bytes, end_offset, stop.recovery_point, why))
     producers.expire(now_ms, config.producer_id_expiration_ms)
     if segments[-1].next_offset < stop.log_start_offset:
         _begin_anew(files, directory, segments, stop.log_start_offset)
@@ -140,6 +146,15 @@ def _doubt(
             report=report,
             torn_from=None if stop.clean else stop.recovery_point,
         )
+
+
+def _tell_of_lost_beginning(first: Segment, epochs: LeaderEpochs, report: Report) -> None:
+    """The epochs are cut with the log's beginning: where they begin, it should."""
+    entries = epochs.entries
+    if entries and entries[0][1] < first.base_offset:
+        why = "the segments before it are missing"
+        report(Damage(first.path(LOG), 0, 0, entries[0][1], first.base_offset, why))
+        epochs.truncate_start(first.base_offset)
 
 
 def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:
@@ -232,6 +247,19 @@ def _remove_stray_snapshots(
                 files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
 
 
+def aborted_anew(files: Files, segments: list[Segment], report: Report) -> AbortedTransactions:
+    """The aborted transactions as the data tell them: an index was found to be wrong."""
+    aborted, producers = AbortedTransactions(), ProducerStates()
+    for segment in segments:
+        for position, header in segment.headers():
+            if header.producer_id >= 0:
+                _replay_one(segment, position, header, producers, aborted)
+        found = aborted.ended_in(segment.base_offset, segment.next_offset)
+        if found != _aborted_in(files, segment):
+            report(wrong_index(segment.path(TRANSACTION_INDEX), segment.base_offset))
+    return aborted
+
+
 class _Replay:
     """Applies batches that are in the log to what is known of producers."""
 
@@ -253,20 +281,28 @@ class _Replay:
             if header.leader_epoch > self.epochs.latest:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.producer_id >= 0 and header.base_offset >= self.from_offset:
-                self._one(segment, position, header)
+                _replay_one(segment, position, header, self.producers, self.aborted)
 
-    def _one(self, segment: Segment, position: int, header: BatchHeader) -> None:
-        if not header.is_control:
-            self.producers.apply(header, header.base_offset)
-            return
-        try:
-            marker = read_marker(segment.batch_at(position, header), 0, header)
-        except Refused:
-            return  # an empty one: compaction took its record
-        if marker is not None:
-            ended = self.producers.apply_marker(header, marker, header.base_offset)
-            if ended is not None and not ended.committed:
-                self.aborted.add(aborted_by(ended, self.producers))
+
+def _replay_one(
+    segment: Segment,
+    position: int,
+    header: BatchHeader,
+    producers: ProducerStates,
+    aborted: AbortedTransactions,
+) -> None:
+    """Apply a producer's batch that is in the log."""
+    if not header.is_control:
+        producers.apply(header, header.base_offset)
+        return
+    try:
+        marker = read_marker(segment.batch_at(position, header), 0, header)
+    except Refused:
+        return  # an empty one: compaction took its record
+    if marker is not None:
+        ended = producers.apply_marker(header, marker, header.base_offset)
+        if ended is not None and not ended.committed:
+            aborted.add(aborted_by(ended, producers))
 
 
 def aborted_by(ended: CompletedTransaction, producers: ProducerStates) -> AbortedTransaction:

@@ -295,10 +295,6 @@ class Segment:
             yield position, header
             position += header.length + LOG_OVERHEAD
 
-    def bytes_at(self, position: int, size_bytes: int) -> bytes:
-        """A part of the data file; fewer bytes at its end."""
-        return self.read_at(size_bytes, position)
-
     def batch_at(self, position: int, header: BatchHeader) -> bytes:
         """The whole batch whose header was found at `position`."""
         return self.read_at(header.length + LOG_OVERHEAD, position)
@@ -315,7 +311,9 @@ class Segment:
         relative = max(before, from_offset - self.base_offset)
         for position, header in self.headers(self._start_for(relative)):
             if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= from_offset:
+                self.refuse_if_damaged(position)
                 yield position, header
+        self.refuse_if_damaged()
 
     def latest_batch(self) -> tuple[int, BatchHeader] | None:
         """The first batch that has the segment's max timestamp."""
@@ -325,6 +323,11 @@ class Segment:
             if header.max_timestamp_ms == self.max_timestamp_ms:
                 return position, header
         return None
+
+    def refuse_if_damaged(self, before: int = _INT_MAX) -> None:
+        """Raise Refused (CORRUPT_MESSAGE) when data before a position are known to be damaged."""
+        if self.doubt is not None:
+            self.doubt.refuse_if_damaged(before)
 
     # Indexes on disk
 

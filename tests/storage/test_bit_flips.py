@@ -1,0 +1,259 @@
+"""A bit turned, a file cut or a file lost: a log gives out what was written, or names the file.
+
+The directory of one log, with everything in it that a log can have, is harmed at one place at a
+time and opened: whatever is then read, looked up or counted is the truth or an error with the name
+of the file. OTTLA_EVERY_BIT=1 turns each bit of each byte; otherwise a third is tried.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from ottla.protocol.batch import headers_in
+from ottla.protocol.errors import Refused
+from ottla.storage.doubt import Damage
+from ottla.storage.log import PartitionLog, TimedOffset
+from tests.storage.disk import Disk
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    end_of,
+    everything,
+    in_transaction,
+    open_log,
+    sent_by,
+)
+
+SETTINGS: dict[str, Any] = {"segment_bytes": 700, "index_interval_bytes": 150}
+TIMES = range(NOW_MS - 1, NOW_MS + 30)
+
+
+def steps() -> Iterator[bytearray]:
+    """Times that rise, stay and fall; producers; transactions of both ends, one of them open."""
+    yield batch(b"a", b"b", timestamp_ms=NOW_MS + 3)
+    yield sent_by(1, 0, 2)
+    yield in_transaction(2, 0, 2)
+    yield in_transaction(3, 0)
+    yield batch(b"late" * 9, timestamp_ms=NOW_MS + 9)
+    yield end_of(2, commit=False)
+    yield in_transaction(2, 2)
+    yield end_of(3, commit=True)
+    yield batch(*[b"x"] * 7, timestamp_ms=NOW_MS + 9)
+    yield end_of(2, commit=False)
+    yield in_transaction(3, 1)
+    yield batch(b"early", timestamp_ms=NOW_MS + 1)
+    yield sent_by(1, 2, 3)
+    yield end_of(3, commit=False)
+    for number in range(6):
+        yield batch(b"y" * number, timestamp_ms=NOW_MS + 10 + 2 * number)
+    yield in_transaction(4, 0, 2)
+    yield end_of(4, commit=True)
+    yield in_transaction(2, 3)
+    yield batch(b"last", timestamp_ms=NOW_MS + 25)
+
+
+class Truth(NamedTuple):
+    """What a log says when nothing is wrong with it."""
+
+    disk: Disk
+    batches: list[tuple[int, int, bytes]]  # first offset, next offset, bytes
+    hidden: frozenset[int]  # first offsets of batches that were aborted
+    times: dict[int, Any]
+    latest: Any
+    ends: tuple[int, int, int]
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    disk = Disk()
+    log = open_log(disk, **SETTINGS)
+    for step in steps():
+        add = log.append_marker if step[22] & 0x20 else log.append
+        add(step, now_ms=NOW_MS)
+    log.leader_epoch = 3
+    log.append(batch(timestamp_ms=NOW_MS + 26), now_ms=NOW_MS)
+    log.close(clean=True)
+    log = open_log(disk.after_kill(), **SETTINGS)
+    batches = [(h.base_offset, h.next_offset, data) for h, data in everything(log)]
+    assert len(log.segments) >= 3
+    return Truth(
+        disk,
+        batches,
+        hidden(log, 0),
+        {time_ms: place_of(log, time_ms) for time_ms in TIMES},
+        place(log.max_timestamp()),
+        ends(log),
+    )
+
+
+def place(found: TimedOffset | None) -> tuple[int, int] | None:
+    return found and (found.offset, found.timestamp_ms)
+
+
+def ends(log: PartitionLog) -> tuple[int, int, int]:
+    return log.log_start_offset, log.log_end_offset, log.last_stable_offset
+
+
+def hidden(log: PartitionLog, offset: int) -> frozenset[int]:
+    """What a reader of committed records leaves out: it does as Kafka's consumer does."""
+    left_out: set[int] = set()
+    stable = log.last_stable_offset
+    while offset < stable:
+        read = log.read(offset, max_bytes=250, up_to=stable, min_one=True)
+        waiting = sorted(
+            log.aborted_transactions(offset, read.next_offset - 1), key=lambda one: one.first_offset
+        )
+        aborted: set[int] = set()
+        for _, header in headers_in(read.records):
+            while waiting and waiting[0].first_offset <= header.last_offset:
+                aborted.add(waiting.pop(0).producer_id)
+            if header.is_control:
+                aborted.discard(header.producer_id)
+            elif header.is_transactional and header.producer_id in aborted:
+                left_out.add(header.base_offset)
+        assert read.next_offset > offset
+        offset = read.next_offset
+    return frozenset(left_out)
+
+
+class Seen:
+    """What is told of a harmed log; `ask` takes an answer, or an error that names a file."""
+
+    def __init__(self) -> None:
+        self.told: list[Damage] = []
+        self.errors: list[str] = []
+
+    def ask(self, question: Callable[[], Any], expected: Any) -> None:
+        try:
+            found = question()
+        except Refused as refused:
+            self.errors.append(str(refused))
+        else:
+            assert found == expected, (found, expected, self.told)
+
+
+def check(disk: Disk, truth: Truth, *, clean: bool) -> Seen:
+    """Open the harmed log and ask it everything."""
+    seen = Seen()
+    log = open_log(
+        disk, clean=clean, recovery_point=truth.ends[1], report=seen.told.append, **SETTINGS
+    )
+    if log.log_end_offset != truth.ends[1]:  # the last file is gone, and nobody stopped cleanly
+        assert not clean
+        assert "the log ends before what was synced" in seen.told[-1].why
+        assert seen.told[-1][3:5] == (log.log_end_offset, truth.ends[1])
+        return seen
+    start = log.log_start_offset
+    if start > truth.ends[0]:  # the first files are gone: that cannot be read, and is told
+        assert seen.told[0].first_offset == 0
+        assert "before it are missing" in seen.told[0].why
+        return seen
+    for first, next_offset, data in truth.batches:
+        for offset in {first, next_offset - 1}:
+            seen.ask(partial(one_batch_at, log, offset), without_epoch(data))
+    check_long_reads(log, truth)
+    assert seen.told or not seen.errors
+    stable = log.last_stable_offset
+    if not any(one.first_offset <= truth.ends[2] < one.end_offset for one in seen.told):
+        # A transaction whose marker is lost is not decided any more.
+        assert stable == truth.ends[2] or (seen.told and stable < truth.ends[2])
+    for start in (0, 4):
+        expected = frozenset(offset for offset in truth.hidden if start <= offset < stable)
+        seen.ask(partial(hidden, log, start), expected)
+    for time_ms in TIMES:
+        seen.ask(partial(place_of, log, time_ms), truth.times[time_ms])
+    seen.ask(lambda: place(log.max_timestamp()), truth.latest)
+    assert all(error.startswith(f"CORRUPT_MESSAGE: {DIRECTORY}/0") for error in seen.errors)
+    return seen
+
+
+def one_batch_at(log: PartitionLog, offset: int) -> bytes:
+    read = log.read(offset, max_bytes=1, up_to=log.log_end_offset, min_one=True)
+    return without_epoch(read.records)
+
+
+def place_of(log: PartitionLog, time_ms: int) -> tuple[int, int] | None:
+    return place(log.offset_for_timestamp(time_ms))
+
+
+def check_long_reads(log: PartitionLog, truth: Truth) -> None:
+    """A reader that begins anywhere gets batches that follow each other, up to the damage."""
+    for at, (first, _, _) in enumerate(truth.batches):
+        try:
+            read = log.read(first, max_bytes=500, up_to=truth.ends[1], min_one=True)
+        except Refused:
+            continue
+        expected = b"".join(without_epoch(data) for _, _, data in truth.batches[at:])
+        assert read.records
+        assert expected.startswith(without_epoch(read.records)), first
+
+
+def without_epoch(records: bytes | memoryview) -> bytes:
+    """Batches with the leader epoch, which nothing covers, left out."""
+    found = bytearray(records)
+    for position, _ in headers_in(records):
+        found[position + 12 : position + 16] = b"...."
+    return bytes(found)
+
+
+def harmed_files(truth: Truth) -> list[str]:
+    return sorted(path for path in truth.disk.files if path.startswith(DIRECTORY))
+
+
+EVERY_BIT = bool(os.environ.get("OTTLA_EVERY_BIT"))
+
+
+def turns(path: str, size: int) -> Iterator[tuple[int, int]]:
+    """Places and bits to turn; other ones in each file."""
+    if EVERY_BIT:
+        yield from product(range(size), [1 << bit for bit in range(8)])
+        return
+    chosen = Random(path)
+    step = 3 if path.endswith(".log") else 2
+    for position in range(chosen.randrange(step), size, step):
+        yield position, 1 << chosen.randrange(8)
+
+
+SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", "-checkpoint")
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_turned_bit_anywhere_is_never_given_out(truth: Truth, suffix: str, clean: bool) -> None:
+    paths = [path for path in harmed_files(truth) if path.endswith(suffix)]
+    assert paths
+    for path in paths:
+        for position, bit in turns(path, truth.disk.size(path)):
+            disk = truth.disk.after_kill()
+            disk.files[path].data[position] ^= bit
+            try:
+                check(disk, truth, clean=clean)
+            except AssertionError as wrong:
+                raise AssertionError(f"{path}, byte {position}, bit {bit:#x}") from wrong
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_is_cut_or_lost_is_never_missed_silently(
+    truth: Truth, suffix: str, clean: bool
+) -> None:
+    for path in [path for path in harmed_files(truth) if path.endswith(suffix)]:
+        size = truth.disk.size(path)
+        for end in [-1, *range(0, size, 7)]:
+            disk = truth.disk.after_kill()
+            if end < 0:
+                del disk.files[path]
+            else:
+                del disk.files[path].data[end:]
+            try:
+                check(disk, truth, clean=clean)
+            except AssertionError as wrong:
+                raise AssertionError(f"{path} cut at {end}") from wrong
