@@ -23,13 +23,20 @@ SHARED = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 # A node that was killed is registered until its session ends; nobody wants to wait for that.
-KAFKA = SHARED | {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+KAFKA = SHARED | {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "log.initial.task.delay.ms": "100",
+    "log.flush.start.offset.checkpoint.interval.ms": "200",
+}
 HEAP_MB = 384
 
 # What Kafka says of every directory, its own too, at every start or stop.
 USUAL = (
     "Performing controller activation",
     "Attempting to close NetworkClient that has already been closed",
+    # Its registration takes the leadership from whoever had it before, while coordinators load.
+    "partition is not online or is no longer the leader",
     # A partition that CreatePartitions added, and a sequence that is wrong on purpose.
     "to exist, but it was missing. Creating",
     "Error processing append operation on partition",
@@ -66,6 +73,14 @@ class Place:
         finally:
             node.stop(self.directory, kill=kill)
             self.complaints += complaints(self.directory / "server.log")
+
+    def knows_start(self, partition: str, offset: int) -> bool:
+        """Whether the files tell that a log, of name TOPIC-PARTITION, begins at an offset."""
+        topic, _, index = partition.rpartition("-")
+        checkpoint = self.data / "log-start-offset-checkpoint"
+        lines = checkpoint.read_text().splitlines() if checkpoint.exists() else []
+        first = min((self.data / partition).glob("*.log")).name
+        return f"{topic} {index} {offset}" in lines or first == f"{offset:020}.log"
 
 
 def complaints(log: Path) -> list[str]:

@@ -13,7 +13,6 @@ from typing import Any
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    IsolationLevel,
     KafkaError,
     TopicCollection,
     TopicPartition,
@@ -21,7 +20,6 @@ from confluent_kafka import (
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ConfigResource,
-    OffsetSpec,
     ResourceType,
 )
 
@@ -30,6 +28,7 @@ from ..wire.client import Answer, error_name, retrying
 from .place import address
 
 TIMEOUT_S = 20.0
+EARLIEST = -2
 OWN_SETTING = 1  # ConfigSource.DYNAMIC_TOPIC_CONFIG
 LONG_VALUE = 64
 
@@ -47,7 +46,7 @@ def seen(bootstrap: str) -> Seen:
             "topics": topics,
             "topic ids": topic_ids(admin, topics),
             "settings": settings(admin, topics),
-            "ends": {name: ends(admin, name, count) for name, count in users.items()},
+            "ends": {name: ends(broker, name, count) for name, count in users.items()},
             "records": {
                 level: records(bootstrap, users, level)
                 for level in ("read_uncommitted", "read_committed")
@@ -85,18 +84,26 @@ def settings(admin: AdminClient, names: Iterable[str]) -> dict[str, dict[str, st
     }
 
 
-def ends(admin: AdminClient, topic: str, partitions: int) -> dict[int, tuple[int, int, int]]:
+def ends(broker: Broker, topic: str, partitions: int) -> dict[int, tuple[int, int, int]]:
     """Log start, last stable offset and high watermark of each partition."""
+    return {
+        index: (
+            _offset(broker, topic, index, timestamp=EARLIEST),
+            _offset(broker, topic, index, isolation=1),
+            _offset(broker, topic, index),
+        )
+        for index in range(partitions)
+    }
 
-    def asked(spec: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
-        wanted = {TopicPartition(topic, index): spec for index in range(partitions)}
-        answers = admin.list_offsets(wanted, isolation_level=level, request_timeout=TIMEOUT_S)
-        return {one.partition: answer.result().offset for one, answer in answers.items()}
 
-    first = asked(OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
-    stable = asked(OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)  # type: ignore[no-untyped-call]
-    last = asked(OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call]
-    return {index: (first[index], stable[index], last[index]) for index in range(partitions)}
+def _offset(broker: Broker, topic: str, partition: int, **fields: int) -> int:
+    error, offset, _ = retrying(
+        lambda: broker.list_offset(topic, partition=partition, **fields),
+        lambda answer: [answer[0]],
+        limit_s=TIMEOUT_S,
+    )
+    assert error == "NONE", (topic, partition, error)
+    return int(offset)
 
 
 def records(
