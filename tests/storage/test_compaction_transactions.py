@@ -10,7 +10,7 @@ from ottla.protocol.batch import HAS_DELETE_HORIZON, build, read_header, seal
 from ottla.protocol.errors import Refused
 from ottla.storage.cleanable import cleanable
 from ottla.storage.log import PartitionLog
-from tests.storage.compacting import compacted, open_compacted, values
+from tests.storage.compacting import committed, compacted, open_compacted, values
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, end_of, everything, open_log
 
