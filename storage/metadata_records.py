@@ -14,6 +14,7 @@ from uuid import UUID
 
 from ..protocol import codec
 from ..protocol.batch import Bytes
+from ..protocol.decoding import Decoder
 from ..protocol.errors import Malformed
 from ..protocol.messages import encode_data
 
@@ -250,12 +251,9 @@ def decode(value: Bytes) -> MetadataRecord | None:
         if position == len(view):
             raise Malformed(f"{kind.__name__} ends early")
         return kind()
-    schema = codec.data_class(kind.__name__)
-    lowest, highest = schema.valid_versions
-    if not lowest <= version <= highest:
-        raise Malformed(f"{kind.__name__} has no version {version}")
+    decoder = _decoders.get((kind, version)) or _decoder(kind, version)
     try:
-        item, position = codec.decoder(schema, version)(view, position)
+        item, position = decoder(view, position)
         record: MetadataRecord = _reader(kind)(item)
     except Exception as broken:  # the compiled coders fail in a dozen ways on cut bytes
         raise Malformed(f"{kind.__name__}: {type(broken).__name__}: {broken}") from None
@@ -264,7 +262,18 @@ def decode(value: Bytes) -> MetadataRecord | None:
     return record
 
 
+_decoders: dict[tuple[type, int], Decoder] = {}
 _readers: dict[type, Callable[[Any], Any]] = {}
+
+
+def _decoder(kind: type, version: int) -> Decoder:
+    """The codec's function; made once for each version of a type: a start decodes thousands."""
+    schema = codec.data_class(kind.__name__)
+    lowest, highest = schema.valid_versions
+    if not lowest <= version <= highest:
+        raise Malformed(f"{kind.__name__} has no version {version}")
+    made = _decoders[kind, version] = codec.decoder(schema, version)
+    return made
 
 
 def _reader(kind: type) -> Callable[[Any], Any]:
