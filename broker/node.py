@@ -16,6 +16,7 @@ from ..coordinator.transaction_states import WriteMarkers
 from ..coordinator.transactions import Transactions
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, Topic
+from ..storage.doubt import Damage
 from ..storage.files import RealFiles
 from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory
@@ -49,7 +50,8 @@ class Node:
         clock: the time.
 
     Raises:
-        DirectoryInUse, DirectoryDamaged: what `LogDirectory.open` raises.
+        DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
+        Refused: CORRUPT_MESSAGE: the log of the metadata or of a coordinator is damaged.
     """
 
     def __init__(self, config: BrokerConfig, data_dir: Path, clock: Clock) -> None:
@@ -66,6 +68,7 @@ class Node:
         self.logs = LogDirectory.open(
             RealFiles(), str(data_dir), node_id=self.node_id, cluster_id=None, now_ms=now_ms
         )
+        self.logs.report = _tell_of_damage
         self.cluster_id = self.logs.cluster_id
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(self.logs, now_ms=now_ms)
@@ -149,13 +152,17 @@ class Node:
         else:
             raise TypeError(f"nobody carries out {effect!r}")
 
-    def close(self, *, clean: bool = True) -> None:
-        """Unload the coordinators, flush and close all logs, and leave the clean mark."""
+    def stop_coordinating(self) -> None:
+        """Send away who waits for a coordinator: members of groups would wait for each other."""
         self.is_stopping = True
-        self._background.stop()
-        self.flushes.close()
         self.transactions.unload()
         self.groups.unload()
+
+    def close(self, *, clean: bool = True) -> None:
+        """Unload the coordinators, flush and close all logs, and leave the clean mark."""
+        self.stop_coordinating()
+        self._background.stop()
+        self.flushes.close()
         if clean:
             self.controller.unregister_broker(self.node_id)
         self.logs.close(clean=clean)
@@ -212,3 +219,14 @@ class Node:
         log = self.logs.log_of(topic, partition)
         assert log is not None, (topic, partition)
         return log
+
+
+def _tell_of_damage(damage: Damage) -> None:
+    _log.error(
+        "data on disk are damaged",
+        file=damage.file,
+        position=damage.position,
+        first_offset=damage.first_offset,
+        end_offset=damage.end_offset,
+        reason=damage.why,
+    )

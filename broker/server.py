@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from ..protocol.codec import import_alone
+from ..protocol.errors import Malformed, Refused
 from .clock import SystemClock
 from .config import BrokerConfig
 from .connection import Connection
@@ -47,7 +48,7 @@ def serve(config: BrokerConfig, *, data_dir: Path | None, ready_file: Path | Non
     directory, is_temporary = _directory(config, data_dir)
     try:
         return uvloop.run(_Server(config, directory, is_temporary, ready_file).run())
-    except (OSError, RuntimeError) as trouble:
+    except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
         sys.stderr.write(f"ottla: {trouble}\n")
         return 1
     finally:
@@ -100,8 +101,7 @@ class _Server:
         await stopped.wait()
         for server in servers:
             server.close()
-        node.is_stopping = True
-        await self._drain()
+        await self._drain(node)
         node.close()
         return 0
 
@@ -122,13 +122,14 @@ class _Server:
         if not self._connections:
             self._all_gone.set()
 
-    async def _drain(self) -> None:
+    async def _drain(self, node: Node) -> None:
         """Let every connection answer what it has in hand; cut those that take too long."""
         if not self._connections:
             return
         self._all_gone.clear()
         for connection in list(self._connections):
             connection.drain()
+        node.stop_coordinating()
         try:
             await asyncio.wait_for(self._all_gone.wait(), _DRAIN_S)
         except TimeoutError:

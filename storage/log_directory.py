@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from .doubt import Damage, Report, silently
 from .files import Files, append_whole, read_if_there, write_atomically
 from .log import PartitionLog
 from .log_config import LogConfig
@@ -31,11 +32,11 @@ _NO_ID: Final = uuid.UUID(int=0)
 TopicPartition = tuple[str, int]
 
 
-class DirectoryInUse(Exception):
+class DirectoryInUse(RuntimeError):
     """Another process has the data directory."""
 
 
-class WrongDirectory(Exception):
+class WrongDirectory(RuntimeError):
     """The data directory belongs to another cluster or node, or its files cannot be understood."""
 
 
@@ -56,6 +57,7 @@ class LogDirectory:
         clean: the last life of the directory ended with `close(clean=True)`.
         cluster_id: of the cluster that it belongs to; made up when the directory is new.
         directory_id: its own, which the metadata log has for each replica in it (KIP-858).
+        report: is told of each damage to a file; may be set before logs are opened.
         broker_epoch: of its broker's registration; a clean end is marked with it (KIP-966).
         on_flush_due: given to the logs that are opened from now on.
     """
@@ -67,6 +69,7 @@ class LogDirectory:
         self.clean = clean
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
+        self.report: Report = silently
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self._files = files
         self._lock = lock
@@ -97,8 +100,10 @@ class LogDirectory:
         except BlockingIOError:
             raise DirectoryInUse(f"another broker uses {path}") from None
         try:
-            ids = _own_meta_properties(files, path, node_id, cluster_id)
             names = files.names_in(path)
+            if META_PROPERTIES not in names and any(map(_is_partition, names)):
+                raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, and there are logs")
+            ids = _own_meta_properties(files, path, node_id, cluster_id)
             clean = CLEAN_SHUTDOWN in names or not any(map(_is_partition, names))
             if CLEAN_SHUTDOWN in names:
                 files.remove(f"{path}/{CLEAN_SHUTDOWN}")
@@ -130,7 +135,7 @@ class LogDirectory:
             _write_topic_id(self._files, directory, topic_id)
             self._there.add(name)
         else:
-            _check_topic_id(self._files, directory, topic_id)
+            _check_topic_id(self._files, directory, topic_id, self.report)
         log = self._logs[key] = PartitionLog.open(
             self._files,
             directory,
@@ -141,6 +146,7 @@ class LogDirectory:
             clean=self.clean or is_new,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
+            report=self.report,
         )
         log.on_flush_due = self.on_flush_due
         return log
@@ -269,13 +275,19 @@ def _own_meta_properties(
     file = f"{path}/{META_PROPERTIES}"
     content = read_if_there(files, file)
     if content is not None:
-        found = _properties(content.decode())
-        if found.get("node.id", str(node_id)) != str(node_id):
-            raise WrongDirectory(f"{path} belongs to node {found['node.id']}, not {node_id}")
+        try:
+            found = _properties(content.decode())
+            directory_id = decode_uuid(found.get("directory.id", encode_uuid(_NO_ID)))
+        except ValueError as wrong:
+            raise WrongDirectory(f"{file} is damaged: {wrong}") from None
         found_id = found.get("cluster.id", "")
-        if not found_id or cluster_id not in (None, found_id):
+        if not found_id or "node.id" not in found or found.get("version") != "1":
+            raise WrongDirectory(f"{file} is damaged: it has no cluster.id, node.id or version=1")
+        if found["node.id"] != str(node_id):
+            raise WrongDirectory(f"{path} belongs to node {found['node.id']}, not {node_id}")
+        if cluster_id not in (None, found_id):
             raise WrongDirectory(f"{path} belongs to cluster {found_id}, not {cluster_id}")
-        return found_id, decode_uuid(found.get("directory.id", encode_uuid(_NO_ID)))
+        return found_id, directory_id
     cluster_id = cluster_id or encode_uuid(uuid.uuid4())
     directory_id = uuid.uuid4()
     lines = [
@@ -296,14 +308,28 @@ def _properties(text: str) -> Mapping[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _check_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
-    content = read_if_there(files, f"{directory}/{PARTITION_METADATA}")
+def _check_topic_id(
+    files: Files, directory: str, topic_id: uuid.UUID, report: Report = silently
+) -> None:
+    """Whether a directory is that of the topic; a file that is only damaged is mended.
+
+    Raises:
+        WrongDirectory: it has the id of another topic.
+    """
+    path = f"{directory}/{PARTITION_METADATA}"
+    content = read_if_there(files, path)
     expected = encode_uuid(topic_id)
-    found = "" if content is None else content.decode().rpartition("topic_id:")[2].strip()
-    if len(found) < len(expected):  # the machine died between the directory and its file
-        _write_topic_id(files, directory, topic_id)
-    elif found != expected:
-        raise WrongDirectory(f"{directory} is of topic {found}, not {expected}")
+    text = "" if content is None else content.decode(errors="replace")
+    found = text.rpartition("topic_id:")[2].strip()
+    if found == expected:
+        return
+    # Two ids have almost nothing in common: one that is off by a character is the same, harmed.
+    is_other = len(found) == len(expected) and sum(map(str.__ne__, found, expected)) > 2
+    if is_other and "topic_id:" in text:
+        raise WrongDirectory(f"{path} is of topic {found}, not {expected}")
+    if content:
+        report(Damage(path, 0, len(content), 0, 0, f"not the topic's id, {expected}; mended"))
+    _write_topic_id(files, directory, topic_id)
 
 
 def _write_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:

@@ -129,6 +129,7 @@ class MetadataLog:
 
         Raises:
             Malformed: a record that cannot be read: this is not to be started on.
+            Refused: CORRUPT_MESSAGE, with the file, position and offset of what is damaged.
         """
         if self._snapshot is not None and catalog.last_offset < 0:
             catalog.load(_records_of(self._snapshot), self._snapshot.end_offset)
