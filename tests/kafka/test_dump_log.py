@@ -1,0 +1,46 @@
+"""`kafka-dump-log` reads every file that Ottla writes, and finds nothing wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from .dump import complaints, dumped, dumps_of_all, files_in
+from .place import Place
+from .story import Story
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("kills", [(False,), (False, False), (True, False)])
+def test_nothing_is_wrong_with_any_file(place: Place, kills: tuple[bool, ...]) -> None:
+    story = Story()
+    for kill in kills:
+        with place.ottla(kill=kill) as ottla:
+            story.play(ottla.bootstrap)
+    found = dumps_of_all(place.data)
+    assert {kind: complaints(output) for kind, output in found.items()} == {
+        kind: [] for kind in found
+    }
+    checked = found["sanity"].count("passed sanity check.") + found["sanity"].count("is empty.")
+    assert checked == len(files_in(place.data, [".index", ".timeindex"]))
+    everything = "".join(found.values())
+    for said in (
+        *(f"compresscodec: {codec}" for codec in ("none", "gzip", "snappy", "lz4", "zstd")),
+        "isTransactional: true", "endTxnMarker: COMMIT", "endTxnMarker: ABORT",
+        "CreateTime", "LogAppendTime", "lastStableOffset: ", "producerEpoch: ",
+        '"type":"TOPIC_RECORD"', "SnapshotHeader", "LeaderChange",
+    ):  # fmt: skip
+        assert said in everything, f"nothing was dumped that says {said}"
+
+
+def test_what_is_wrong_is_noticed(place: Place) -> None:
+    with place.ottla() as ottla:
+        Story().play(ottla.bootstrap)
+    large = place.data / "large-0"
+    log, index = min(large.glob("*.log")), min(large.glob("*.index"))
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+    index.write_bytes(b"\0\0\0\2\0\0\0\0")  # the third record at the first one's place
+    assert complaints(dumped([log], "--deep-iteration"))
+    assert complaints(dumped([index], "--verify-index-only"))
