@@ -9,6 +9,7 @@ from ottla.protocol.batch import (
     BatchHeader,
     Compression,
     build,
+    headers_in,
     read_header,
 )
 from ottla.protocol.errors import Refused
@@ -181,6 +182,17 @@ def test_a_tombstone_that_is_not_the_newest_goes_at_once() -> None:
     assert values(log) == {1: (b"a", b"1")}
 
 
+def test_a_tombstone_beyond_the_round_waits_whatever_its_horizon() -> None:
+    disk = Disk()
+    pairs = [(b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"d", b"1"), (b"a", None)]
+    log = log_of(disk, *pairs, segment_bytes=10_000, delete_retention_ms=0)
+    for later_ms in (1, 2):
+        did = compacted(log, disk, map_size_bytes=192 * 3, now_ms=NOW_MS + later_ms)
+        assert did is not None
+        assert did.end_offset == 3
+        assert sorted(values(log)) == [0, 1, 2, 3, 4], "the value is still there"
+
+
 # Rounds, and what they cover
 
 
@@ -233,6 +245,37 @@ def test_every_offset_can_be_read_and_every_time_found() -> None:
         latest = each.max_timestamp()
         assert latest is not None
         assert latest.offset == 39
+
+
+def test_a_read_may_end_where_records_are_missing() -> None:
+    disk = Disk()
+    pairs = [(b"a", b"1"), (b"b", b"1"), (b"c", b"1"), (b"c", b"2"), (b"d", b"1"), (b"e", b"1")]
+    log = log_of(disk, *pairs, segment_bytes=210)
+    assert bases(log) == [0, 3, 6]
+    compacted(log, disk)
+    for up_to, last in ((1, 0), (2, 1), (3, 1), (4, 1)):
+        read = log.read(0, max_bytes=10_000, up_to=up_to, min_one=True)
+        assert [header.base_offset for _, header in headers_in(read.records)][-1] == last
+
+
+def test_what_an_earlier_failure_left_is_not_mixed_in() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", b"1"), (b"a", b"2"))
+    descriptor = disk.open(f"{DIRECTORY}/{0:020d}.log.cleaned")
+    disk.append(descriptor, b"half a batch")
+    disk.close(descriptor)
+    compacted(log, disk)
+    assert values(log) == {1: (b"a", b"2")}
+
+
+def test_each_segment_keeps_the_snapshot_of_its_beginning() -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k%d" % number, b"v") for number in range(9)])
+    compacted(log, disk)
+    compacted(log, disk)
+    assert bases(log) == [0, 3, 6, 9]
+    found = [name for name in disk.names_in(DIRECTORY) if name.endswith(".snapshot")]
+    assert found == [f"{base:020d}.snapshot" for base in (3, 6, 9)]
 
 
 def test_what_had_no_room_in_the_map_waits_for_the_next_round() -> None:

@@ -140,3 +140,16 @@ def test_an_operation_that_fails_leaves_a_log_that_goes_on(operation: int) -> No
     log.close(clean=True)
     again = open_compacted(disk.after_kill(), segment_bytes=450)
     assert newest(committed(again)) == {**expected, b"later": b"on"}
+
+
+def test_a_record_does_not_go_before_its_successor_is_on_disk() -> None:
+    disk = Disk()
+    log = open_compacted(disk)
+    log.append(batch(b"old", key=b"a"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    log.flush()
+    log.append(batch(b"new", key=b"a"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    again = open_compacted(disk.after_power_cut(), clean=False)
+    assert newest(committed(again)) == {b"a": b"new"}

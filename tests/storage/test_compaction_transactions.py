@@ -201,6 +201,17 @@ def test_what_is_open_committed_and_aborted_is_the_same_after_a_restart(clean: b
         assert committed(log) == before_committed
 
 
+def test_a_key_that_looks_like_a_markers_supersedes_no_marker() -> None:
+    disk = Disk()
+    log = opened(disk)
+    put(log, data(1, b"a"), end_of(1, commit=True), data(1, b"b"), end_of(1, commit=True))
+    put(log, batch(b"x", key=bytes(4)), batch(b"x", key=bytes(3) + b"\1"))
+    rolled(log, batch(b"new", key=b"a"))
+    compacted(log, disk)
+    compacted(log, disk)
+    assert shape(log)[0] == (1, 1, "markerH")
+
+
 def test_markers_survive_a_change_to_deletion() -> None:
     """What compaction left is read by a log that is not compacted any more."""
     disk = Disk()
