@@ -147,8 +147,8 @@ class _Writer:
             "linger.ms": 5,
             # A broker that restarts is back in less than a second: look for it often.
             "reconnect.backoff.max.ms": 500,
-            # By default a client whose brokers are all away, and here there is one, forgets them and
-            # begins with `bootstrap.servers`; a call that waits for the coordinator waits for ever.
+            # By default a client whose brokers are all away forgets them and begins anew with
+            # `bootstrap.servers`; a call that waits for the coordinator then waits for ever.
             "metadata.recovery.strategy": "none",
             "log_level": 0,
         }
