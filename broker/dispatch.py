@@ -21,6 +21,7 @@ from ..protocol.messages import (
     read_request,
     read_request_header,
 )
+from ..protocol.produce_answer import encode_produce_answer
 from .context import ConnectionInfo, Context, Disconnect
 from .handlers import HANDLERS
 from .logs import Log
@@ -175,6 +176,10 @@ def _encoded(context: Context, body: dict[str, Any] | None) -> Answer:
         return None
     if context.api_key == ApiKey.FETCH:
         return encode_fetch_answer(context.version, context.correlation_id, body)
+    if context.api_key == ApiKey.PRODUCE:
+        quickly = encode_produce_answer(context.version, context.correlation_id, body)
+        if quickly is not None:
+            return quickly
     return answer(context.api_key, context.version, context.correlation_id, body)
 
 

@@ -48,7 +48,7 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
     if version >= _SESSIONS_SINCE:
         head += _ERROR_AND_SESSION.pack(body.get("error_code", 0), body.get("session_id", 0))
     topics = body["responses"]
-    head += _count(len(topics), flexible)
+    head += length(len(topics), flexible)
     pieces: Pieces = [head]
     for topic in topics:
         _topic(pieces, topic, version, flexible)
@@ -64,10 +64,10 @@ def _topic(pieces: Pieces, topic: Body, version: int, flexible: bool) -> None:
         out += topic["topic_id"].bytes
     else:
         name = topic["topic"].encode()
-        out += _count(len(name), True) if flexible else _INT16.pack(len(name))
+        out += length(len(name), True) if flexible else _INT16.pack(len(name))
         out += name
     partitions = topic["partitions"]
-    out += _count(len(partitions), flexible)
+    out += length(len(partitions), flexible)
     for partition in partitions:
         _partition(pieces, partition, version, flexible)
     if flexible:
@@ -90,7 +90,7 @@ def _partition(pieces: Pieces, partition: Body, version: int, flexible: bool) ->
     if version >= _PREFERRED_SINCE:
         out += _SIZE.pack(partition["preferred_read_replica"])
     records: Bytes = partition["records"]
-    out += _count(len(records), flexible)
+    out += length(len(records), flexible)
     if records:
         pieces.append(records)
         pieces.append(bytearray())
@@ -103,7 +103,7 @@ def _aborted(out: bytearray, aborted: Iterable[Body] | None, flexible: bool) -> 
         out += b"\0" if flexible else _SIZE.pack(-1)
         return
     entries = list(aborted)
-    out += _count(len(entries), flexible)
+    out += length(len(entries), flexible)
     for entry in entries:
         out += _ABORTED.pack(entry["producer_id"], entry["first_offset"])
         if flexible:
@@ -124,7 +124,7 @@ def _last(pieces: Pieces) -> bytearray:
     return out
 
 
-def _count(size: int, flexible: bool) -> bytes:
+def length(size: int, flexible: bool) -> bytes:
     """A length: an int32, or one more as an unsigned varint."""
     if not flexible:
         return _SIZE.pack(size)

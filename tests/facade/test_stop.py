@@ -1,4 +1,4 @@
-"""SIGTERM: nothing new, an answer to everybody who waits, and a directory that needs no recovery."""
+"""SIGTERM: nothing new, an answer to all who wait, and a directory that needs no recovery."""
 
 from __future__ import annotations
 
