@@ -1,0 +1,156 @@
+"""The same requests to Ottla and to an Apache Kafka leave files that say the same.
+
+Data files are read by the tests' own reader of batches, those of internal topics by Kafka's
+decoders. What must differ is made alike: times, random ids, and which broker it was.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..wire.batches import Batch, batches_in
+from .dump import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE, dumped, files_in
+from .installation import libraries
+from .place import INTERNAL_PARTITIONS, Place
+from .story import CODECS, PARTITIONS, START_MS, Story
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+ROUNDS = 2
+TOPICS = {
+    "plain": PARTITIONS,
+    "stamped": PARTITIONS,
+    "large": PARTITIONS,
+    "numbered": PARTITIONS + ROUNDS - 1,
+    "transactional": PARTITIONS,
+}
+PLACE = r"^\| offset: \d+ |CreateTime: \d+ |sequence: \S+ |"
+Pair = tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def pair(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """The data directories of an Ottla and a Kafka that the same clients have used."""
+    if "kafka" not in pytestconfig.getoption("-m"):
+        pytest.skip("starts an Apache Kafka: -m kafka")
+    libraries()
+    ottla, kafka = (Place(tmp_path_factory.mktemp(name)) for name in ("ottla", "kafka"))
+    with ottla.ottla() as broker:
+        tell(broker.bootstrap)
+    with kafka.kafka() as bootstrap:
+        tell(bootstrap)
+    return ottla.data, kafka.data
+
+
+def tell(bootstrap: str) -> None:
+    """Some rounds of the story."""
+    story = Story()
+    for _ in range(ROUNDS):
+        story.play(bootstrap)
+
+
+def batches_of(partition: Path) -> list[Batch]:
+    """All batches of a partition that are still on disk."""
+    logs = sorted(partition.glob("*.log"))
+    return [found for log in logs for found in batches_in(log.read_bytes())]
+
+
+def plain(found: Batch) -> dict[str, Any]:
+    """What a batch says, without the times that were now."""
+    given = START_MS <= found.first_timestamp < START_MS + 1_000_000
+    return {
+        "offsets": (found.base_offset, found.last_offset),
+        "leader epoch": found.leader_epoch,
+        "attributes": found.attributes,
+        "times": given and (found.first_timestamp, found.attributes & 8 or found.max_timestamp),
+        "producer": (found.producer_id, found.epoch, found.sequence),
+        "crc": found.crc_is_right,
+        "size": found.size_bytes,
+        "records": [
+            (one.offset, one.timestamp - found.first_timestamp, one.key, one.value, one.headers)
+            for one in found.records
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("topic", "index"), [(topic, index) for topic, many in TOPICS.items() for index in range(many)]
+)
+def test_data_files_have_the_same_batches(pair: Pair, topic: str, index: int) -> None:
+    found = [batches_of(data / f"{topic}-{index}") for data in pair]
+    # Deleted segments may still be there.
+    start = max(batches[0].base_offset if batches else 0 for batches in found)
+    ours, kafkas = (
+        [plain(batch) for batch in batches if batch.base_offset >= start] for batches in found
+    )
+    assert ours == kafkas
+    if topic == "plain":
+        assert {one["attributes"] & 7 for one in ours} == set(CODECS)
+
+
+def test_epochs_and_topic_ids_are_told_alike(pair: Pair) -> None:
+    for topic, many in TOPICS.items():
+        for index in range(many):
+            name = f"{topic}-{index}"
+            ours, kafkas = (data / name for data in pair)
+            files = ["partition.metadata"]
+            if any(batches_of(ours)):  # before the first one there is nothing to tell
+                files.append("leader-epoch-checkpoint")
+            for file in files:
+                texts = [masked((place / file).read_text()) for place in (ours, kafkas)]
+                assert texts[0] == texts[1], f"{name}/{file}"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "option"),
+    [(CONSUMER_OFFSETS, "--offsets-decoder"), (TRANSACTION_STATE, "--transaction-log-decoder")],
+)
+def test_internal_topics_have_the_same_records(pair: Pair, prefix: str, option: str) -> None:
+    for index in range(INTERNAL_PARTITIONS):
+        ours, kafkas = (
+            records_told(
+                dumped(files_in(data, [".log"], f"{prefix}{index}"), option, "--deep-iteration")
+            )
+            for data in pair
+        )
+        assert ours == kafkas, f"{prefix}{index}"
+
+
+def test_the_metadata_log_has_the_same_decisions(pair: Pair) -> None:
+    wanted = re.compile(r'"type":"(TOPIC|PARTITION|CONFIG|REMOVE_TOPIC|CLEAR_ELR)_RECORD"')
+
+    def decisions(data: Path) -> list[str]:
+        logs = files_in(data, [".log"], CLUSTER_METADATA)
+        told = records_told(dumped(logs, "--cluster-metadata-decoder", "--deep-iteration"))
+        # The settings of a new topic are in the order of a hash table.
+        runs = groupby(filter(wanted.search, told), key=lambda one: "CONFIG_RECORD" in one)
+        return [one for is_config, run in runs for one in (sorted(run) if is_config else run)]
+
+    ours, kafkas = (decisions(data) for data in pair)
+    assert ours == kafkas
+
+
+def records_told(dump: str) -> list[str]:
+    """What the records of a dump say, in order."""
+    return [
+        masked(re.sub(r'"transactionPartitions":\[(.*?\])\}\]', in_order, re.sub(PLACE, "", line)))
+        for line in dump.splitlines()
+        if line.startswith("| ")
+    ]
+
+
+def in_order(partitions: re.Match[str]) -> str:
+    """The partitions of a transaction are a set: sorted."""
+    return " ".join(sorted(re.findall(r'"\w+":"[^"]+"|\d+', partitions[0])))
+
+
+def masked(text: str) -> str:
+    """The same without times and random ids."""
+    text = re.sub(r"\b1[6-9]\d{11}\b", "TIME", text)
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "MEMBER", text)
+    return re.sub(r"(?<![\w-])[\w-]{22}(?![\w-])", "ID", text)
