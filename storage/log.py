@@ -18,9 +18,9 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
+from ..protocol.checksum import crc32c
 from ..protocol.control import read_marker
 from ..protocol.errors import Code, Refused
-from ..protocol.records import records_in
 from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
@@ -42,6 +42,7 @@ from .segment import (
     Segment,
     file_name,
 )
+from .time_search import TimedOffset, first_since, latest
 from .transaction_check import TransactionCheck
 
 Bytes = bytes | bytearray | memoryview
@@ -70,14 +71,6 @@ class Appended(NamedTuple):
     last_offset: int
     log_append_time_ms: int
     is_duplicate: bool
-
-
-class TimedOffset(NamedTuple):
-    """A record found by its time."""
-
-    offset: int
-    timestamp_ms: int
-    leader_epoch: int
 
 
 class PartitionLog:
@@ -118,6 +111,7 @@ class PartitionLog:
         self._segments = found.segments
         self._active = found.segments[-1]
         self._active_since_ms = now_ms
+        self._jitter_ms = self._jitter()
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
@@ -132,7 +126,7 @@ class PartitionLog:
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self.failure: str | None = None
         self.is_closed = False
-        self._clean_end_offset = self.log_end_offset if stop.clean else -1
+        self._state_offset = self.log_end_offset if stop.clean else -1
         self._unsynced_beside: list[tuple[Segment, str]] = []
         self._names_are_synced = False
         self._deleted: list[tuple[int | None, list[str]]] = []
@@ -261,7 +255,7 @@ class PartitionLog:
             if (
                 active.size_bytes + size > config.segment_bytes
                 or not active.takes(last_offset, config.segment_index_bytes)
-                or self._waited_ms(header, now_ms) > config.max_segment_ms
+                or self._waited_ms(header, now_ms) > config.max_segment_ms - self._jitter_ms
             ):
                 self._roll_for(size, now_ms)
                 active = self._active
@@ -315,9 +309,15 @@ class PartitionLog:
         self._active.finish()
         self._segments.append(segment)
         self._active, self._active_since_ms = segment, now_ms
+        self._jitter_ms = self._jitter()
         self._names_are_synced = False
         if self.on_flush_due is not None:  # as Kafka does: what is ended is read at no restart
             self.on_flush_due(self, self.log_end_offset)
+
+    def _jitter(self) -> int:
+        """How much earlier than others this segment ends: logs of one age do not roll together."""
+        most = min(self.config.segment_jitter_ms, self.config.max_segment_ms)
+        return crc32c(f"{self._name} {self._active.base_offset}".encode()) % most if most > 0 else 0
 
     def _write_beside(self, segment: Segment) -> None:
         """Put on disk what is known of the log up to its end, which is that of `segment`."""
@@ -343,7 +343,7 @@ class PartitionLog:
             min_one: return the first batch even when it is larger than `max_bytes`.
 
         Raises:
-            Refused: OFFSET_OUT_OF_RANGE.
+            Refused: OFFSET_OUT_OF_RANGE; KAFKA_STORAGE_ERROR where a file cannot be read.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise Refused(
@@ -353,12 +353,15 @@ class PartitionLog:
         if offset >= up_to:
             return Read(b"", offset)
         active = self._active
-        if offset >= active.base_offset:
-            return active.read(offset, max_bytes, up_to, min_one=min_one) or Read(b"", offset)
-        for at in range(self._segment_index(offset), len(self._segments)):
-            found = self._segments[at].read(offset, max_bytes, up_to, min_one=min_one)
-            if found is not None:
-                return found
+        try:
+            if offset >= active.base_offset:
+                return active.read(offset, max_bytes, up_to, min_one=min_one) or Read(b"", offset)
+            for at in range(self._segment_index(offset), len(self._segments)):
+                found = self._segments[at].read(offset, max_bytes, up_to, min_one=min_one)
+                if found is not None:
+                    return found
+        except OSError as failed:
+            raise _unreadable(failed) from failed
         return Read(b"", offset)
 
     def _segment_index(self, offset: int) -> int:
@@ -375,33 +378,17 @@ class PartitionLog:
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
         """The first record, in the order of offsets, of that time or later."""
-        for segment in self._segments:
-            segment.load()
-            if segment.max_timestamp_ms < timestamp_ms:
-                segment.refuse_if_damaged()
-                continue
-            for position, header in segment.find_timestamp(timestamp_ms, self.log_start_offset):
-                for record in records_in(segment.batch_at(position, header), 0, header):
-                    if record.timestamp_ms >= timestamp_ms and (
-                        record.offset >= self.log_start_offset
-                    ):
-                        return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
-        return None
+        try:
+            return first_since(self._segments, timestamp_ms, self.log_start_offset)
+        except OSError as failed:
+            raise _unreadable(failed) from failed
 
     def max_timestamp(self) -> TimedOffset | None:
         """The first record that has the largest timestamp of all."""
-        for segment in self._segments:
-            segment.load()
-            segment.refuse_if_damaged()
-        latest = max(self._segments, key=attrgetter("max_timestamp_ms"))
-        found = latest.latest_batch()
-        if found is None:
-            return None
-        position, header = found
-        for record in records_in(latest.batch_at(position, header), 0, header):
-            if record.timestamp_ms == header.max_timestamp_ms:
-                return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
-        return None
+        try:
+            return latest(self._segments)
+        except OSError as failed:
+            raise _unreadable(failed) from failed
 
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The largest epoch not newer than the one asked for, and its end; (-1, -1): none."""
@@ -514,6 +501,17 @@ class PartitionLog:
             raise
         self.end_flush(flush)
 
+    @property
+    def is_flushed(self) -> bool:
+        return self.recovery_point == self.log_end_offset and not self._unsynced_beside
+
+    def write_state(self) -> None:
+        """Write what makes the next start need no recovery, unless it is there. Raises OSError."""
+        if self._active.size_bytes and self._state_offset != self.log_end_offset:
+            self._write_beside(self._active)
+            self._epochs.write()
+            self._state_offset = self.log_end_offset
+
     def begin_flush(self, up_to: int | None = None) -> Flush:
         """Gather what lies between the recovery point and `up_to`; None: the end.
 
@@ -564,10 +562,10 @@ class PartitionLog:
         try:
             if clean and self.failure is not None:
                 raise OSError(self.failure)
-            if clean and self._active.size_bytes and self.log_end_offset != self._clean_end_offset:
-                self._write_beside(self._active)
-                self._epochs.write()
-                self.flush()
+            if clean:
+                self.write_state()
+                if not self.is_flushed:
+                    self.flush()
         finally:
             for segment in self._segments:
                 segment.close()
@@ -578,3 +576,7 @@ class PartitionLog:
         for name in self._files.names_in(self._directory):
             self._files.remove(f"{self._directory}/{name}")
         self._files.remove_directory(self._directory)
+
+
+def _unreadable(failed: OSError) -> Refused:
+    return Refused(Code.KAFKA_STORAGE_ERROR, f"a read failed: {failed}")

@@ -17,6 +17,7 @@ from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, Ba
 from .doubt import Doubt
 from .files import Bytes, Files, read_if_there, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
+from .open_files import OPEN_FILES
 
 LOG: Final = ".log"
 INDEX: Final = ".index"
@@ -63,9 +64,11 @@ class Segment:
         first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
         max_timestamp_ms: the largest of all its batches; -1 when empty. See `load`.
         doubt: what an earlier life wrote is checked by it; None: this process wrote all.
+        was_used: its file was, since `OpenFiles` last looked.
     """
 
     __slots__ = (
+        "__weakref__",
         "_append",
         "_bytes_since_index",
         "_descriptor",
@@ -86,6 +89,7 @@ class Segment:
         "max_timestamp_ms",
         "next_offset",
         "size_bytes",
+        "was_used",
     )
 
     def __init__(self, files: Files, directory: str, base_offset: int, mark: str = "") -> None:
@@ -109,6 +113,7 @@ class Segment:
         self.max_timestamp_ms = NO_TIMESTAMP
         self.doubt: Doubt | None = None
         self.is_loaded = True  # an empty one has nothing to load
+        self.was_used = False
 
     @classmethod
     def found(
@@ -139,6 +144,7 @@ class Segment:
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self.open()
+        self.was_used = True
         position = self.size_bytes
         try:
             written = self._append(descriptor, data)
@@ -414,10 +420,22 @@ class Segment:
     # Files
 
     def open(self) -> int:
-        """The data file's descriptor; the file is made when it is missing."""
+        """The data file's descriptor; the file is made when there is nothing in it.
+
+        Raises:
+            OSError: it cannot be opened, or is not what was written.
+        """
         if self._descriptor < 0:
-            self._descriptor = self._files.open(self.path(LOG))
+            path = self.path(LOG)
+            if self.size_bytes:
+                self._check_is_there(path)
+            self._descriptor = OPEN_FILES.open(self, self._files, path)
         return self._descriptor
+
+    def _check_is_there(self, path: str) -> None:
+        size_bytes = self._files.size(path)
+        if size_bytes < self.size_bytes:
+            raise OSError(f"{path} has {size_bytes} bytes, and had {self.size_bytes}")
 
     def sync(self) -> None:
         """Return when the data would survive a loss of power."""
@@ -439,6 +457,7 @@ class Segment:
         """Close the file; of one that is held when it is released."""
         self._is_to_close = self._holds > 0
         if self._descriptor >= 0 and not self._is_to_close:
+            OPEN_FILES.closed(self)
             self._files.close(self._descriptor)
             self._descriptor = -1
 
@@ -470,4 +489,5 @@ class Segment:
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self.open()
+        self.was_used = True
         return self._files.read_at(descriptor, size_bytes, position)

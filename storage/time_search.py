@@ -1,0 +1,54 @@
+"""Finding records by their time, over the segments of a log (Kafka's ListOffsets)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from ..protocol.records import records_in
+from .segment import Segment
+
+
+class TimedOffset(NamedTuple):
+    """A record found by its time."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+def first_since(
+    segments: Sequence[Segment], timestamp_ms: int, log_start_offset: int
+) -> TimedOffset | None:
+    """The first record, in the order of offsets, of that time or later.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE. OSError.
+    """
+    for segment in segments:
+        segment.load()
+        if segment.max_timestamp_ms < timestamp_ms:
+            segment.refuse_if_damaged()
+            continue
+        for position, header in segment.find_timestamp(timestamp_ms, log_start_offset):
+            for record in records_in(segment.batch_at(position, header), 0, header):
+                if record.timestamp_ms >= timestamp_ms and record.offset >= log_start_offset:
+                    return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
+    return None
+
+
+def latest(segments: Sequence[Segment]) -> TimedOffset | None:
+    """The first record that has the largest timestamp of all. Raises as `first_since` does."""
+    for segment in segments:
+        segment.load()
+        segment.refuse_if_damaged()
+    newest = max(segments, key=attrgetter("max_timestamp_ms"))
+    found = newest.latest_batch()
+    if found is None:
+        return None
+    position, header = found
+    for record in records_in(newest.batch_at(position, header), 0, header):
+        if record.timestamp_ms == header.max_timestamp_ms:
+            return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
+    return None
