@@ -165,6 +165,7 @@ class Node:
         self.flushes.close()
         if clean:
             self.controller.unregister_broker(self.node_id)
+            self.flushes.flush_all(self.logs.logs())
         self.logs.close(clean=clean)
 
     def _topic_created(self, topic: Topic) -> None:

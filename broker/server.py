@@ -13,12 +13,14 @@ import signal
 import socket
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
+from ..storage.log_directory import DirectoryInUse, WrongDirectory
 from .clock import SystemClock
 from .config import BrokerConfig
 from .connection import Connection
@@ -45,15 +47,29 @@ def serve(config: BrokerConfig, *, data_dir: Path | None, ready_file: Path | Non
     import uvloop
 
     import_alone()
+    _raise_descriptor_limit()
     directory, is_temporary = _directory(config, data_dir)
     try:
         return uvloop.run(_Server(config, directory, is_temporary, ready_file).run())
+    except (DirectoryInUse, WrongDirectory) as trouble:
+        sys.stderr.write(f"ottla: {trouble}\n")
+        return 1
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
         sys.stderr.write(f"ottla: {trouble}\n")
         return 1
     finally:
         if is_temporary:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _raise_descriptor_limit() -> None:
+    """To the hard limit: there is one for each connection, and for each partition in use."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _directory(config: BrokerConfig, data_dir: Path | None) -> tuple[Path, bool]:
@@ -102,7 +118,7 @@ class _Server:
         for server in servers:
             server.close()
         await self._drain(node)
-        node.close()
+        node.close(clean=not self._is_temporary)  # of what is deleted nothing is to be synced
         return 0
 
     def _connection(self, told: Listener) -> Connection:

@@ -242,18 +242,35 @@ class LogDirectory:
 
         Args:
             clean: flush them, and let the next start know; False leaves all as a crash would.
+
+        Raises:
+            OSError: some could not be closed well. All are closed, and the next start knows.
         """
+        failures: list[OSError] = []
         for log in self._logs.values():
-            log.close(clean=clean)
-        if clean:
-            self.checkpoint()
-        opened = {f"{topic}-{partition}" for topic, partition in self._logs}
-        # What a crash left and nobody opened since is not to be believed next time either.
-        if clean and (self.clean or self.partitions_found() <= opened):
-            content = b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
-            write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
+            try:
+                log.close(clean=clean)
+            except OSError as failed:
+                failures.append(failed)
+        try:
+            if clean:
+                self.checkpoint()
+                if not failures:
+                    self._mark_clean()
+        except OSError as failed:
+            failures.append(failed)
         self._logs.clear()
         self._files.close(self._lock)
+        if failures:
+            why = f"{len(failures)} failures, the first: {failures[0]}"
+            raise OSError(f"{self.path} was not closed cleanly, the next start mends it: {why}")
+
+    def _mark_clean(self) -> None:
+        opened = {f"{topic}-{partition}" for topic, partition in self._logs}
+        # What a crash left and nobody opened since is not to be believed next time either.
+        if self.clean or self.partitions_found() <= opened:
+            content = b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
+            write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
 
 
 def _marked(name: str, suffix: str) -> str:
