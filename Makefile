@@ -12,7 +12,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka check style types bench-start bench-quick wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign check style types bench-start bench-quick wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -46,6 +46,9 @@ test: setup ## all tests (ARGS='-m "not spark"' leaves Spark out)
 # Starts an Apache Kafka of its own (Java, Maven for the jars), or takes OTTLA_KAFKA=HOST:PORT.
 test-kafka: setup ## the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
+
+crash-campaign: setup ## the storage stopped at every change of a file, every bit turned (minutes)
+	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q tests/campaign tests/storage/test_bit_flips.py $(ARGS)
 
 check: style types test ## style, types and tests
 

@@ -261,11 +261,13 @@ class PartitionLog:
                 active = self._active
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
+            if self._epochs.write():
                 self._unsynced_beside.append((active, f"{self._directory}/{EPOCHS}"))
-            self._epochs.write()
             _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, config.index_interval_bytes)
         except OSError as failed:
+            if not active.takes_appends:
+                self._fail("its end is not known since an append failed", failed)
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the append failed: {failed}") from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
         return base_offset
@@ -418,14 +420,14 @@ class PartitionLog:
 
     def drop_segments_before(self, offset: int) -> int:
         """Remove whole segments below `offset`, never the active one. Returns how many."""
-        dropped = 0
-        while len(self._segments) > 1 and self._segments[1].base_offset <= offset:
-            self._set_aside(self._segments.pop(0))
-            dropped += 1
-        self.log_start_offset = max(self.log_start_offset, self._segments[0].base_offset)
-        if dropped:
+        dropped = max(bisect_right(self._segments, offset, key=_base_offset) - 1, 0)
+        first = self._segments[dropped]
+        self.log_start_offset = max(self.log_start_offset, first.base_offset)
+        if dropped:  # first it is written where the log begins: so a lost segment is noticed
             self._epochs.truncate_start(self.log_start_offset)
             self._epochs.write()
+        for _ in range(dropped):
+            self._set_aside(self._segments.pop(0))
         return dropped
 
     def replace_segments(
@@ -540,13 +542,14 @@ class PartitionLog:
         """
         flush.release()
         if failure is not None:
-            self._fail(failure)
+            self._fail("it could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, flush.up_to)
             self.flush_asked = max(self.flush_asked, self.recovery_point)
 
-    def _fail(self, reason: OSError) -> None:
-        self.failure = self.failure or f"the log could not be synced: {reason}"
+    def _fail(self, what: str, reason: OSError) -> None:
+        """Take no more appends until the next start, which finds out what is on disk."""
+        self.failure = self.failure or f"{what}: {reason}"
         self._active.refuse_appends()
 
     def close(self, *, clean: bool) -> None:

@@ -59,6 +59,7 @@ class LogDirectory:
         directory_id: its own, which the metadata log has for each replica in it (KIP-858).
         report: is told of each damage to a file; may be set before logs are opened.
         broker_epoch: of its broker's registration; a clean end is marked with it (KIP-966).
+        failed: why a log that should be open is not; it is tried again when it is asked for.
         on_flush_due: given to the logs that are opened from now on.
     """
 
@@ -70,6 +71,7 @@ class LogDirectory:
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
         self.report: Report = silently
+        self.failed: dict[TopicPartition, str] = {}
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self._files = files
         self._lock = lock
@@ -149,6 +151,7 @@ class LogDirectory:
             report=self.report,
         )
         log.on_flush_due = self.on_flush_due
+        self.failed.pop(key, None)
         return log
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
@@ -179,6 +182,7 @@ class LogDirectory:
         The directory is renamed first: however far this gets, it is no partition's any more.
         """
         log = self._logs.pop((topic, partition), None)
+        self.failed.pop((topic, partition), None)
         name = f"{topic}-{partition}"
         if name not in self._there:
             return
@@ -215,7 +219,10 @@ class LogDirectory:
             (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks()),
         ):
             if current != checkpointed:
-                write_atomically(self._files, f"{self.path}/{name}", _checkpoint(current))
+                # What is lost of the others is found out again; where a log begins is not.
+                sync = name == LOG_STARTS
+                path = f"{self.path}/{name}"
+                write_atomically(self._files, path, _checkpoint(current), sync=sync)
                 checkpointed.clear()
                 checkpointed.update(current)
 
@@ -334,18 +341,16 @@ def _check_topic_id(
         WrongDirectory: it has the id of another topic.
     """
     path = f"{directory}/{PARTITION_METADATA}"
-    content = read_if_there(files, path)
-    expected = encode_uuid(topic_id)
-    text = "" if content is None else content.decode(errors="replace")
-    found = text.rpartition("topic_id:")[2].strip()
-    if found == expected:
+    content = read_if_there(files, path) or b""
+    expected = _topic_id_file(topic_id)
+    if content.rstrip() == expected:
         return
-    # Two ids have almost nothing in common: one that is off by a character is the same, harmed.
-    is_other = len(found) == len(expected) and sum(map(str.__ne__, found, expected)) > 2
-    if is_other and "topic_id:" in text:
-        raise WrongDirectory(f"{path} is of topic {found}, not {expected}")
-    if content:
-        report(Damage(path, 0, len(content), 0, 0, f"not the topic's id, {expected}; mended"))
+    if not expected.startswith(content.rstrip(b"\0")):  # a loss of power leaves a part of it
+        # Two ids have almost nothing in common: off by a character it is the same one, harmed.
+        if len(content) == len(expected) and sum(map(int.__ne__, content, expected)) > 2:
+            raise WrongDirectory(f"{path} is not of topic {encode_uuid(topic_id)}")
+        why = f"not the topic's id, {encode_uuid(topic_id)}; mended"
+        report(Damage(path, 0, len(content), 0, 0, why))
     _write_topic_id(files, directory, topic_id)
 
 
@@ -354,10 +359,13 @@ def _write_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
     descriptor = files.open(f"{directory}/{PARTITION_METADATA}")
     try:
         files.truncate(descriptor, 0)
-        content = f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
-        append_whole(files, descriptor, content.encode())
+        append_whole(files, descriptor, _topic_id_file(topic_id))
     finally:
         files.close(descriptor)
+
+
+def _topic_id_file(topic_id: uuid.UUID) -> bytes:
+    return f"version: 0\ntopic_id: {encode_uuid(topic_id)}".encode()
 
 
 def _remove_tree(files: Files, directory: str) -> None:

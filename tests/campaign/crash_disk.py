@@ -1,0 +1,143 @@
+"""A disk that loses power in its n-th operation, as unkindly as file systems may be.
+
+What was synced stays. Of what was appended since, some prefix stays, or its length with zeros for
+the rest. Names are synced by `sync_directory` alone: of the creations, renames and removals since,
+the first few happened. All of it by the numbers of one generator, so that it comes again.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+from ottla.storage.files import Bytes
+from tests.storage.disk import Disk, PowerCut, _File
+
+
+class _NameChange:
+    """A creation, rename or removal, until it is synced."""
+
+    def __init__(self, kind: str, path: str, other: str = "", file: _File | None = None) -> None:
+        self.kind = kind
+        self.path = path
+        self.other = other
+        self.file = file
+        self.is_synced = False
+
+    @property
+    def parents(self) -> set[str]:
+        return {os.path.dirname(path) for path in (self.path, self.other) if path}
+
+    def apply_to(self, disk: Disk) -> None:
+        if self.kind == "file" and os.path.dirname(self.path) in disk.directories:
+            assert self.file is not None
+            disk.files[self.path] = self.file
+        elif self.kind == "directory" and os.path.dirname(self.path) in disk.directories:
+            disk.directories.add(self.path)
+        elif self.kind == "rename":
+            if self.path in disk.files or self.path in disk.directories:
+                Disk.rename(disk, self.path, self.other)
+        elif self.kind == "gone":
+            disk.files.pop(self.path, None)
+            disk.directories.discard(self.path)
+
+
+class CrashDisk(Disk):
+    """See above.
+
+    Args:
+        cut_at: the operation in which the power goes; 0: never.
+        seed: of the generator.
+    """
+
+    def __init__(self, *, cut_at: int = 0, seed: int = 0) -> None:
+        super().__init__(cut_at=cut_at)
+        self._chance = Random(seed)
+        self._changes: list[_NameChange] = []
+
+    def reboot(self, *, power_cut: bool) -> CrashDisk:
+        """The disk as the next process finds it, after a loss of power or a kill."""
+        disk = CrashDisk(seed=self._chance.randrange(1 << 30))
+        if not power_cut:
+            disk.directories = set(self.directories)
+            disk.files = {path: _copy(file, bytes(file.data)) for path, file in self.files.items()}
+            disk._changes = list(self._changes)
+            return disk
+        unsynced = [change for change in self._changes if not change.is_synced]
+        happened = set(unsynced[: self._chance.randint(0, len(unsynced))])
+        for change in self._changes:
+            if change.is_synced or change in happened:
+                change.apply_to(disk)
+        for path, file in disk.files.items():
+            data = self._left_of(file)
+            disk.files[path] = _synced(data)
+        disk.operations = 0
+        disk._changes = [_NameChange("directory", path) for path in sorted(disk.directories)]
+        disk._changes += [_NameChange("file", path, file=f) for path, f in disk.files.items()]
+        for change in disk._changes:
+            change.is_synced = True
+        return disk
+
+    def _left_of(self, file: _File) -> bytes:
+        kept = len(file.synced)
+        if file.data[:kept] != file.synced:  # cut short since
+            return self._chance.choice([file.synced, bytes(file.data)])
+        whole = bytes(file.data)
+        end = self._chance.randint(kept, len(whole))
+        if end < len(whole) and self._chance.random() < 0.25:
+            return whole[:end] + bytes(self._chance.randint(1, len(whole) - end))
+        return whole[:end]
+
+    def _operation(self, *, half: tuple[_File, Bytes] | None = None) -> None:
+        self.operations += 1
+        if self.operations == self.cut_at:
+            if half is not None:
+                file, data = half
+                file.data += bytes(data)[: self._chance.randint(0, len(data))]
+            raise PowerCut
+
+    def open(self, path: str, /) -> int:
+        is_new = path not in self.files
+        descriptor = super().open(path)
+        if is_new:
+            self._changes.append(_NameChange("file", path, file=self.files[path]))
+        return descriptor
+
+    def rename(self, source: str, target: str, /) -> None:
+        super().rename(source, target)
+        self._changes.append(_NameChange("rename", source, target))
+
+    def remove(self, path: str, /) -> None:
+        super().remove(path)
+        self._changes.append(_NameChange("gone", path))
+
+    def make_directory(self, directory: str, /) -> None:
+        parent = os.path.dirname(directory)
+        if parent and parent not in self.directories:
+            self.make_directory(parent)
+        if directory not in self.directories:
+            super().make_directory(directory)
+            self._changes.append(_NameChange("directory", directory))
+            self._changes[-1].is_synced = not parent  # the data directory was there before
+
+    def remove_directory(self, directory: str, /) -> None:
+        super().remove_directory(directory)
+        self._changes.append(_NameChange("gone", directory))
+
+    def sync_directory(self, directory: str, /) -> None:
+        super().sync_directory(directory)
+        for change in self._changes:
+            if directory in change.parents:
+                change.is_synced = True
+
+
+def _copy(file: _File, data: bytes) -> _File:
+    copy = _File(data)
+    copy.synced = file.synced
+    return copy
+
+
+def _synced(data: bytes) -> _File:
+    file = _File(data)
+    file.synced = data
+    return file

@@ -1,0 +1,376 @@
+"""What the campaign does to a broker's storage, step by step, and what can be seen of it.
+
+A `World` is a data directory with its catalog, its logs and its coordinators, opened as a broker
+opens it. Each step is one thing that a client is told of when it is done, and can be done again
+when it was not. Nothing but the disk goes from one world to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.controller import Controller
+from ottla.broker.group_settings import group_settings
+from ottla.broker.shard import Shard
+from ottla.coordinator import group_records, transaction_records
+from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.offsets import OffsetToCommit
+from ottla.coordinator.outcome import Producer
+from ottla.coordinator.transactions import Transactions
+from ottla.protocol.control import marker
+from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
+from ottla.storage.doubt import Damage
+from ottla.storage.log import PartitionLog
+from ottla.storage.log_directory import LogDirectory
+from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.metadata_records import EndPoint
+from tests.campaign.crash_disk import CrashDisk
+from tests.storage.compacting import committed, compacted, values
+from tests.storage.logs import batch, everything, in_transaction, sent_by
+
+SETTINGS = {
+    "log.flush.interval.messages": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+SEGMENT_BYTES = 420
+INTERNAL_SEGMENT_BYTES = 900
+HERE = EndPoint("PLAINTEXT", "localhost", 9092)
+
+
+class World:
+    """One life of a broker, without sockets and without an event loop."""
+
+    def __init__(self, disk: CrashDisk, now_ms: int) -> None:
+        self.disk = disk
+        self.time_ms = now_ms
+        self.damages: list[Damage] = []
+        self.directory = LogDirectory.open(
+            disk, "data", node_id=1, cluster_id="campaign", now_ms=now_ms
+        )
+        self.directory.report = self.damages.append
+        self.catalog = Catalog()
+        metadata_log = MetadataLog.open(self.directory, now_ms=now_ms, flush_messages=1)
+        metadata_log.replay_into(self.catalog)
+        config = BrokerConfig.from_settings(SETTINGS)
+        ids = count(len(self.catalog.topics) + 1)
+        self.controller = Controller(
+            self.catalog, metadata_log, self.directory, node_id=1, config=config, clock=self,
+            new_id=lambda: UUID(int=(self.time_ms << 32) + next(ids)),
+        )  # fmt: skip
+        self.controller.bootstrap()
+        self.controller.open_logs()
+        self.controller.register_broker(1, [HERE])
+        self.groups: Shard[Groups] | None = None
+        self.transactions: Shard[Transactions] | None = None
+        self.refresh()
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+    def refresh(self) -> None:
+        """Small segments, and the coordinators of what is there."""
+        for log in self.directory.logs():
+            internal = log.topic.startswith("__")
+            size = INTERNAL_SEGMENT_BYTES if internal else SEGMENT_BYTES
+            log.config = replace(log.config, segment_bytes=size, index_interval_bytes=200)
+        config = BrokerConfig.from_settings(SETTINGS)
+        if self.groups is None and CONSUMER_OFFSETS in self.catalog.topics:
+            self.groups = self._shard(CONSUMER_OFFSETS, Groups(group_settings(config)))
+            self.groups.load()
+        if self.transactions is None and TRANSACTION_STATE in self.catalog.topics:
+            machine = Transactions(next_producer_id=lambda: 1000)
+            self.transactions = self._shard(TRANSACTION_STATE, machine)
+            self.transactions.load()
+
+    def _shard(self, topic: str, machine: Any) -> Shard[Any]:
+        records = group_records if topic == CONSUMER_OFFSETS else transaction_records
+        codec: Any = (records.encode, records.decode)
+        return Shard(
+            self.log(topic), machine, codec, clock=self, carry_out=_nothing, on_append=_nothing
+        )
+
+    def log(self, topic: str, partition: int = 0) -> PartitionLog:
+        log = self.directory.log_of(topic, partition)
+        assert log is not None, (topic, partition)
+        return log
+
+    def close(self) -> None:
+        self.directory.close(clean=True)
+
+    # What a step may do
+
+    def append(self, data: bytearray, topic: str = "orders", partition: int = 0) -> None:
+        self.log(topic, partition).append(bytes(data), now_ms=self.time_ms)
+
+    def init_producer(self) -> None:
+        self.coordinator.run_now(
+            lambda machine, now_ms: machine.init_producer_id(
+                "shop", timeout_ms=60_000, now_ms=now_ms
+            )
+        )
+
+    @property
+    def coordinator(self) -> Shard[Transactions]:
+        assert self.transactions is not None
+        return self.transactions
+
+    @property
+    def shop(self) -> Producer:
+        return self.coordinator.ask(lambda machine: machine.describe("shop").producer)
+
+    def add_partitions(self, *partitions: tuple[str, int]) -> None:
+        self.coordinator.run_now(
+            lambda machine, now_ms: machine.add_partitions(
+                "shop", self.shop, partitions, now_ms=now_ms
+            )
+        )
+
+    def write_in_transaction(self, sequence: int, partition: int) -> None:
+        shop = self.shop
+        data = in_transaction(shop.producer_id, sequence, 2, shop.producer_epoch)
+        self.append(data, partition=partition)
+
+    def commit_in_transaction(self, offset: int) -> None:
+        assert self.groups is not None
+        self.groups.run_now(
+            lambda machine, now_ms: machine.commit_in_transaction(
+                "g", Committer(), self.shop, [OffsetToCommit("orders", 0, offset)], now_ms=now_ms
+            )
+        )
+
+    def commit_offset(self, partition: int, offset: int) -> None:
+        assert self.groups is not None
+        self.groups.run_now(
+            lambda machine, now_ms: machine.commit(
+                "g", Committer(), [OffsetToCommit("orders", partition, offset)], now_ms=now_ms
+            )
+        )
+
+    def end(self, *, commit: bool) -> None:
+        self.coordinator.run_now(
+            lambda machine, now_ms: machine.end("shop", self.shop, commit=commit, now_ms=now_ms)
+        )
+
+    def write_marker(self, topic: str, partition: int) -> None:
+        """Of the transaction that is prepared."""
+        (effect,) = self.coordinator.ask(lambda machine: machine.unfinished())
+        prepared = effect.transaction
+        commit = prepared.state.name == "PREPARE_COMMIT"
+        if topic == CONSUMER_OFFSETS:
+            assert self.groups is not None
+            self.groups.write_marker(prepared.producer, commit=commit, coordinator_epoch=0)
+            return
+        data = marker(
+            commit=commit, producer_id=prepared.producer_id, coordinator_epoch=0,
+            producer_epoch=prepared.producer_epoch, timestamp_ms=self.time_ms,
+        )  # fmt: skip
+        self.log(topic, partition).append_marker(data, now_ms=self.time_ms)
+
+    def complete(self) -> None:
+        (effect,) = self.coordinator.ask(lambda machine: machine.unfinished())
+        self.coordinator.run_now(
+            lambda machine, now_ms: machine.markers_written(effect.transaction, now_ms=now_ms)
+        )
+
+    def delete_records(self, before_offset: int) -> None:
+        self.log("orders").delete_records(before_offset)
+        self.directory.checkpoint()
+
+    def compact(self, topic: str) -> None:
+        log = self.log(topic)
+        log.config = replace(log.config, min_cleanable_dirty_ratio=0.0)
+        compacted(log, self.disk, now_ms=self.time_ms)
+        log.remove_deleted(self.time_ms)
+        log.remove_deleted(self.time_ms + 10**9)
+
+    def internal(self, name: str) -> None:
+        self.controller.create_internal_topic(name)
+
+    def create(self, name: str, partitions: int, **configs: str) -> None:
+        if name not in self.catalog.topics:
+            self.controller.create_topic(
+                name, partitions=partitions, configs={k: v for k, v in configs.items()}
+            )
+
+    def delete(self, name: str) -> None:
+        if name in self.catalog.topics:
+            self.controller.delete_topic(name)
+
+
+def _nothing(*_: object) -> None:
+    """No effects are carried out: the steps do what they ask for."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that is acknowledged when it returns.
+
+    Attributes:
+        again: a client may send it again and changes nothing by that.
+    """
+
+    name: str
+    do: Callable[[World], None]
+    again: bool = False
+
+
+def _transaction(sequence: int, *, commit: bool, offset: int) -> list[Step]:
+    places = (("orders", 0), ("orders", 1), (CONSUMER_OFFSETS, 0))
+    steps = [
+        Step("init", World.init_producer),
+        Step("add", lambda world: world.add_partitions(*places)),
+        *(
+            Step(
+                f"write {n}", partial(World.write_in_transaction, sequence=n * 2, partition=n % 2),
+                again=True,
+            )
+            for n in range(1)
+        ),
+        Step("offsets", partial(World.commit_in_transaction, offset=offset)),
+        Step("write other", partial(World.write_in_transaction, sequence=0, partition=1)),
+        Step("end", partial(World.end, commit=commit)),
+        *(
+            Step(f"marker {topic}-{partition}", partial(
+                World.write_marker, topic=topic, partition=partition
+            ))
+            for topic, partition in places
+        ),
+        Step("complete", World.complete),
+    ]  # fmt: skip
+    return [replace(step, name=f"{step.name} #{sequence}") for step in steps]
+
+
+def _append(data: bytearray, **place: Any) -> Callable[[World], None]:
+    return lambda world: world.append(data, **place)
+
+
+def steps() -> list[Step]:
+    """The script."""
+    table = {"cleanup.policy": "compact"}
+    return [
+        Step("create orders", lambda world: world.create("orders", 2)),
+        Step("internal topics", lambda world: world.internal(CONSUMER_OFFSETS)),
+        Step("internal topics 2", lambda world: world.internal(TRANSACTION_STATE)),
+        Step("create table", lambda world: world.create("table", 1, **table)),
+        Step("first", _append(sent_by(1, 0, 2)), again=True),
+        Step("plain", _append(batch(b"plain" * 9))),
+        Step("second", _append(sent_by(1, 2, 3)), again=True),
+        Step("commit offset", partial(World.commit_offset, partition=1, offset=1)),
+        *_transaction(0, commit=True, offset=4),
+        *(Step(f"key {n}", _append(batch(b"v%d" % n, key=b"k%d" % (n % 3)), topic="table"))
+          for n in range(9)),
+        Step("checkpoint", lambda world: world.directory.checkpoint()),
+        Step("create gone", lambda world: world.create("gone", 1)),
+        Step("into gone", _append(batch(b"x"), topic="gone")),
+        *_transaction(1, commit=False, offset=9),
+        Step("delete gone", lambda world: world.delete("gone")),
+        Step("compact table", partial(World.compact, topic="table")),
+        Step("create gone again", lambda world: world.create("gone", 1)),
+        Step("third", _append(sent_by(1, 5, 4)), again=True),
+        *(Step(f"commit offset {n}", partial(World.commit_offset, partition=1, offset=n))
+          for n in range(2, 6)),
+        Step("delete records", partial(World.delete_records, before_offset=6)),
+        *(Step(f"filler {n}", _append(batch(b"f" * 60), partition=0)) for n in range(5)),
+        Step("key last", _append(batch(None, key=b"k0"), topic="table")),
+        *_transaction(2, commit=True, offset=12),
+        Step("compact offsets", partial(World.compact, topic=CONSUMER_OFFSETS)),
+        Step("compact transactions", partial(World.compact, topic=TRANSACTION_STATE)),
+        Step("compact table again", partial(World.compact, topic="table")),
+        Step("delete more records", partial(World.delete_records, before_offset=14)),
+        Step("last", _append(sent_by(1, 9, 1)), again=True),
+    ]  # fmt: skip
+
+
+# What can be seen
+
+Seen = dict[str, Any]
+
+
+def seen(world: World) -> Seen:
+    """Everything that a client could ask for."""
+    found: Seen = {
+        "topics": {
+            name: (len(topic.partitions), dict(world.catalog.overrides(2, name)))
+            for name, topic in world.catalog.topics.items()
+        }
+    }
+    for log in world.directory.logs():
+        if log.topic != "__cluster_metadata":
+            found[f"{log.topic}-{log.partition}"] = _log_seen(log)
+    for shard in (world.groups, world.transactions):
+        if shard is not None:
+            found[shard.log.topic] = shard.ask(_machine_seen)
+    return found
+
+
+def _log_seen(log: PartitionLog) -> Seen:
+    rows = sorted(
+        (
+            entry.producer_id, entry.producer_epoch, entry.coordinator_epoch,
+            entry.transaction_first_offset, entry.last_sequence,
+        )
+        for entry in log.producers.producers()
+    )  # fmt: skip
+    found: Seen = {
+        "end": log.log_end_offset,
+        "stable": log.last_stable_offset,
+        "producers": rows,
+    }
+    if log.config.compacts:
+        if not log.topic.startswith("__"):
+            newest = dict(values(log).values())
+            found["table"] = {key: value for key, value in newest.items() if value is not None}
+        return found
+    found["start"] = log.log_start_offset
+    found["batches"] = [(header.base_offset, data[17:]) for header, data in everything(log)]
+    found["committed"] = [(record.offset, record.value) for record in committed(log)]
+    return found
+
+
+def _machine_seen(machine: Any) -> Any:
+    if isinstance(machine, Transactions):
+        try:
+            known = machine.describe("shop")
+        except Exception:
+            return None
+        return (known.producer, known.state, known.partitions)
+    return {
+        (partition, stable): machine.fetch_offset("g", "orders", partition, require_stable=stable)
+        for partition in (0, 1)
+        for stable in (False, True)
+    }
+
+
+def agrees(found: Seen, expected: Seen, other: Seen) -> bool:
+    """Whether what was found is what is expected, or has only forgotten less than `other`.
+
+    Records may be deleted segment by segment: a log begins anywhere between the two.
+    """
+    if found.keys() != expected.keys():
+        return False
+    return all(
+        _log_agrees(found[name], expected[name], other.get(name, {}))
+        if isinstance(found[name], dict) and "start" in found[name]
+        else found[name] == expected[name]
+        for name in found
+    )
+
+
+def _log_agrees(found: Seen, expected: Seen, other: Seen) -> bool:
+    starts = sorted((expected["start"], other.get("start", expected["start"])))
+    if not starts[0] <= found["start"] <= starts[1]:
+        return False
+    first = max(found["start"], expected["start"])
+    for name in ("batches", "committed"):
+        if [row for row in found[name] if row[0] >= first] != [
+            row for row in expected[name] if row[0] >= first
+        ]:
+            return False
+    return all(found[name] == expected[name] for name in ("end", "stable", "producers"))
