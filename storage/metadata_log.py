@@ -108,9 +108,7 @@ class MetadataLog:
         state = QuorumState(node_id, epoch, before.version if before else STATIC_VOTERS)
         write_quorum_state(files, log.directory, state)
         log.leader_epoch = epoch
-        batch = leader_change_batch(
-            state, self._data_directory.directory_id, leader_epoch=epoch, timestamp_ms=now_ms
-        )
+        batch = leader_change_batch(state, timestamp_ms=now_ms)
         log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
     def write_bootstrap(self, records: Sequence[MetadataRecord], *, now_ms: int) -> None:

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from uuid import UUID
 
 from ..protocol.batch import build
 from .files import Files, read_if_there, write_atomically
@@ -30,9 +29,7 @@ _LEADER_CHANGE_KEY: Final = struct.pack(">hh", 0, 2)
 _SNAPSHOT_HEADER_KEY: Final = struct.pack(">hh", 0, 3)
 _SNAPSHOT_FOOTER_KEY: Final = struct.pack(">hh", 0, 4)
 _LEADER: Final = struct.Struct(">hi")
-_VOTER: Final = struct.Struct(">i")
-_ONE_VOTER: Final = b"\2"
-_NO_TAGS: Final = b"\0"
+_VOTERS: Final = struct.Struct(">BiB")  # how many and one; the voter; its tagged fields, none
 # SnapshotHeaderRecord, version 0: version, last contained timestamp, no tagged fields.
 _SNAPSHOT_HEADER: Final = struct.pack(">hqB", 0, 0, 0)
 _SNAPSHOT_FOOTER: Final = struct.pack(">hB", 0, 0)
@@ -61,18 +58,6 @@ class QuorumState:
         text = f'{{{front}{leader},"votedId":{_NO_VOTE},{rest},"data_version":{self.version}}}'
         return text.encode()
 
-    def leader_change(self, directory_id: UUID) -> bytes:
-        """The value of a LeaderChangeMessage: the leader is the only voter, and voted for itself.
-
-        Args:
-            directory_id: of its metadata log.
-        """
-        voter = _VOTER.pack(self.leader_id)
-        if self.version != STATIC_VOTERS:
-            voter += directory_id.bytes
-        voters = _ONE_VOTER + voter + _NO_TAGS
-        return _LEADER.pack(self.version, self.leader_id) + voters + voters + _NO_TAGS
-
 
 def read_quorum_state(files: Files, directory: str) -> QuorumState | None:
     """The state in a directory of a metadata log; None when it is missing or damaged."""
@@ -95,15 +80,16 @@ def write_quorum_state(files: Files, directory: str, state: QuorumState) -> None
     write_atomically(files, f"{directory}/{QUORUM_STATE}", state.encode(), sync=True)
 
 
-def leader_change_batch(
-    state: QuorumState, directory_id: UUID, *, leader_epoch: int, timestamp_ms: int
-) -> bytearray:
-    """The control batch that a leader begins its epoch with."""
+def leader_change_batch(state: QuorumState, *, timestamp_ms: int) -> bytearray:
+    """The control batch that a leader, elected by itself alone, begins its epoch with.
+
+    Apache Kafka reads version 0 of LeaderChangeMessage only, whatever voters there are.
+    """
     return _control_batch(
         _LEADER_CHANGE_KEY,
-        state.leader_change(directory_id),
+        _LEADER.pack(0, state.leader_id) + 2 * _VOTERS.pack(2, state.leader_id, 0) + b"\0",
         timestamp_ms=timestamp_ms,
-        leader_epoch=leader_epoch,
+        leader_epoch=state.leader_epoch,
     )
 
 

@@ -59,16 +59,7 @@ def start(
 
     Raises NotInstalled without Java or jars, and when the node does not answer in time.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    config = directory / "server.properties"
-    addresses = {
-        "controller.quorum.voters": f"1@127.0.0.1:{port + 1}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{port + 1}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "log.dirs": str(directory / "data"),
-    }
-    merged = SETTINGS | addresses | dict(settings or {})
-    config.write_text("".join(f"{name}={value}\n" for name, value in merged.items()))
+    config = write_settings(port, directory, settings or {})
     if not (directory / "data/meta.properties").exists():
         _format(config)
     heap = (f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m")
@@ -91,6 +82,21 @@ def start(
         time.sleep(0.05)
     process.returncode = 0  # it outlives this object; whoever wants it ended calls `stop`
     return process.pid
+
+
+def write_settings(port: int, directory: Path, settings: Mapping[str, str]) -> Path:
+    """Write server.properties of a node into its directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    config = directory / "server.properties"
+    addresses = {
+        "controller.quorum.voters": f"1@127.0.0.1:{port + 1}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{port + 1}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "log.dirs": str(directory / "data"),
+    }
+    merged = {**SETTINGS, **addresses, **settings}
+    config.write_text("".join(f"{name}={value}\n" for name, value in merged.items()))
+    return config
 
 
 def _format(config: Path) -> None:

@@ -49,6 +49,7 @@ class Place:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.data = directory / "data"
+        self.port = node.free_pair()
         self.complaints: list[str] = []
 
     @contextmanager
@@ -66,10 +67,9 @@ class Place:
         self, *, kill: bool = False, settings: Mapping[str, str] | None = None
     ) -> Iterator[str]:
         """Apache Kafka on the directory, as HOST:PORT; its complaints are remembered."""
-        port = node.free_pair()
         try:
-            node.start(port, self.directory, KAFKA | dict(settings or {}), heap_mb=HEAP_MB)
-            yield f"127.0.0.1:{port}"
+            node.start(self.port, self.directory, KAFKA | dict(settings or {}), heap_mb=HEAP_MB)
+            yield f"127.0.0.1:{self.port}"
         finally:
             node.stop(self.directory, kill=kill)
             self.complaints += complaints(self.directory / "server.log")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import pytest
 
 from ottla.protocol.batch import headers_in
@@ -85,13 +83,6 @@ def test_a_damaged_state_is_replaced_by_what_the_log_knows(content: bytes) -> No
     started(disk)
     assert epochs_in(disk) == [1, 2]
     assert read_quorum_state(disk, PLACE) == QuorumState(1, 2)
-
-
-def test_voters_in_the_log_are_named_with_their_directory() -> None:
-    directory_id = UUID(int=7)
-    voter = b"\0\0\0\1" + directory_id.bytes + b"\0"
-    value = QuorumState(1, 5, version=1).leader_change(directory_id)
-    assert value == b"\0\1" + b"\0\0\0\1" + 2 * (b"\2" + voter) + b"\0"
 
 
 def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records() -> None:

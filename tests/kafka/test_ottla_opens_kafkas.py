@@ -1,0 +1,172 @@
+"""Ottla starts on what only Apache Kafka writes, serves what it can of it and loses nothing.
+
+That is a metadata log of which a snapshot has replaced the beginning, voters in that log (KIP-853),
+consumer groups of the new protocol (KIP-848) and share groups (KIP-932), whose records mean nothing
+to Ottla.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from ..wire.client import until
+from . import node
+from .installation import tool
+from .place import Place
+from .seen import seen
+from .story import Story, connected
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
+
+SHARE_STATE = {"share.coordinator.state.topic.num.partitions": "3"}
+SNAPSHOTS = {
+    "metadata.log.max.record.bytes.between.snapshots": "1000",
+    "internal.metadata.log.segment.bytes": "10000",
+    "metadata.max.idle.interval.ms": "100",
+}
+TIMEOUT_S = 20.0
+
+
+def test_a_metadata_log_that_begins_with_a_snapshot(place: Place) -> None:
+    story = Story()
+    with place.kafka(settings=SNAPSHOTS) as kafka:
+        for _ in range(3):
+            story.play(kafka)
+        log = place.data / "__cluster_metadata-0"
+        assert until(lambda: newest_snapshot(log) > last_segment(log) > 0, bool)
+        left = seen(kafka)
+    cut_off(log)
+    for _ in range(2):
+        with place.ottla() as ottla:
+            assert seen(ottla.bootstrap) == left
+            story.play(ottla.bootstrap)
+            left = seen(ottla.bootstrap)
+    with place.kafka() as kafka:
+        assert seen(kafka) == left
+        story.play(kafka)
+
+
+def newest_snapshot(log: Path) -> int:
+    """The end offset of the newest snapshot, -1 when there is none."""
+    return max((int(file.name.partition("-")[0]) for file in log.glob("*.checkpoint")), default=-1)
+
+
+def last_segment(log: Path) -> int:
+    """The base offset of the segment that is written to."""
+    return max(int(file.stem) for file in log.glob("*.log"))
+
+
+def cut_off(log: Path) -> None:
+    """Remove all before the last segment, as Kafka does a minute after the snapshot."""
+    for file in log.iterdir():
+        stem = file.stem.partition("-")[0]
+        if stem.isdigit() and int(stem) < last_segment(log):
+            file.unlink()
+
+
+def test_voters_in_the_log(place: Place) -> None:
+    """The way that `bin/kafka-storage format --standalone` begins: the quorum is in the log."""
+    story, left = Story(), None
+    quorum = {
+        "controller.quorum.voters": "",
+        "controller.quorum.bootstrap.servers": f"127.0.0.1:{place.port + 1}",
+    }
+    node.write_settings(place.port, place.directory, quorum)
+    config = str(place.directory / "server.properties")
+    done = tool("StorageTool", "format", "--standalone", "-t", node.CLUSTER_ID, "-c", config)
+    assert done.returncode == 0, done.stdout + done.stderr
+    state = place.data / "__cluster_metadata-0/quorum-state"
+    for _ in range(2):
+        with place.kafka(settings=quorum) as kafka:
+            assert left is None or seen(kafka) == left
+            story.play(kafka)
+            left = seen(kafka)
+        written = json.loads(state.read_text())
+        assert written["data_version"] == 1
+        with place.ottla() as ottla:
+            assert seen(ottla.bootstrap) == left
+            story.play(ottla.bootstrap)
+            left = seen(ottla.bootstrap)
+        expected = written | {"leaderEpoch": written["leaderEpoch"] + 1}
+        assert json.loads(state.read_text()) == expected
+    assert place.complaints == []
+
+
+def test_groups_whose_records_mean_nothing_here(place: Place) -> None:
+    story = Story()
+    with place.kafka(settings=SHARE_STATE) as kafka:
+        feature = ("upgrade", "--feature", "share.version=1")
+        done = tool("FeatureCommand", "--bootstrap-server", kafka, *feature)
+        assert done.returncode == 0, done.stdout + done.stderr
+        story.play(kafka)
+        from_the_beginning(kafka, "shared")
+        read = consumed(kafka, 5)
+        shared = share_consumed(kafka, 7)
+        left = seen(kafka)
+        known = groups(kafka)
+    assert (read, shared) == (5, 7)
+    assert known == {"new": "consumer", "shared": "share"}
+    for _ in range(2):
+        with place.ottla() as ottla:
+            assert seen(ottla.bootstrap) == left
+            left = seen(ottla.bootstrap)
+    with place.kafka(settings=SHARE_STATE) as kafka:
+        assert seen(kafka) == left
+        assert groups(kafka) == known
+        total = sum(end - start for start, _, end in left["ends"]["plain"].values())
+        assert consumed(kafka, total - 5) == total - 5
+        assert share_consumed(kafka, total - 7) == total - 7
+
+
+def from_the_beginning(bootstrap: str, group: str) -> None:
+    """Let a share group read what was there before it."""
+    config = {"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}
+    resource = {"resource_type": 32, "resource_name": group, "configs": [config]}
+    with connected(bootstrap) as broker:
+        body = {"resources": [resource], "validate_only": False}
+        assert broker.call("IncrementalAlterConfigs", 1, body)["responses"][0]["error_code"] == 0
+
+
+def consumed(bootstrap: str, count: int) -> int:
+    """Read that many records as a member of a group of the new protocol, and commit."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "new",
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe(["plain"])
+        for done in range(count):
+            message = consumer.poll(TIMEOUT_S)
+            if message is None:
+                return done
+            assert message.error() is None
+            consumer.commit(message=message, asynchronous=False)
+        return count
+    finally:
+        consumer.close()
+
+
+def share_consumed(bootstrap: str, count: int) -> int:
+    """Take and acknowledge that many records as a member of a share group."""
+    read = ("--topic", "plain", "--group", "shared", "--max-messages", str(count))
+    done = tool(
+        "ConsoleShareConsumer", "--bootstrap-server", bootstrap, *read, "--timeout-ms", "20000"
+    )
+    return len(done.stdout.splitlines())
+
+
+def groups(bootstrap: str) -> dict[str, str]:
+    """The type of each group that is no classic one."""
+    with connected(bootstrap) as broker:
+        body = {"states_filter": [], "types_filter": ["consumer", "share"]}
+        listed = broker.call("ListGroups", 5, body)["groups"]
+    return {group["group_id"]: group["group_type"].lower() for group in listed}
