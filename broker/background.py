@@ -79,6 +79,7 @@ class Background:
     async def _checkpoint(self, interval_ms: int) -> None:
         while True:
             await asyncio.sleep(interval_ms / 1000)
+            self._node.flushes.ask_for_metadata()
             try:
                 self._node.logs.checkpoint()
             except OSError as trouble:
@@ -96,12 +97,12 @@ class Background:
 
     def _flush(self, log: PartitionLog, now_ms: int) -> None:
         """`flush.ms`: what has waited so long for a flush gets one."""
-        if log.recovery_point >= log.log_end_offset:
+        if log.recovery_point >= log.log_end_offset or log.failure is not None:
             self._flushed_ms.pop((log.topic, log.partition), None)
             return
         since_ms = self._flushed_ms.setdefault((log.topic, log.partition), now_ms)
         if now_ms - since_ms >= log.config.flush_ms:
-            log.flush()
+            self._node.flushes.ask(log, log.log_end_offset)
 
     @staticmethod
     def _forget_producers(log: PartitionLog, now_ms: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
@@ -40,6 +41,8 @@ from ..storage.metadata_records import (
     RegisterBrokerRecord,
 )
 from .config import BrokerConfig, validate_topic_configs
+from .logs import Log
+from .storage_trouble import remedy
 from .topic_names import check_topic_name
 
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ SUPPORTED_FEATURES: Final = (
     FeatureRange("transaction.version", 0, 2),
     FeatureRange("eligible.leader.replicas.version", 0, 1),
 )
+_log = Log("controller")
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 
 
@@ -254,16 +258,34 @@ class Controller:
         now_ms = self._clock.now_ms()
         for partition in topic.partitions[first:]:
             place = (topic.name, partition.index)
+            open_log = partial(
+                self._directory.open_log, *place,
+                topic_id=topic.topic_id, config=config, now_ms=now_ms,
+            )  # fmt: skip
             try:
-                self._directory.open_log(
-                    *place, topic_id=topic.topic_id, config=config, now_ms=now_ms
-                )
-            except WrongDirectory:  # a topic of this name that was deleted, and not its files
-                self._directory.set_aside(f"{topic.name}-{partition.index}")
-                self._directory.open_log(
-                    *place, topic_id=topic.topic_id, config=config, now_ms=now_ms
-                )
+                try:
+                    open_log()
+                except WrongDirectory:  # a topic of this name that was deleted, and not its files
+                    self._directory.set_aside(f"{topic.name}-{partition.index}")
+                    open_log()
+            except OSError as failed:
+                if topic.is_internal:
+                    raise
+                self._cannot_open(place, failed)
         self._take_leader_epochs(topic)
+
+    def _cannot_open(self, place: tuple[str, int], failed: OSError) -> None:
+        """Let the others go on without it."""
+        if place not in self._directory.failed:
+            _log.error(
+                "a log cannot be opened",
+                topic=place[0], partition=place[1], reason=str(failed), remedy=remedy(failed),
+            )  # fmt: skip
+        self._directory.failed[place] = str(failed)
+
+    def open_logs_of(self, name: str) -> None:
+        """Try once more to open what could not be opened."""
+        self._open_logs(self.catalog.topics[name])
 
     # Topics.
 

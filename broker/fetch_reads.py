@@ -63,7 +63,7 @@ def read_all(
         log = node.log_of(name, key[1])
         if log is None:
             nameless = not name and not isinstance(key[0], str)
-            code = Code.UNKNOWN_TOPIC_ID if nameless else Code.UNKNOWN_TOPIC_OR_PARTITION
+            code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
             unknown.append(PartitionRead(key, code, aborted=[]))
             continue
         left = limits.max_bytes - total_bytes

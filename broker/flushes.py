@@ -17,6 +17,7 @@ from ..protocol.errors import Code, Refused
 from ..storage.flush import Flush
 from ..storage.log import PartitionLog
 from .logs import Log
+from .storage_trouble import remedy_for
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 _THREADS: Final = 4
 _THREADS_AT_THE_END: Final = 16
 _LOGS_AT_ONCE: Final = 64
-_REMEDY: Final = (
-    "nothing more is appended to it, it can still be read: see to the disk, then restart the broker"
-)
-
 _log = Log("flushes")
 Done = Callable[[Refused | None], None]
 
@@ -71,6 +68,12 @@ class Flushes:
             line = self._lines[log] = _Line()
             loop.call_soon(self._begin, log, line)  # what this turn still appends comes along
         line.due_offset = max(line.due_offset, up_to)
+
+    def ask_for_metadata(self) -> None:
+        """What was decided, and is not on disk for any other reason, gets there in time."""
+        log = self._metadata_log
+        if log.recovery_point < log.log_end_offset and log.failure is None:
+            self.ask(log, log.log_end_offset)
 
     def when_flushed(self, log: PartitionLog, done: Done) -> None:
         """Call `done` when what was appended, and is to be on disk first, is there.
@@ -236,7 +239,8 @@ def _in_loop(
 def _report(log: PartitionLog, failure: OSError) -> None:
     _log.error(
         "a log could not be synced",
-        topic=log.topic, partition=log.partition, reason=str(failure), remedy=_REMEDY,
+        topic=log.topic, partition=log.partition, reason=str(failure),
+        remedy=remedy_for(log, failure),
     )  # fmt: skip
 
 

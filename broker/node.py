@@ -33,6 +33,7 @@ from .flushes import Flushes
 from .listeners import Listener
 from .logs import Log
 from .shard import Shard
+from .storage_trouble import StorageTrouble
 
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
@@ -60,6 +61,7 @@ class Node:
         self.node_id = config.node_id
         self.is_stopping = False
         self.listener = ("", 0)  # what clients are told where they say nothing of a listener
+        self.storage_trouble = StorageTrouble(clock)
         self.fetch_waits = FetchWaits()
         self.fetch_sessions = FetchSessions(
             limit=config["max.incremental.fetch.session.cache.slots"]
@@ -93,8 +95,18 @@ class Node:
         self._background = Background(self)
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of a partition; None when there is no such partition."""
-        return self.logs.log_of(topic, partition)
+        """The log of a partition; None: see `why_missing`."""
+        log = self.logs.log_of(topic, partition)
+        if log is None and (topic, partition) in self.logs.failed:
+            self.controller.open_logs_of(topic)  # the disk may have room again
+            log = self.logs.log_of(topic, partition)
+        return log
+
+    def why_missing(self, topic: str, partition: int) -> Code:
+        """What to say of a partition that has no log."""
+        if (topic, partition) in self.logs.failed:
+            return Code.KAFKA_STORAGE_ERROR
+        return Code.UNKNOWN_TOPIC_OR_PARTITION
 
     def leads(self, topic: str, partition: int) -> bool:
         """Whether this node is the partition's leader."""

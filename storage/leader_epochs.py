@@ -46,13 +46,15 @@ class LeaderEpochs:
         self._entries.append((epoch, start_offset))
         self._written = False
 
-    def write(self) -> None:
-        """Put the entries on disk when they are not there yet."""
-        if not self._written:
-            lines = ["0", str(len(self._entries)), *(f"{e} {o}" for e, o in self._entries)]
-            path = f"{self._directory}/{FILE_NAME}"
-            write_atomically(self._files, path, ("\n".join(lines) + "\n").encode())
-            self._written = True
+    def write(self) -> bool:
+        """Put the entries on disk when they are not there yet; whether there was any need."""
+        if self._written:
+            return False
+        lines = ["0", str(len(self._entries)), *(f"{e} {o}" for e, o in self._entries)]
+        path = f"{self._directory}/{FILE_NAME}"
+        write_atomically(self._files, path, ("\n".join(lines) + "\n").encode())
+        self._written = True
+        return True
 
     def epoch_of(self, offset: int) -> int:
         """The epoch that wrote `offset`, -1 when unknown."""

@@ -461,6 +461,11 @@ class Segment:
             self._files.close(self._descriptor)
             self._descriptor = -1
 
+    @property
+    def takes_appends(self) -> bool:
+        """False after a failure that left behind what could not be cut off."""
+        return self._append is not _never_again
+
     def refuse_appends(self) -> None:
         """Take no more, for the life of the process."""
         self._append = _never_again

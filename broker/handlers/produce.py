@@ -149,6 +149,7 @@ def _append(
         The answer without the index, and the logs that are to be flushed before it leaves.
     """
     waits = _NONE
+    log = None
     try:
         log = _log_for_client(node, place)
         if records is None or len(records) < HEADER_SIZE:
@@ -169,6 +170,8 @@ def _append(
     except Explained as refused:
         return _error(refused.code, refused.why), _NONE
     except Refused as refused:
+        if log is not None:
+            node.storage_trouble.tell(log, refused)
         return _error(refused.code), _NONE
     if not appended.is_duplicate:
         node.appended(log)
@@ -210,7 +213,7 @@ def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
         raise Refused(Code.INVALID_TOPIC_EXCEPTION, "an internal topic takes no records of clients")
     log = node.log_of(*place)
     if log is None:
-        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        raise Refused(node.why_missing(*place))
     if not node.leads(*place):
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
     return log
