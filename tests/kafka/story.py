@@ -33,7 +33,7 @@ def connected(bootstrap: str) -> Iterator[Broker]:
         broker.close()
 
 
-def _find_coordinators(broker: Broker) -> None:
+def find_coordinators(broker: Broker) -> None:
     """Their topics are made at the first request for them."""
     for kind in (0, 1):
         body = {"key": "anybody", "key_type": kind}
@@ -61,7 +61,7 @@ class Story:
     def play(self, bootstrap: str) -> None:
         """One round, whose every request is answered as it should be."""
         with connected(bootstrap) as broker:
-            _find_coordinators(broker)
+            find_coordinators(broker)
             self._topics(broker)
             self._plain(broker)
             self._numbered(broker)

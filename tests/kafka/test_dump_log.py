@@ -11,7 +11,9 @@ from .story import Story
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("kills", [(False,), (False, False), (True, False)])
+@pytest.mark.parametrize(
+    "kills", [(False,), (False, False), (True, False), (True,), (False, True), (True, True)]
+)
 def test_nothing_is_wrong_with_any_file(place: Place, kills: tuple[bool, ...]) -> None:
     story = Story()
     for kill in kills:

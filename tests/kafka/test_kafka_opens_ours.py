@@ -7,7 +7,7 @@ import pytest
 from .installation import tool
 from .place import Place
 from .seen import seen
-from .story import Story
+from .story import OK, Story, connected, find_coordinators
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -25,4 +25,35 @@ def test_after_a_clean_stop_all_is_there(place: Place) -> None:
             before["records"]["read_uncommitted"]["plain"]
         )
         story.play(bootstrap)
+    assert place.complaints == []
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
+    """By their timeout, by an administrator, by their producer."""
+    with place.ottla(kill=kill) as ottla, connected(ottla.bootstrap) as broker:
+        find_coordinators(broker)
+        places = [broker.topic() for _ in range(3)]
+        timed = broker.open_transaction(places[0], 2, timeout_ms=12_000)
+        hanging = broker.open_transaction(places[1], 3)
+        alive = broker.open_transaction(places[2], 2)
+    with place.kafka() as bootstrap, connected(bootstrap) as broker:
+        timed, hanging, alive = (one.but(broker=broker) for one in (timed, hanging, alive))
+        assert {one.wait_state("Ongoing") for one in (timed, hanging, alive)} == {"Ongoing"}
+        assert [broker.ends(topic) for topic in places] == [[0, 2], [0, 3], [0, 2]]
+        there = ("--topic", places[1], "--partition", "0", "--start-offset", "0")
+        aborted = tool("TransactionsCommand", "--bootstrap-server", bootstrap, "abort", *there)
+        assert aborted.returncode == 0, aborted.stdout + aborted.stderr
+        assert broker.ends(places[1]) == [4, 4]
+        assert alive.produce(places[2], [b"2"], sequence=2) == (OK, 2)
+        assert alive.end() == OK
+        assert alive.wait_ended() == "CompleteCommit"
+        assert broker.wait_stable(places[0], 3) == 3
+        assert timed.wait_ended() == "CompleteAbort"
+        assert timed.end() in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+        committed = [broker.values(topic, isolation=1) for topic in places]
+        assert committed == [[], [], ["0", "1", "2"]]
+        left = seen(bootstrap)
+    with place.ottla() as ottla:
+        assert seen(ottla.bootstrap) == left
     assert place.complaints == []
