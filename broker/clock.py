@@ -20,3 +20,11 @@ class SystemClock:
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+
+def monotonic_s() -> float:
+    """Seconds since some moment: how long work takes, also within one turn of the event loop.
+
+    The loop's own time stands still during a turn (uvloop's counts whole milliseconds).
+    """
+    return time.monotonic()

@@ -42,7 +42,7 @@ Blocking = Callable[[], None]
 Steps = Generator[Blocking | None, None, T]
 
 _CHUNK_BYTES: Final = 1 << 16
-_RECORDS_IN_A_STEP: Final = 64
+_RECORDS_IN_A_STEP: Final = 32
 _OFFSETS_IN_A_STEP: Final = 256
 _INT_MAX: Final = 0x7FFFFFFF
 _NO_EPOCH: Final = -1
