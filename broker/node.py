@@ -7,6 +7,7 @@ neither sockets nor frames.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,7 +177,8 @@ class Node:
         self._background.stop()
         self.flushes.close()
         if clean:
-            self.controller.unregister_broker(self.node_id)
+            with suppress(Refused):  # the disk fails: the next start meets a broker that lives
+                self.controller.unregister_broker(self.node_id)
             self.flushes.flush_all(self.logs.logs())
         self.logs.close(clean=clean)
 
@@ -208,7 +210,7 @@ class Node:
         return self._loaded(Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
-            flushes=self.flushes,
+            flushes=self.flushes, on_refused=self.storage_trouble.tell,
         ))  # fmt: skip
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
@@ -221,7 +223,7 @@ class Node:
         return self._loaded(Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
-            flushes=self.flushes,
+            flushes=self.flushes, on_refused=self.storage_trouble.tell,
         ))  # fmt: skip
 
     def _loaded(self, shard: Shard[Any]) -> Shard[Any]:

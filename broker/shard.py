@@ -55,6 +55,7 @@ class Shard(Generic[M]):
         machine: fresh; `load` replays the log into it.
         encode, decode: a record to key and value, and back; decode gives None for unknown ones.
         carry_out: does what an effect says, except for `Answer`, which the shard does itself.
+        on_refused: hears of records that the log did not take.
         flushes: of the log, when it does not flush by itself.
     """
 
@@ -67,6 +68,7 @@ class Shard(Generic[M]):
         clock: Clock,
         carry_out: Callable[[Shard[Any], Effect], None],
         on_append: Callable[[PartitionLog], None],
+        on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
         flushes: Flushes | None = None,
     ) -> None:
         self.log = log
@@ -76,6 +78,7 @@ class Shard(Generic[M]):
         self._clock = clock
         self._carry_out = carry_out
         self._on_append = on_append
+        self._on_refused = on_refused
         self._flushes = flushes
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
@@ -94,7 +97,10 @@ class Shard(Generic[M]):
         Others may decide on the new state while this one waits, but no reply that rests on it
         leaves before it is on disk, where `flush.messages` wants that.
         """
-        reply = self.run_now(decide)
+        try:
+            reply = self.run_now(decide)
+        except Refused as refused:
+            raise _in_words_of_a_coordinator(refused) from refused.__cause__
         if self.log.recovery_point < self.log.flush_asked:
             await self._flushed()
         return reply
@@ -117,7 +123,10 @@ class Shard(Generic[M]):
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._parked[ticket] = waiting
         try:
-            reply = self.run_now(lambda machine, now_ms: decide(machine, now_ms, ticket))
+            try:
+                reply = self.run_now(lambda machine, now_ms: decide(machine, now_ms, ticket))
+            except Refused as refused:
+                raise _in_words_of_a_coordinator(refused) from refused.__cause__
             if reply is PARKED:
                 return await waiting
             if self.log.recovery_point < self.log.flush_asked:
@@ -241,7 +250,11 @@ class Shard(Generic[M]):
                 producer_epoch=producer.producer_epoch,
                 transactional=True,
             )
-        self.log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+        try:
+            self.log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+        except Refused as refused:
+            self._on_refused(self.log, refused)
+            raise
         for record in records:
             if producer is None:
                 self._any.replay(record)

@@ -268,7 +268,8 @@ class PartitionLog:
         except OSError as failed:
             if not active.takes_appends:
                 self._fail("its end is not known since an append failed", failed)
-            raise Refused(Code.KAFKA_STORAGE_ERROR, f"the append failed: {failed}") from failed
+            why = self.failure or f"the append failed: {failed}"
+            raise Refused(Code.KAFKA_STORAGE_ERROR, why) from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
         return base_offset
 

@@ -1,0 +1,441 @@
+"""Group commit: who waits for the disk, for how many syncs, and what if one of them fails."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import flushes as flushes_module
+from ottla.broker import storage_trouble
+from ottla.broker.flushes import Flushes
+from ottla.broker.shard import Shard
+from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.files import RealFiles
+from ottla.storage.log import PartitionLog
+from tests.broker.fakes import FakeLog
+from tests.broker.one_node import OneNode, one_node
+from tests.storage.disk import Disk
+from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
+
+PATIENCE_S = 10.0
+
+
+class SlowDisk(Disk):
+    """A disk that syncs when it is told to, in whatever thread.
+
+    Attributes:
+        synced: the paths of files and directories that were, in order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: list[str] = []
+        self.may_sync = threading.Event()
+        self.is_syncing = threading.Event()
+        self.broken: OSError | None = None
+        self._paths: dict[int, str] = {}
+
+    def open(self, path: str, /) -> int:
+        descriptor = super().open(path)
+        self._paths[descriptor] = path
+        return descriptor
+
+    def sync(self, descriptor: int, /) -> None:
+        self._wait()
+        super().sync(descriptor)
+        self.synced.append(self._paths[descriptor])
+
+    def sync_directory(self, directory: str, /) -> None:
+        super().sync_directory(directory)
+        self.synced.append(directory)
+
+    def _wait(self) -> None:
+        self.is_syncing.set()
+        assert self.may_sync.wait(PATIENCE_S)
+        if self.broken is not None:
+            raise self.broken
+
+    def data_syncs(self, name: str = "orders-0") -> int:
+        return sum(path.startswith(f"{name}/") and path.endswith(".log") for path in self.synced)
+
+
+@dataclass
+class Broker:
+    """Two logs on a slow disk, and their flushes."""
+
+    disk: SlowDisk
+    flushes: Flushes
+    metadata: PartitionLog
+    orders: PartitionLog
+    lines: FakeLog
+
+    def open(self, name: str, **settings: Any) -> PartitionLog:
+        self.disk.make_directory(name)
+        topic, _, partition = name.rpartition("-")
+        log = PartitionLog.open(
+            self.disk, name, topic=topic, partition=int(partition), config=config(**settings),
+            now_ms=NOW_MS, clean=True,
+        )  # fmt: skip
+        log.on_flush_due = self.flushes.ask
+        return log
+
+    async def syncing(self) -> None:
+        """Wait until a thread is in the middle of a sync."""
+        assert await asyncio.to_thread(self.disk.is_syncing.wait, PATIENCE_S)
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    lines = FakeLog()
+    monkeypatch.setattr(flushes_module, "_log", lines)
+    disk = SlowDisk()
+    disk.make_directory("__cluster_metadata-0")
+    metadata = PartitionLog.open(
+        disk, "__cluster_metadata-0", topic="__cluster_metadata", partition=0, config=config(),
+        now_ms=NOW_MS, clean=True,
+    )  # fmt: skip
+    made = Broker(disk, Flushes(metadata), metadata, None, lines)  # type: ignore[arg-type]
+    made.orders = made.open("orders-0", flush_messages=1)
+    yield made
+    disk.may_sync.set()
+    made.flushes.close()
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("flush")]
+
+
+async def test_one_sync_serves_all_who_wait_and_the_loop_goes_on_meanwhile(broker: Broker) -> None:
+    log, flushes = broker.orders, broker.flushes
+    log.append(batch(), now_ms=NOW_MS)
+    first = flushes.flushed(log)
+    await broker.syncing()
+    waiting = []
+    for _ in range(50):  # the disk is at work, and the loop takes requests
+        log.append(batch(), now_ms=NOW_MS)
+        waiting.append(flushes.flushed(log))
+        await asyncio.sleep(0)
+    assert not first.done()
+    assert not any(one.done() for one in waiting)
+    broker.disk.may_sync.set()
+    assert await asyncio.gather(first, *waiting) == [None] * 51
+    assert broker.disk.data_syncs() == 2
+
+
+async def test_what_was_waited_for_survives_a_loss_of_power(broker: Broker) -> None:
+    broker.disk.may_sync.set()
+    broker.orders.append(batch(b"kept"), now_ms=NOW_MS)
+    assert await broker.flushes.flushed(broker.orders) is None
+    after = broker.disk.after_power_cut()
+    kept = bytes(after.files["orders-0/00000000000000000000.log"].data)
+    assert kept == everything(broker.orders)[0][1]
+    assert {"orders-0", ""} <= set(broker.disk.synced), "the names are to be there, too"
+
+
+async def test_what_came_while_a_sync_ran_waits_for_the_next(broker: Broker) -> None:
+    log = broker.orders
+    log.append(batch(b"early"), now_ms=NOW_MS)
+    early = broker.flushes.flushed(log)
+    await broker.syncing()
+    log.append(batch(b"late"), now_ms=NOW_MS)
+    late = broker.flushes.flushed(log)
+    broker.disk.is_syncing.clear()
+    broker.disk.may_sync.set()
+    assert await early is None
+    assert log.recovery_point == 1, "the first sync began before the second batch was written"
+    assert await late is None
+    assert log.recovery_point == 2
+
+
+async def test_a_flush_takes_what_is_new_of_the_metadata_with_it(broker: Broker) -> None:
+    broker.disk.may_sync.set()
+    broker.metadata.append(batch(b"a topic"), now_ms=NOW_MS)
+    broker.orders.append(batch(), now_ms=NOW_MS)
+    await broker.flushes.flushed(broker.orders)
+    assert broker.metadata.recovery_point == 1
+    data = [path for path in broker.disk.synced if path.endswith(".log")]
+    assert data[0].startswith("__cluster_metadata"), "a partition is nothing without its topic"
+    broker.orders.append(batch(), now_ms=NOW_MS)
+    await broker.flushes.flushed(broker.orders)
+    assert broker.disk.data_syncs("__cluster_metadata-0") == 1, "nothing of it was new"
+
+
+async def test_a_sync_that_fails_is_told_to_all_and_the_log_takes_no_more(broker: Broker) -> None:
+    log = broker.orders
+    log.append(batch(b"kept"), now_ms=NOW_MS)
+    waiting = [broker.flushes.flushed(log)]
+    await broker.syncing()
+    log.append(batch(), now_ms=NOW_MS)
+    waiting.append(broker.flushes.flushed(log))
+    broker.disk.broken = OSError(5, "Input/output error")
+    broker.disk.may_sync.set()
+    for told in await asyncio.gather(*waiting):
+        assert told is not None
+        assert told.code == Code.KAFKA_STORAGE_ERROR
+    broker.disk.broken = None  # well again, it says; what it has dropped it does not say
+    with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+        log.append(batch(), now_ms=NOW_MS)
+    with pytest.raises(OSError, match="Input/output error"):
+        log.roll(NOW_MS)
+    assert log.recovery_point == 0
+    assert len(everything(log)) == 2, "it can be read"
+    ((level, event, fields),) = broker.lines.lines
+    assert (level, event) == ("error", "a log could not be synced")
+    assert "restart the broker" in fields["remedy"]
+
+
+async def test_a_duplicate_of_what_never_got_to_disk_is_refused(broker: Broker) -> None:
+    log = broker.orders
+    broker.disk.broken = OSError(5, "Input/output error")
+    broker.disk.may_sync.set()
+    log.append(sent_by(7, 0), now_ms=NOW_MS)
+    assert await broker.flushes.flushed(log) is not None
+    assert log.append(sent_by(7, 0), now_ms=NOW_MS).is_duplicate
+    told = await broker.flushes.flushed(log)
+    assert told is not None
+    assert told.code == Code.KAFKA_STORAGE_ERROR
+
+
+async def test_a_duplicate_waits_for_the_sync_of_the_first(broker: Broker) -> None:
+    log = broker.orders
+    log.append(sent_by(7, 0), now_ms=NOW_MS)
+    await broker.syncing()
+    assert log.append(sent_by(7, 0), now_ms=NOW_MS).is_duplicate
+    retried = broker.flushes.flushed(log)
+    await asyncio.sleep(0)
+    assert not retried.done()
+    broker.disk.may_sync.set()
+    assert await retried is None
+
+
+async def test_every_fifth_record_asks_for_a_flush_and_the_others_do_not_wait(
+    broker: Broker,
+) -> None:
+    log = broker.open("fifth-0", flush_messages=5)
+    for _ in range(4):
+        log.append(batch(), now_ms=NOW_MS)
+        assert broker.flushes.flushed(log).done()
+    log.append(batch(), now_ms=NOW_MS)
+    fifth = broker.flushes.flushed(log)
+    assert not fifth.done()
+    await broker.syncing()
+    broker.disk.may_sync.set()
+    assert await fifth is None
+    log.append(batch(), now_ms=NOW_MS)
+    assert broker.flushes.flushed(log).done()
+
+
+async def test_the_system_decides_when_nothing_is_set_and_no_thread_is_made(
+    broker: Broker,
+) -> None:
+    log = broker.open("lean-0")
+    for _ in range(100):
+        log.append(batch(), now_ms=NOW_MS)
+    assert broker.flushes.flushed(log).done()
+    await asyncio.sleep(0)
+    assert broker.disk.synced == []
+    assert threads() == []
+
+
+async def test_a_segment_that_is_full_is_flushed_with_all_that_belongs_to_it(
+    broker: Broker,
+) -> None:
+    broker.disk.may_sync.set()
+    log = broker.open("rolled-0", segment_bytes=200)
+    while len(log.segments) == 1:
+        log.append(batch(), now_ms=NOW_MS)
+    await broker.syncing()
+    broker.flushes.close()
+    assert log.recovery_point == log.segments[1].base_offset, "the newest one is left alone"
+    begun = f"{log.segments[1].base_offset:020d}"
+    names = {path for path in broker.disk.synced if path.startswith("rolled-0/")}
+    assert names == {
+        "rolled-0/00000000000000000000.log",
+        "rolled-0/00000000000000000000.index",
+        "rolled-0/00000000000000000000.timeindex",
+        f"rolled-0/{begun}.snapshot",
+        "rolled-0/leader-epoch-checkpoint",
+    }
+
+
+async def test_a_log_that_is_deleted_under_a_sync_lets_go_and_is_no_trouble(broker: Broker) -> None:
+    log = broker.orders
+    log.append(batch(), now_ms=NOW_MS)
+    waiting = broker.flushes.flushed(log)
+    await broker.syncing()
+    log.delete()
+    broker.disk.broken = FileNotFoundError("orders-0")
+    broker.disk.may_sync.set()
+    told = await waiting
+    assert told is not None
+    assert broker.lines.lines == []
+    assert broker.disk._open == {}, "a descriptor was left open"
+
+
+async def test_a_file_that_cannot_be_opened_now_is_asked_for_again(broker: Broker) -> None:
+    log = broker.orders
+    broker.disk.may_sync.set()
+    log.append(batch(), now_ms=NOW_MS)
+    log.segments[0].close()
+    opens, broker.disk.open = broker.disk.open, _no_descriptors  # type: ignore[method-assign]
+    told = await broker.flushes.flushed(log)
+    assert told is not None
+    assert told.code == Code.KAFKA_STORAGE_ERROR
+    broker.disk.open = opens  # type: ignore[method-assign]
+    assert await broker.flushes.flushed(log) is None
+    assert log.recovery_point == 1
+
+
+def _no_descriptors(_path: str) -> int:
+    raise OSError(24, "Too many open files")
+
+
+async def test_closing_waits_for_the_sync_that_runs_and_for_those_who_wait(broker: Broker) -> None:
+    log = broker.orders
+    log.append(batch(), now_ms=NOW_MS)
+    first = broker.flushes.flushed(log)
+    await broker.syncing()
+    log.append(batch(), now_ms=NOW_MS)
+    second = broker.flushes.flushed(log)
+    threading.Timer(0.05, broker.disk.may_sync.set).start()
+    broker.flushes.close()
+    assert first.result() is None
+    assert second.result() is None
+    assert log.recovery_point == 2
+    log.append(batch(), now_ms=NOW_MS)
+    assert log.recovery_point == 3, "from now on an append flushes"
+    assert threads() == []
+
+
+# What waits with the records of a coordinator
+
+
+@dataclass(frozen=True)
+class Bell(Effect):
+    name: str
+
+
+class Notes:
+    """A machine that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def replay(self, record: str) -> None:
+        self.notes.append(record)
+
+    def next_deadline(self) -> int | None:
+        return None
+
+    def tick(self, now_ms: int) -> Outcome[None]:
+        return Outcome(None)
+
+
+class _Clock:
+    def now_ms(self) -> int:
+        return NOW_MS
+
+
+def shard_of(broker: Broker, rung: list[str]) -> Shard[Notes]:
+    return Shard(
+        broker.orders, Notes(), (lambda record: (b"k", record.encode()), lambda _, v: v),
+        clock=_Clock(), carry_out=lambda _, effect: rung.append(effect.name),  # type: ignore[attr-defined]
+        on_append=lambda _: None, flushes=broker.flushes,
+    )  # fmt: skip
+
+
+async def test_a_reply_and_its_effects_leave_when_the_records_are_on_disk(broker: Broker) -> None:
+    rung: list[str] = []
+    shard = shard_of(broker, rung)
+    said = asyncio.ensure_future(
+        shard.run(lambda _, __: Outcome("done", ("prepared",), (Bell("marker"),)))
+    )
+    await broker.syncing()
+    assert shard.machine.notes == ["prepared"], "others decide on the new state at once"
+    rests_on_it = asyncio.ensure_future(shard.run(lambda machine, _: Outcome(machine.notes[0])))
+    await asyncio.sleep(0)
+    assert not said.done()
+    assert not rests_on_it.done(), "it tells of what a loss of power would undo"
+    assert rung == [], "a marker on disk whose decision is not"
+    broker.disk.may_sync.set()
+    assert await said == "done"
+    assert await rests_on_it == "prepared"
+    assert rung == ["marker"]
+
+
+async def test_a_coordinator_whose_records_cannot_be_synced_is_none(broker: Broker) -> None:
+    rung: list[str] = []
+    shard = shard_of(broker, rung)
+    broker.disk.broken = OSError(5, "Input/output error")
+    parked = asyncio.ensure_future(shard.run_parked(lambda _, __, ticket: Outcome(PARKED)))
+    await asyncio.sleep(0)
+    said = asyncio.ensure_future(
+        shard.run(lambda _, __: Outcome("done", ("x",), (Answer(1, "go on"), Bell("marker"))))
+    )
+    broker.disk.may_sync.set()
+    for one in (said, parked):
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            await one
+    assert rung == []
+
+
+# End to end
+
+
+async def produced(one: OneNode, topic: str = "orders", **fields: Any) -> Any:
+    data = {"index": 0, "records": bytes(batch(b"v"))}
+    topics = [{"name": topic, "partition_data": [data]}]
+    return await one.ask(ApiKey.PRODUCE, 9, timeout_ms=1000, topic_data=topics, **fields)
+
+
+async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders", flush_messages="1")
+        answer = await produced(one, acks=-1)
+        assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+        assert one.log("orders").recovery_point == 1
+        assert one.node.logs.log_of("__cluster_metadata", 0).recovery_point > 0  # type: ignore[union-attr]
+        assert await produced(one, acks=0) is None
+        assert one.log("orders").recovery_point == 1
+
+
+async def test_a_produce_whose_sync_fails_is_told_so_and_other_partitions_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flushes_module, "_log", FakeLog())
+    monkeypatch.setattr(storage_trouble, "_log", FakeLog())
+    with pytest.raises(OSError, match="not closed cleanly"):
+        await _one_of_two_logs_breaks(tmp_path, monkeypatch)
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+async def _one_of_two_logs_breaks(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with one_node(directory) as one:
+        one.topic("orders", flush_messages="1")
+        one.topic("others", flush_messages="1")
+        harmed = one.log("orders").segments[0].open()
+        sync = RealFiles.sync
+
+        def broken(descriptor: int) -> None:
+            if descriptor == harmed:
+                raise OSError(5, "Input/output error")
+            sync(descriptor)
+
+        monkeypatch.setattr(RealFiles, "sync", staticmethod(broken))
+        answer = await produced(one, acks=-1)
+        (part,) = answer["responses"][0]["partition_responses"]
+        assert (part["error_code"], part["base_offset"]) == (Code.KAFKA_STORAGE_ERROR, -1)
+        harmed = -1
+        answer = await produced(one, acks=-1)
+        (part,) = answer["responses"][0]["partition_responses"]
+        assert part["error_code"] == Code.KAFKA_STORAGE_ERROR, "of what comes later, too"
+        answer = await produced(one, "others", acks=-1)
+        assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
