@@ -6,6 +6,7 @@ small files (checkpoints, snapshots, indexes) are replaced by `write_atomically`
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Protocol
 
@@ -130,7 +131,13 @@ def append_whole(files: Files, descriptor: int, data: Bytes) -> None:
     """Append all of `data`. Raises OSError when the disk takes only a part."""
     written = files.append(descriptor, data)
     if written != len(data):
-        raise OSError(f"only {written} of {len(data)} bytes were written: the disk is full")
+        raise disk_full(written, len(data))
+
+
+def disk_full(written: int, size_bytes: int) -> OSError:
+    """What a write means that came back short."""
+    why = f"only {written} of {size_bytes} bytes were written, there is no room for more"
+    return OSError(errno.ENOSPC, why)
 
 
 def read_if_there(files: Files, path: str) -> bytes | None:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
 from .doubt import Doubt
-from .files import Bytes, Files, read_if_there, write_atomically
+from .files import Bytes, Files, disk_full, read_if_there, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES
 
@@ -149,7 +149,7 @@ class Segment:
         try:
             written = self._append(descriptor, data)
             if written != len(data):
-                raise OSError(f"only {written} of {len(data)} bytes were written: the disk is full")
+                raise disk_full(written, len(data))
         except OSError:
             self._take_back(descriptor, position)
             raise

@@ -1,0 +1,273 @@
+"""What is on disk, and when: flushes, the files beside the data, and a start that believes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
+from ottla.storage.segment import file_name
+from tests.storage.disk import Disk
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    end_of,
+    everything,
+    in_transaction,
+    open_log,
+    payloads,
+    sent,
+    sent_by,
+)
+
+
+class ReadingDisk(Disk):
+    """Counts what is read of data files.
+
+    Attributes:
+        read_bytes: by path.
+        synced: paths, in order.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_bytes: dict[str, int] = {}
+        self.synced: list[str] = []
+        self._paths: dict[int, str] = {}
+
+    def open(self, path: str, /) -> int:
+        descriptor = super().open(path)
+        self._paths[descriptor] = path
+        return descriptor
+
+    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
+        data = super().read_at(descriptor, size_bytes, position)
+        path = self._paths[descriptor]
+        self.read_bytes[path] = self.read_bytes.get(path, 0) + len(data)
+        return data
+
+    def sync(self, descriptor: int, /) -> None:
+        super().sync(descriptor)
+        self.synced.append(self._paths[descriptor])
+
+    def sync_directory(self, directory: str, /) -> None:
+        super().sync_directory(directory)
+        self.synced.append(directory)
+
+
+def filled(log: PartitionLog, segments: int) -> list[bytearray]:
+    """Batches, until there are so many segments."""
+    batches: list[bytearray] = []
+    while len(log.segments) < segments:
+        batches.append(batch(b"value %d" % len(batches)))
+        log.append(batches[-1], now_ms=NOW_MS)
+    return batches
+
+
+def test_each_batch_is_on_disk_when_flush_messages_is_one() -> None:
+    disk = Disk()
+    log = open_log(disk, flush_messages=1)
+    batches = [batch(b"one"), batch(b"two")]
+    for one in batches:
+        log.append(one, now_ms=NOW_MS)
+    assert payloads(open_log(disk.after_power_cut(), clean=False)) == sent(batches)
+
+
+def test_every_third_record_brings_a_flush() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk, flush_messages=3)
+    log.append(batch(b"one", b"two"), now_ms=NOW_MS)
+    assert disk.synced == []
+    log.append(batch(b"three"), now_ms=NOW_MS)
+    assert log.recovery_point == 3
+    log.append(batch(b"four"), now_ms=NOW_MS)
+    assert log.recovery_point == 3, "it is counted anew"
+
+
+def test_a_marker_is_on_disk_as_records_are() -> None:
+    disk = Disk()
+    log = open_log(disk, flush_messages=1)
+    log.append(in_transaction(7, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
+    again = open_log(disk.after_power_cut(), clean=False)
+    assert again.last_stable_offset == 2
+    assert [one.producer_id for one in again.aborted_transactions(0, 1)] == [7]
+
+
+def test_the_first_flush_syncs_the_names_and_later_ones_only_data() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk)
+    log.append(batch(), now_ms=NOW_MS)
+    log.flush()
+    data = f"{DIRECTORY}/{file_name(0, '.log')}"
+    epochs = f"{DIRECTORY}/leader-epoch-checkpoint"
+    assert disk.synced == [data, epochs, DIRECTORY, "data"]
+    del disk.synced[:]
+    log.append(batch(), now_ms=NOW_MS)
+    log.flush()
+    assert disk.synced == [data]
+
+
+def test_a_new_segment_has_its_name_synced_with_the_next_flush() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk, segment_bytes=200)
+    filled(log, 2)
+    log.flush()
+    del disk.synced[:]
+    filled(log, 3)
+    log.flush()
+    assert DIRECTORY in disk.synced
+
+
+def test_what_lies_before_the_recovery_point_is_whole_after_a_loss_of_power() -> None:
+    """Its transaction index above all: without it readers would be given aborted records."""
+    disk = Disk()
+    log = open_log(disk, segment_bytes=300)
+    log.append(in_transaction(7, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
+    log.append(sent_by(8, 0), now_ms=NOW_MS)
+    batches = filled(log, 3)
+    log.flush()
+    after = disk.after_power_cut()
+    for name in ("index", "timeindex", "txnindex"):
+        path = f"{DIRECTORY}/{file_name(0, '.' + name)}"
+        assert after.files[path].data == disk.files[path].data, name
+    again = open_log(after, clean=False, recovery_point=log.recovery_point)
+    assert again.log_end_offset == log.log_end_offset
+    assert [one.producer_id for one in again.aborted_transactions(0, 1)] == [7]
+    assert again.producers.entry(8) is not None
+    assert len(everything(again)) == 3 + len(batches)
+
+
+def test_a_flush_of_what_is_ended_leaves_the_newest_segment_alone() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk, segment_bytes=200)
+    asked: list[int] = []
+    log.on_flush_due = lambda _, up_to: asked.append(up_to)
+    filled(log, 3)
+    newest = log.segments[-1].base_offset
+    assert asked[-1] == newest
+    flush = log.begin_flush(newest)
+    flush.run()
+    log.end_flush(flush)
+    assert log.recovery_point == newest
+    assert f"{DIRECTORY}/{file_name(newest, '.log')}" not in disk.synced
+
+
+def test_what_was_appended_while_a_flush_ran_is_not_taken_for_flushed() -> None:
+    log = open_log()
+    log.append(batch(), now_ms=NOW_MS)
+    flush = log.begin_flush()
+    log.append(batch(), now_ms=NOW_MS)
+    flush.run()
+    log.end_flush(flush)
+    assert log.recovery_point == 1
+
+
+def test_a_name_that_came_while_a_flush_ran_is_synced_by_the_next() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk, segment_bytes=200)
+    filled(log, 2)
+    flush = log.begin_flush()
+    filled(log, 3)
+    flush.run()
+    log.end_flush(flush)
+    del disk.synced[:]
+    log.flush()
+    assert DIRECTORY in disk.synced
+
+
+def test_a_segment_that_is_removed_under_a_flush_is_closed_behind_it() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=200)
+    filled(log, 2)
+    flush = log.begin_flush()
+    log.delete_records(log.segments[1].base_offset)
+    flush.run()
+    log.end_flush(flush)
+    log.close(clean=False)
+    assert disk._open == {}, "a descriptor was left open"
+
+
+def test_an_unclean_start_reads_the_data_past_the_recovery_point_alone() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk, segment_bytes=400)
+    filled(log, 4)
+    flush = log.begin_flush(log.segments[-1].base_offset)
+    flush.run()
+    log.end_flush(flush)
+    disk.read_bytes.clear()
+    open_log(disk, clean=False, recovery_point=log.recovery_point, segment_bytes=400)
+    assert set(disk.read_bytes) == {f"{DIRECTORY}/{file_name(log.recovery_point, '.log')}"}
+
+
+def test_a_clean_stop_leaves_everything_on_disk() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=300)
+    log.append(in_transaction(7, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
+    log.append(sent_by(8, 0), now_ms=NOW_MS)
+    log.close(clean=True)
+    after = disk.after_power_cut()
+    assert {path: file.data for path, file in after.files.items()} == {
+        path: file.data for path, file in disk.files.items()
+    }
+
+
+def test_a_log_that_did_nothing_stops_without_touching_the_disk() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(batch(), now_ms=NOW_MS)
+    log.close(clean=True)
+    again = open_log(disk)
+    operations = disk.operations
+    again.close(clean=True)
+    assert disk.operations == operations
+
+
+def test_a_log_that_failed_does_not_stop_cleanly_and_closes_its_files() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(batch(), now_ms=NOW_MS)
+    disk.fail_at = disk.operations + 1
+    with pytest.raises(OSError, match="the disk failed"):
+        log.flush()
+    with pytest.raises(Refused) as refused:
+        log.append(batch(), now_ms=NOW_MS)
+    assert refused.value.code == Code.KAFKA_STORAGE_ERROR
+    with pytest.raises(OSError, match="the disk failed"):
+        log.close(clean=True)
+    assert disk._open == {}
+
+
+def test_a_duplicate_after_a_crash_is_flushed_before_it_is_acknowledged() -> None:
+    """It was written and never acknowledged: of the first life nobody knows what is on disk."""
+    disk = Disk()
+    log = open_log(disk)
+    log.append(sent_by(7, 0), now_ms=NOW_MS)
+    killed = disk.after_kill()
+    again = open_log(killed, clean=False, flush_messages=1)
+    assert again.append(sent_by(7, 0), now_ms=NOW_MS).is_duplicate
+    assert open_log(killed.after_power_cut(), clean=False).log_end_offset == 1
+
+
+def test_segments_of_one_age_end_at_different_times_where_jitter_is_set() -> None:
+    waited = set()
+    for name in range(20):
+        disk = Disk()
+        disk.make_directory("data")
+        disk.make_directory(DIRECTORY)
+        log = open_log(disk, segment_ms=10_000, segment_jitter_ms=5_000)
+        log._name = f"orders-{name}"
+        log.append(batch(), now_ms=NOW_MS)
+        log.roll(NOW_MS)
+        log.append(batch(timestamp_ms=NOW_MS), now_ms=NOW_MS)
+        for age_ms in range(0, 10_200, 100):
+            log.append(batch(timestamp_ms=NOW_MS + age_ms), now_ms=NOW_MS + age_ms)
+            if len(log.segments) > 2:
+                break
+        waited.add(age_ms)
+    assert min(waited) > 5_000, "by no more than the jitter"
+    assert max(waited) <= 10_100
+    assert len(waited) > 5

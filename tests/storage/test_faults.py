@@ -1,0 +1,203 @@
+"""A disk that is full, broken or changed by somebody else: what is refused, and what is kept."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+import pytest
+
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.files import Bytes
+from ottla.storage.log import PartitionLog
+from ottla.storage.segment import file_name
+from tests.storage.disk import Disk
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    end_of,
+    in_transaction,
+    open_log,
+    payloads,
+    sent,
+    sent_by,
+)
+
+DATA = f"{DIRECTORY}/{file_name(0, '.log')}"
+
+
+class SmallDisk(Disk):
+    """A disk of so many bytes: of what does not fit a part is written, as systems do.
+
+    Attributes:
+        capacity_bytes: of all files together.
+        tells: whether a write that does not fit is an error or comes back short.
+    """
+
+    def __init__(self, capacity_bytes: int = 1 << 30, *, tells: bool = True) -> None:
+        super().__init__()
+        self.capacity_bytes = capacity_bytes
+        self.tells = tells
+
+    def append(self, descriptor: int, data: Bytes, /) -> int:
+        room = self.capacity_bytes - sum(len(file.data) for file in self.files.values())
+        if len(data) <= room:
+            return super().append(descriptor, data)
+        super().append(descriptor, memoryview(data)[: max(room, 0)])
+        if self.tells:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return max(room, 0)
+
+    def rename(self, source: str, target: str, /) -> None:
+        self.files.pop(target, None)
+        super().rename(source, target)
+
+
+def refused(append: Callable[[], object]) -> Refused:
+    with pytest.raises(Refused) as told:
+        append()
+    assert told.value.code == Code.KAFKA_STORAGE_ERROR
+    return told.value
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_full_disk_refuses_takes_back_and_goes_on_when_there_is_room(tells: bool) -> None:
+    disk = SmallDisk(tells=tells)
+    log = open_log(disk)
+    kept = [sent_by(7, sequence) for sequence in range(3)]
+    log.append(kept[0], now_ms=NOW_MS)
+    used = sum(len(file.data) for file in disk.files.values())
+    for room in range(1, len(kept[1])):  # however much of it fits
+        disk.capacity_bytes = used + room
+        told = refused(lambda: log.append(bytearray(kept[1]), now_ms=NOW_MS))
+        assert "Errno 28" in (told.why or "")
+        assert len(disk.files[DATA].data) == len(kept[0]), "half a batch was left behind"
+        assert log.log_end_offset == 1
+    disk.capacity_bytes = 1 << 30
+    for one in kept[1:]:  # the same sequence numbers: nothing of the refused ones was noted
+        log.append(one, now_ms=NOW_MS)
+    assert payloads(log) == sent(kept)
+    assert payloads(open_log(disk.after_kill(), clean=False)) == sent(kept)
+
+
+def test_whatever_finds_no_room_while_segments_roll_nothing_acknowledged_is_lost() -> None:
+    """Each capacity ends the room somewhere else: in data, indexes, snapshots, epochs."""
+    for capacity_bytes in range(0, 1_500, 7):
+        disk = SmallDisk(capacity_bytes)
+        log = open_log(disk, segment_bytes=250)
+        acknowledged: list[bytearray] = []
+        for step in range(12):
+            if step == 8:
+                disk.capacity_bytes = 1 << 30
+            one = batch(b"step %d" % step)
+            try:
+                log.append(one, now_ms=NOW_MS)
+            except Refused:
+                assert step < 8, "there is room again"
+            else:
+                acknowledged.append(one)
+        assert payloads(log) == sent(acknowledged), capacity_bytes
+        again = open_log(disk.after_kill(), clean=False, segment_bytes=250)
+        assert payloads(again) == sent(acknowledged), capacity_bytes
+        log.close(clean=True)
+        again = open_log(disk.after_kill(), segment_bytes=250)
+        assert payloads(again) == sent(acknowledged), capacity_bytes
+
+
+def test_a_refused_marker_leaves_the_transaction_open_and_can_be_written_later() -> None:
+    disk = SmallDisk()
+    log = open_log(disk)
+    log.append(in_transaction(7, 0), now_ms=NOW_MS)
+    disk.capacity_bytes = 0
+    refused(lambda: log.append_marker(end_of(7, commit=False), now_ms=NOW_MS))
+    assert log.last_stable_offset == 0
+    disk.capacity_bytes = 1 << 30
+    log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
+    assert log.last_stable_offset == 2
+    assert len(log.aborted_transactions(0, 1)) == 1
+
+
+def test_a_write_error_is_taken_back_and_the_next_append_is_tried() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(batch(b"kept"), now_ms=NOW_MS)
+    disk.fail_at = disk.operations + 1  # half of it is written
+    refused(lambda: log.append(batch(b"lost"), now_ms=NOW_MS))
+    log.append(batch(b"next"), now_ms=NOW_MS)
+    assert payloads(log) == sent([batch(b"kept"), batch(b"next")])
+    assert log.failure is None
+
+
+class Untruncatable(Disk):
+    """Fails a write, and then to take it back."""
+
+    fails = False
+
+    def append(self, descriptor: int, data: Bytes, /) -> int:
+        if self.fails:
+            super().append(descriptor, memoryview(data)[: len(data) // 2])
+            raise OSError(errno.EIO, "Input/output error")
+        return super().append(descriptor, data)
+
+    def truncate(self, descriptor: int, size_bytes: int, /) -> None:
+        if self.fails:
+            raise OSError(errno.EIO, "Input/output error")
+        super().truncate(descriptor, size_bytes)
+
+
+def test_what_cannot_be_taken_back_ends_the_appends_and_the_next_start_cuts_it_off() -> None:
+    disk = Untruncatable()
+    log = open_log(disk)
+    log.append(batch(b"kept"), now_ms=NOW_MS)
+    disk.fails = True
+    refused(lambda: log.append(batch(b"lost"), now_ms=NOW_MS))
+    disk.fails = False
+    told = refused(lambda: log.append(batch(b"later"), now_ms=NOW_MS))
+    assert "its end is not known" in (told.why or "")
+    with pytest.raises(OSError, match="its end is not known"):
+        log.roll(NOW_MS)  # or the half batch would be in the middle of the log
+    assert payloads(log) == sent([batch(b"kept")])
+    with pytest.raises(OSError, match="its end is not known"):
+        log.close(clean=True)
+    again = open_log(disk.after_kill(), clean=False)
+    again.append(batch(b"later"), now_ms=NOW_MS)
+    assert payloads(again) == sent([batch(b"kept"), batch(b"later")])
+
+
+def a_log_of_three_segments(disk: Disk) -> PartitionLog:
+    log = open_log(disk, segment_bytes=200)
+    while len(log.segments) < 3:
+        log.append(batch(), now_ms=NOW_MS)
+    for segment in log.segments:
+        segment.close()
+    return log
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_data_file_that_goes_missing_is_named_and_the_others_are_read(is_cut: bool) -> None:
+    disk = Disk()
+    log = a_log_of_three_segments(disk)
+    if is_cut:
+        del disk.files[DATA].data[10:]
+    else:
+        del disk.files[DATA]
+    limits = {"max_bytes": 1000, "up_to": log.high_watermark, "min_one": True}
+    told = refused(lambda: log.read(0, **limits))  # type: ignore[arg-type]
+    assert DATA in (told.why or "")
+    assert is_cut or DATA not in disk.files, "an empty one in its place would look like a log"
+    second = log.segments[1].base_offset
+    assert log.read(second, **limits).records  # type: ignore[arg-type]
+    log.append(batch(b"still"), now_ms=NOW_MS)
+
+
+def test_a_file_that_cannot_be_read_refuses_what_is_asked_by_time_too() -> None:
+    disk = Disk()
+    log = a_log_of_three_segments(disk)
+
+    def broken(_descriptor: int, _size_bytes: int, _position: int) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    disk.read_at = broken  # type: ignore[method-assign]
+    for ask in (lambda: log.offset_for_timestamp(NOW_MS), log.max_timestamp):
+        assert "Input/output" in (refused(ask).why or "")

@@ -1,0 +1,194 @@
+"""`ottla serve` on a disk that is too small, locked, write-protected or somebody else's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.wire.batches import batch
+from tests.wire.broker import Broker
+from tests.wire.client import error_name
+
+PATIENCE_S = 20.0
+
+
+def command(data: Path, ready: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "ottla", "serve", "--listen", "127.0.0.1:0",
+        "--data-dir", str(data), "--ready-file", str(ready),
+    ]  # fmt: skip
+
+
+class Served:
+    """A broker process and a client of it."""
+
+    def __init__(self, data: Path, place: Path) -> None:
+        ready = place / "ready"
+        ready.unlink(missing_ok=True)
+        self._stderr = (place / "stderr").open("w+")
+        self.process = subprocess.Popen(
+            command(data, ready), stdout=subprocess.DEVNULL, stderr=self._stderr
+        )
+        deadline = time.monotonic() + PATIENCE_S
+        while not ready.exists():
+            assert self.process.poll() is None, self.stderr()
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        host, _, port = ready.read_text().strip().rpartition(":")
+        self.client = Broker((host, int(port)), "faults")
+
+    def stderr(self) -> str:
+        self._stderr.seek(0)
+        return self._stderr.read()
+
+    def stop(self) -> int:
+        self.client.close()
+        self.process.terminate()
+        return self.process.wait(PATIENCE_S)
+
+
+@contextmanager
+def served(data: Path, place: Path) -> Iterator[Served]:
+    broker = Served(data, place)
+    try:
+        yield broker
+    finally:
+        broker.stop()
+        broker._stderr.close()
+
+
+def refused(data: Path, place: Path) -> str:
+    """What a start says that is refused: one line and exit status 1."""
+    done = subprocess.run(
+        command(data, place / "ready"), capture_output=True, text=True, timeout=PATIENCE_S,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("ottla: ")
+    return line
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, of a megabyte."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("nothing may be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_refuses_produces_until_there_is_room_and_loses_nothing(
+    small: Path, tmp_path: Path
+) -> None:
+    filler = small / "filler"
+    filler.write_bytes(bytes(400_000))
+    acknowledged: list[str] = []
+    with served(small / "data", tmp_path) as broker:
+        topic = broker.client.topic(2)
+        error = "NONE"
+        while error == "NONE":
+            value = b"%06d" % len(acknowledged)
+            record = batch([value + os.urandom(4_500).hex().encode()])
+            error, _ = _produced(broker.client, topic, record)
+            if error == "NONE":
+                acknowledged.append(value.decode())
+            assert len(acknowledged) < 200, "it is never full"
+        assert error == "KAFKA_STORAGE_ERROR"
+        assert len(acknowledged) > 10
+        (line,) = [line for line in broker.stderr().splitlines() if "Errno 28" in line]
+        assert "make room on the disk" in line
+        assert broker.client.is_alive() == "NONE"
+        assert [value[:6] for value in broker.client.values(topic)] == acknowledged
+        filler.unlink()
+        assert _produced(broker.client, topic, batch([b"room again"]))[0] == "NONE"
+    with served(small / "data", tmp_path) as broker:
+        values = broker.client.values(topic)
+        assert [value[:6] for value in values[:-1]] == acknowledged
+        assert values[-1] == "room again"
+
+
+def test_a_topic_that_finds_no_room_gets_its_log_when_there_is_some(
+    small: Path, tmp_path: Path
+) -> None:
+    with served(small / "data", tmp_path) as broker:
+        broker.client.topic()
+        filler = small / "filler"
+        with filler.open("wb", buffering=0) as file:
+            while file.write(bytes(4096)) == 4096 and os.statvfs(small).f_bavail:
+                pass
+        broker.client.create_raw("late")
+        assert broker.client.is_alive() == "NONE"
+        assert _produced(broker.client, "late", batch([b"v"]))[0] != "NONE"
+        filler.unlink()
+        broker.client.create_raw("late")
+        assert _produced(broker.client, "late", batch([b"v"]))[0] == "NONE"
+
+
+def _produced(client: Broker, topic: str, records: bytes) -> tuple[str, int]:
+    (answer,) = client.produce_raw([(topic, 0, records)])
+    return error_name(answer["error_code"]), answer["base_offset"]
+
+
+def test_a_directory_that_another_broker_has_is_refused_in_one_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with served(data, tmp_path) as broker:
+        (tmp_path / "other").mkdir()
+        assert refused(data, tmp_path / "other") == f"ottla: another broker uses {data}"
+        assert broker.client.is_alive() == "NONE"
+
+
+def test_a_directory_of_another_node_is_refused_in_one_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with served(data, tmp_path):
+        pass
+    properties = data / "meta.properties"
+    properties.write_text(properties.read_text().replace("node.id=1", "node.id=7"))
+    assert "belongs to node 7" in refused(data, tmp_path)
+
+
+def test_a_data_directory_that_is_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text("not a directory")
+    assert str(data) in refused(data, tmp_path)
+
+
+def test_a_write_protected_directory_is_refused_in_one_line(small: Path, tmp_path: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
+    line = refused(small / "data", tmp_path)
+    assert "Read-only file system" in line
+    assert str(small / "data") in line
+
+
+def test_a_partition_whose_files_cannot_be_read_does_not_keep_the_others_from_going_on(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    with served(data, tmp_path) as broker:
+        harmed, well = broker.client.topic(), broker.client.topic()
+        for topic in (harmed, well):
+            assert _produced(broker.client, topic, batch([b"v"]))[0] == "NONE"
+    file = data / f"{harmed}-0" / f"{0:020d}.log"
+    content = file.read_bytes()
+    file.unlink()
+    file.mkdir()  # root may read whatever is a file
+    with served(data, tmp_path) as broker:
+        assert _produced(broker.client, well, batch([b"v"]))[0] == "NONE"
+        assert _produced(broker.client, harmed, batch([b"v"]))[0] == "KAFKA_STORAGE_ERROR"
+        lines = [line for line in broker.stderr().splitlines() if str(file) in line]
+        assert lines, broker.stderr()
+        file.rmdir()
+        file.write_bytes(content)
+        assert _produced(broker.client, harmed, batch([b"v"])) == ("NONE", 1)

@@ -1,0 +1,167 @@
+"""Many partitions: files are opened when they are needed, and a start does little for each."""
+
+from __future__ import annotations
+
+import gc
+import uuid
+from pathlib import Path
+
+import pytest
+
+from ottla.storage import open_files, segment
+from ottla.storage.files import RealFiles
+from ottla.storage.log import PartitionLog
+from ottla.storage.log_config import LogConfig
+from ottla.storage.log_directory import LogDirectory
+from ottla.storage.open_files import OpenFiles
+from tests.storage.disk import Disk
+from tests.storage.logs import NOW_MS, batch, everything, open_log
+
+TOPIC_ID = uuid.UUID(int=7)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> OpenFiles:
+    """Room for three."""
+    made = OpenFiles(limit=3)
+    monkeypatch.setattr(segment, "OPEN_FILES", made)
+    return made
+
+
+def a_log(name: str, disk: Disk | None = None) -> PartitionLog:
+    log = open_log(disk)
+    log.append(batch(name.encode()), now_ms=NOW_MS)
+    return log
+
+
+def is_open(log: PartitionLog) -> bool:
+    return log.segments[-1]._descriptor >= 0
+
+
+def test_no_more_files_are_open_than_may_be_and_all_can_be_used(few: OpenFiles) -> None:
+    disks = [Disk() for _ in range(20)]
+    logs = [a_log(f"log {number}", disk) for number, disk in enumerate(disks)]
+    for _ in range(3):
+        for log in logs:
+            log.append(batch(), now_ms=NOW_MS)
+            assert sum(len(disk._open) for disk in disks) <= 3
+        for log in logs:
+            everything(log)
+            assert sum(len(disk._open) for disk in disks) <= 3
+    assert [log.log_end_offset for log in logs] == [4] * 20
+    assert len(everything(logs[7])) == 4
+    assert len(few) == 3
+
+
+def test_what_is_used_all_the_time_stays_open(few: OpenFiles) -> None:
+    busy = a_log("busy")
+    others = [a_log("other") for _ in range(10)]
+    for log in others:
+        busy.append(batch(), now_ms=NOW_MS)
+        log.append(batch(), now_ms=NOW_MS)
+        busy.append(batch(), now_ms=NOW_MS)
+        assert is_open(busy)
+
+
+def test_a_file_under_a_flush_is_closed_after_it(few: OpenFiles) -> None:
+    disk = Disk()
+    log = a_log("flushed", disk)
+    flush = log.begin_flush()
+    for _ in range(5):
+        a_log("other").append(batch(), now_ms=NOW_MS)
+    flush.run()
+    log.end_flush(flush)
+    assert log.recovery_point == 1
+    assert disk._open == {}
+    log.append(batch(), now_ms=NOW_MS)
+    assert len(everything(log)) == 2
+
+
+def test_closed_and_forgotten_files_make_room(few: OpenFiles) -> None:
+    logs = [a_log("log") for _ in range(3)]
+    logs[0].close(clean=False)
+    assert len(few) == 2
+    del logs
+    gc.collect()
+    assert len(few) == 0
+
+
+def test_when_the_process_has_no_descriptor_left_some_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plenty = OpenFiles(limit=1_000)
+    monkeypatch.setattr(segment, "OPEN_FILES", plenty)
+    logs = [a_log("log") for _ in range(40)]
+
+    class Full(Disk):
+        refusals = 1
+
+        def open(self, path: str, /) -> int:
+            if path.endswith(".log") and self.refusals:
+                self.refusals -= 1
+                raise OSError(24, "Too many open files")
+            return super().open(path)
+
+    log = a_log("one more", Full())
+    assert len(everything(log)) == 1
+    assert len(plenty) == 40 - open_files._MORE_THAN_ENOUGH + 1
+    assert sum(map(is_open, logs)) == len(plenty) - 1
+
+
+def test_half_of_the_descriptors_are_left_to_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    for allowed, limit in ((1_000, 500), (20, 64), (1 << 30, 65_536)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, allowed=allowed: (allowed, allowed))
+        assert OpenFiles().limit == limit
+
+
+class CountingFiles(RealFiles):
+    """Counts what touches the disk."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __getattribute__(self, name: str):  # type: ignore[no-untyped-def]
+        found = super().__getattribute__(name)
+        if callable(found) and not name.startswith("_"):
+            self.calls += 1
+        return found
+
+
+def opened(path: Path, partitions: int) -> tuple[LogDirectory, CountingFiles]:
+    files = CountingFiles()
+    directory = LogDirectory.open(files, str(path), node_id=1, cluster_id=None, now_ms=NOW_MS)
+    config = LogConfig()
+    files.calls = 0
+    for index in range(partitions):
+        directory.open_log("orders", index, topic_id=TOPIC_ID, config=config, now_ms=NOW_MS)
+    return directory, files
+
+
+def test_a_clean_start_and_stop_do_little_for_each_partition(tmp_path: Path) -> None:
+    directory, files = opened(tmp_path, 100)
+    assert files.calls <= 100 * 9, "to make one"
+    for log in directory.logs():
+        log.append(batch(), now_ms=NOW_MS)
+    directory.close()
+    directory, files = opened(tmp_path, 100)
+    assert files.calls <= 100 * 14, "to open one"
+    files.calls = 0
+    directory.close()
+    assert files.calls <= 100 + 20, "to stop when nothing happened"
+
+
+def test_opened_logs_hold_no_descriptors_and_partitions_few_bytes(tmp_path: Path) -> None:
+    import tracemalloc
+
+    directory, _ = opened(tmp_path, 20)
+    tracemalloc.start()
+    config = LogConfig()
+    for index in range(20, 220):
+        directory.open_log("orders", index, topic_id=TOPIC_ID, config=config, now_ms=NOW_MS)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held / 200 < 6_000
+    assert not any(is_open(log) for log in directory.logs())
+    directory.close()
