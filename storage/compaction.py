@@ -111,7 +111,7 @@ class _Round:
     def _check_transactions(self) -> Steps[None]:
         """Have the log compare its index of what was aborted with the data, piece by piece."""
         segments = [s for s in self._log.segments if s.base_offset < self._todo.end_offset]
-        if all(segment.doubt is None for segment in segments):
+        if not any(map(_is_doubted, segments)):
             return
         for first_offset in range(
             segments[0].base_offset, self._todo.end_offset, _OFFSETS_IN_A_STEP
@@ -295,7 +295,7 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
         Superseded: the segment is not the log's any more.
         Refused: CORRUPT_MESSAGE.
     """
-    if segment.doubt is not None:
+    if _is_doubted(segment):
         yield from _doubted_in(segment)
         return
     position, end = 0, segment.size_bytes
@@ -311,27 +311,38 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
         size = header.length + LOG_OVERHEAD
         if size < HEADER_SIZE or header.magic != MAGIC or position + size > end:
             raise _damaged(segment, position)
-        if not next_offset <= header.base_offset <= header.last_offset < segment.next_offset:
-            raise _damaged(segment, position)  # it is not under the CRC
         if position + size > start + len(chunk):
             chunk, start = segment.read_at(max(size, _CHUNK_BYTES), position), position
         data = chunk[position - start : position - start + size]
-        if not crc_is_right(data, 0, header):
-            raise _damaged(segment, position)
+        _check_batch(segment, position, header, data, next_offset)
         yield header, data
         position, next_offset = position + size, header.next_offset
 
 
 def _doubted_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
     """As `batches_in`, of a file that an earlier life of the broker wrote."""
+    next_offset = segment.base_offset
     for position, header in segment.headers():
         _check_is_part(segment)
         data = segment.batch_at(position, header)
-        if not crc_is_right(data, 0, header):  # changed since it was looked at
-            raise _damaged(segment, position)
+        _check_batch(segment, position, header, data, next_offset)
         yield header, data
         _check_is_part(segment)
+        next_offset = header.next_offset
     segment.refuse_if_damaged()
+
+
+def _is_doubted(segment: Segment) -> bool:
+    return segment.doubt is not None and segment.doubt.size_bytes > 0
+
+
+def _check_batch(
+    segment: Segment, position: int, header: BatchHeader, data: bytes, next_offset: int
+) -> None:
+    """What gets a new CRC was right under the old one; offsets are not under it."""
+    fits = next_offset <= header.base_offset <= header.last_offset < segment.next_offset
+    if not fits or not crc_is_right(data, 0, header):
+        raise _damaged(segment, position)
 
 
 def _check_is_part(segment: Segment) -> None:

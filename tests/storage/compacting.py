@@ -50,7 +50,8 @@ def values(log: PartitionLog) -> dict[int, tuple[bytes | None, bytes | None]]:
 
 def open_compacted(files: Files, **settings: Any) -> PartitionLog:
     """A log that is compacted, about three small batches in a segment."""
-    return open_log(files, **({"cleanup_policy": COMPACT, "segment_bytes": 250} | settings))
+    given: dict[str, Any] = {"cleanup_policy": COMPACT, "segment_bytes": 250}
+    return open_log(files, **(given | settings))
 
 
 def log_of(files: Files, *pairs: tuple[bytes, bytes | None], **settings: Any) -> PartitionLog:

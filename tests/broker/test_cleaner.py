@@ -1,0 +1,297 @@
+"""The log cleaner of a node: which log it takes, what goes on meanwhile, and what can go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import cleaner as cleaner_module
+from ottla.broker.cleaner import Cleaner
+from ottla.protocol.batch import build
+from tests.broker.fakes import START_MS, FakeLog
+from tests.broker.one_node import OneNode, one_node
+from tests.storage.compacting import values
+
+COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "segment_bytes": str(1 << 20)}
+NEVER_BY_ITSELF = {"log_cleaner_backoff_ms": "1000000"}
+
+
+class SaidAll(FakeLog):
+    def debug(self, event: str, **fields: Any) -> None:
+        self.lines.append(("debug", event, fields))
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+    log = SaidAll()
+    monkeypatch.setattr(cleaner_module, "_log", log)
+    return log
+
+
+def fill(it: OneNode, topic: str, *keys: bytes, partition: int = 0) -> None:
+    """A record for each key, and a new segment behind them."""
+    log = it.log(topic, partition)
+    for key in keys:
+        number = b"%d" % log.log_end_offset
+        log.append(build([(key, number)], timestamp_ms=START_MS), now_ms=START_MS)
+    log.roll(START_MS)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.0001)
+
+
+def is_clean(it: OneNode, topic: str) -> bool:
+    return it.node.logs.cleaned_up_to(it.log(topic)) is not None
+
+
+def checkpoint(directory: Path) -> str:
+    return (directory / "cleaner-offset-checkpoint").read_text()
+
+
+def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("half", **COMPACT)
+            it.topic("whole", 2, **COMPACT)
+            it.topic("not", cleanup_policy="delete")
+            cleaner = Cleaner(it.node)
+            assert not await cleaner.clean_dirtiest()
+            fill(it, "half", b"a", b"b", b"c")
+            assert await cleaner.clean_dirtiest()
+            fill(it, "half", b"d", b"a", b"e", b"f")
+            fill(it, "whole", b"a", b"a", partition=1)
+            fill(it, "not", b"a", b"a")
+            assert await cleaner.clean_dirtiest()
+            assert checkpoint(tmp_path) == "0\n2\nhalf 0 3\nwhole 1 2\n"
+            assert values(it.log("whole", 1)) == {1: (b"a", b"1")}
+            assert await cleaner.clean_dirtiest()
+            assert sorted(values(it.log("half"))) == [1, 2, 3, 4, 5, 6]
+            assert not await cleaner.clean_dirtiest()
+            assert sorted(values(it.log("not"))) == [0, 1]
+
+    asyncio.run(scene())
+
+
+def test_what_was_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a", b"b")
+            assert await Cleaner(it.node).clean_dirtiest()
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            assert sorted(values(it.log("t"))) == [1, 2]
+            assert it.node.logs.cleaned_up_to(it.log("t")) == 3
+            assert not await Cleaner(it.node).clean_dirtiest()
+
+    asyncio.run(scene())
+
+
+def test_it_runs_by_the_clock(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a")
+            await until(lambda: is_clean(it, "t"))
+            assert sorted(values(it.log("t"))) == [1]
+
+    asyncio.run(scene())
+
+
+def test_it_can_be_forbidden(tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = {"log_cleaner_enable": "false", "log_cleaner_backoff_ms": "0"}
+        async with one_node(tmp_path, **settings) as it:
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a")
+            tasks = [task for task in asyncio.all_tasks() if "Cleaner" in repr(task)]
+            assert not tasks
+
+    asyncio.run(scene())
+
+
+def many(it: OneNode, topic: str) -> None:
+    """More than is done in one step."""
+    log = it.log(topic)
+    for number in range(300):
+        pairs = [(b"key %d" % (n % 50), b"%d" % number) for n in range(100)]
+        log.append(build(pairs, timestamp_ms=START_MS), now_ms=START_MS)
+    log.roll(START_MS)
+
+
+def meanwhile(
+    act: Callable[[OneNode], None], *, at_turn: int = 3
+) -> Callable[..., Coroutine[Any, Any, OneNode]]:
+    """Begin to compact, and do something when the cleaner has paused a few times."""
+
+    async def run(it: OneNode) -> OneNode:
+        round_ = asyncio.create_task(Cleaner(it.node).clean_dirtiest())
+        turns = 0
+        while not round_.done():
+            await asyncio.sleep(0)
+            turns += 1
+            if turns == at_turn:
+                act(it)
+        assert turns > at_turn, "it was over before"
+        assert await round_
+        return it
+
+    return run
+
+
+def files(it: OneNode, topic: str) -> list[str]:
+    return sorted(path.name for path in Path(it.log(topic).directory).iterdir())
+
+
+def test_what_is_appended_meanwhile_stays(tmp_path: Path) -> None:
+    def append(it: OneNode) -> None:
+        fill(it, "t", b"key 1", b"key 1", b"new")
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", **COMPACT)
+            many(it, "t")
+            await meanwhile(append)(it)
+            left = values(it.log("t"))
+            assert sorted(left) == [*range(29_950, 30_000), 30_000, 30_001, 30_002]
+
+    asyncio.run(scene())
+
+
+def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
+    def shorten(it: OneNode) -> None:
+        it.log("t").delete_records(30_000)
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", **COMPACT)
+            many(it, "t")
+            await meanwhile(shorten)(it)
+            assert it.log("t").log_start_offset == 30_000
+            assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
+            assert it.node.logs.cleaned_up_to(it.log("t")) is None
+
+    asyncio.run(scene())
+
+
+def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(tmp_path: Path) -> None:
+    def again(it: OneNode) -> None:
+        it.node.controller.delete_topic("t")
+        it.topic("t", **COMPACT)
+        it.log("t").append(build([(b"k", b"v")], timestamp_ms=START_MS), now_ms=START_MS)
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", **COMPACT)
+            many(it, "t")
+            await meanwhile(again)(it)
+            assert values(it.log("t")) == {0: (b"k", b"v")}
+            data = [name for name in files(it, "t") if name.startswith("0")]
+            assert data == [f"{0:020d}.log"]
+
+    asyncio.run(scene())
+
+
+def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a")
+            assert await Cleaner(it.node).clean_dirtiest()
+            it.node.controller.delete_topic("t")
+            assert checkpoint(tmp_path) == "0\n0\n"
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"b", b"b")
+            assert await Cleaner(it.node).clean_dirtiest()
+            assert values(it.log("t")) == {1: (b"b", b"1")}
+
+    asyncio.run(scene())
+
+
+def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, log_cleaner_backoff_ms="0") as it:
+            it.topic("t", **COMPACT)
+            many(it, "t")
+            await until(lambda: any(name.endswith(".cleaned") for name in files(it, "t")))
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            assert len(values(it.log("t"))) == 30_000
+            assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
+
+    asyncio.run(scene())
+
+
+def harmed(path: Path) -> bytes:
+    """What is in the file, once a bit of it was turned."""
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+    return bytes(data)
+
+
+def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
+    tmp_path: Path, said: FakeLog
+) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("harmed", **COMPACT)
+            it.topic("sound", **COMPACT)
+            for topic in ("harmed", "sound"):
+                fill(it, topic, b"a", b"a")
+            path = Path(it.log("harmed").directory, f"{0:020d}.log")
+            data = harmed(path)
+            cleaner = Cleaner(it.node)
+            assert await cleaner.clean_dirtiest()
+            assert await cleaner.clean_dirtiest()
+            assert not await cleaner.clean_dirtiest()
+            assert values(it.log("sound")) == {1: (b"a", b"1")}
+            (trouble,) = [line for line in said.lines if line[0] == "error"]
+            assert trouble[2]["topic"] == "harmed"
+            assert str(path) in trouble[2]["reason"]
+            assert harmed(path)[70] == data[70] ^ 1, "it was as before"
+
+    asyncio.run(scene())
+
+
+def test_a_disk_that_refuses_is_tried_again_after_a_while(
+    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
+            append, tries = it.node.logs.files.append, []
+
+            def refuse_once(descriptor: int, data: bytes) -> int:
+                tries.append(len(data))
+                if len(tries) == 1:
+                    raise OSError(28, "no space left")
+                return append(descriptor, data)
+
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a")
+            monkeypatch.setattr(it.node.logs.files, "append", refuse_once)
+            await until(lambda: is_clean(it, "t"))
+            assert values(it.log("t")) == {1: (b"a", b"1")}
+            assert [line[0] for line in said.lines] == ["error", "debug"]
+            assert "no space left" in said.lines[0][2]["reason"]
+
+    asyncio.run(scene())
+
+
+def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
+    async def scene(ratio: str) -> bool:
+        settings = {**NEVER_BY_ITSELF, "log_cleaner_min_cleanable_ratio": ratio}
+        async with one_node(tmp_path / ratio, **settings) as it:
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a")
+            await Cleaner(it.node).clean_dirtiest()
+            fill(it, "t", b"a")
+            return await Cleaner(it.node).clean_dirtiest()
+
+    assert asyncio.run(scene("0.4"))
+    assert not asyncio.run(scene("0.6"))
