@@ -26,6 +26,8 @@ _HARMLESS = re.compile(r"lastTimestampMs|LOG_APPEND_TIME|isvalid: true|payload: 
 def dumped(files: Iterable[Path], *options: str) -> str:
     """What the tool prints of some files, one after the other. Raises AssertionError."""
     names = ",".join(str(file) for file in files)
+    if not names:
+        return ""
     done = tool("DumpLogSegments", *options, "--files", names, timeout_s=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

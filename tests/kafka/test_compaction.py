@@ -1,0 +1,145 @@
+"""The cleaners of Ottla and Apache Kafka leave the same of a log, and open what the other left."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..wire.batches import batch
+from ..wire.client import until
+from .dump import INDEXES, complaints, dumped, files_in
+from .place import Place
+from .seen import seen
+from .story import OK, START_MS, connected, find_coordinators
+from .test_same_files import batches_of, plain
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+# One round cleans all that was written: more of them would fall elsewhere with each broker.
+WRITING = {"log.cleaner.backoff.ms": "3600000"}
+CLEANING = {"log.cleaner.backoff.ms": "100"}
+CONFIGS: dict[str, str | None] = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.01",
+    "segment.bytes": "1048576",
+    "index.interval.bytes": "4096",
+}
+NAME = "compacted"
+KEYS = 7
+VALUE_BYTES = 30_000
+COMPRESSION = 7
+LIMIT_S = 30.0
+
+
+def fill(bootstrap: str) -> None:
+    """Keys over and over, in all codecs, some deleted, in transactions that commit or abort."""
+    chosen = random.Random(3)
+    with connected(bootstrap) as broker:
+        find_coordinators(broker)
+        assert broker.create_raw(NAME, configs=CONFIGS)["error_code"] == 0
+        assert until(lambda: broker.list_offset(NAME)[0], lambda error: error == OK) == OK
+        for number in range(40):
+            keys = [b"%d" % chosen.randrange(KEYS) for _ in range(3)]
+            values = [chosen.randbytes(VALUE_BYTES) for _ in keys]
+            deleted = [None if chosen.random() < 0.2 else value for value in values]
+            fields: dict[str, Any] = {
+                "keys": keys,
+                "timestamp": START_MS + number,
+                "compression": number % 5,
+            }
+            if number % 4:
+                data = batch(deleted, **fields)
+                assert broker.produced(NAME, data)[0] == OK
+                continue
+            producer = broker.init("commits" if number % 8 else "aborts")
+            assert producer.add(NAME) == OK
+            data = producer.batch(deleted, **fields)
+            name = producer.transactional_id
+            assert broker.produced(NAME, data, transactional_id=name)[0] == OK
+            assert producer.end(commit=bool(number % 8)) == OK
+            producer.wait_ended()
+
+
+def wait_until_cleaned(data: Path) -> None:
+    """Until the checkpoint says that all but the last segment is clean."""
+    last = max(int(file.stem) for file in (data / f"{NAME}-0").glob("*.log"))
+    checkpoint = data / "cleaner-offset-checkpoint"
+
+    def lines() -> list[str]:
+        return checkpoint.read_text().splitlines() if checkpoint.exists() else []
+
+    cleaned = until(lines, lambda found: f"{NAME} 0 {last}" in found, limit_s=LIMIT_S)
+    assert f"{NAME} 0 {last}" in cleaned
+
+
+@pytest.fixture(scope="module")
+def places(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Place, Place]:
+    """Places of an Ottla and of a Kafka that have cleaned the same log."""
+    if "kafka" not in pytestconfig.getoption("-m"):
+        pytest.skip("starts an Apache Kafka: -m kafka")
+    ottla, kafka = (Place(tmp_path_factory.mktemp(name)) for name in ("ottla", "kafka"))
+    with ottla.ottla(settings=WRITING) as broker:
+        fill(broker.bootstrap)
+    with ottla.ottla(settings=CLEANING):
+        wait_until_cleaned(ottla.data)
+    with kafka.kafka(settings=WRITING) as bootstrap:
+        fill(bootstrap)
+    with kafka.kafka(settings=CLEANING):
+        wait_until_cleaned(kafka.data)
+    return ottla, kafka
+
+
+def test_both_keep_the_same(places: tuple[Place, Place]) -> None:
+    ours, kafkas = (
+        [plain(found) for found in batches_of(place.data / f"{NAME}-0")] for place in places
+    )
+    for one in (*ours, *kafkas):
+        if one["attributes"] & COMPRESSION:
+            one.pop("size")  # another library compressed what is left of it
+    assert 10 < len(ours) < 60
+    assert ours == kafkas
+
+
+def test_the_files_are_cut_at_the_same_offsets(places: tuple[Place, Place]) -> None:
+    ours, kafkas = (
+        [file.name for file in sorted((place.data / f"{NAME}-0").glob("*.log"))] for place in places
+    )
+    assert ours == kafkas
+
+
+def test_kafka_finds_no_more_wrong_with_what_ottla_cleaned(places: tuple[Place, Place]) -> None:
+    """Gaps are found in both, and times of batches that are empty now."""
+    ours, kafkas = (
+        [
+            *wrong(place.data, [".log"], "--deep-iteration"),
+            *wrong(place.data, INDEXES, "--verify-index-only"),
+            *wrong(place.data, INDEXES, "--index-sanity-check"),
+        ]
+        for place in places
+    )
+    assert ours == kafkas
+
+
+def wrong(data: Path, suffixes: Sequence[str], option: str) -> list[str]:
+    """What Kafka's tool finds wrong with files of the topic; the place of the data left out."""
+    found = complaints(dumped(files_in(data, suffixes, NAME), option))
+    return [line.replace(str(data), "") for line in found]
+
+
+def test_each_opens_what_the_other_has_cleaned(places: tuple[Place, Place]) -> None:
+    ottla, kafka = places
+    with ottla.ottla() as broker:
+        left = seen(broker.bootstrap)
+    with ottla.kafka() as bootstrap:
+        assert seen(bootstrap) == left
+    with kafka.ottla() as broker:
+        left = seen(broker.bootstrap)
+    with kafka.kafka() as bootstrap:
+        assert seen(bootstrap) == left
+    assert ottla.complaints + kafka.complaints == []
