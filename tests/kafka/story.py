@@ -20,6 +20,7 @@ CODECS = range(5)
 PARTITIONS = 3
 LARGE_BYTES = 300_000
 START_MS = 1_700_000_000_000
+TIMEOUT_MS = 600_000
 OK = "NONE"
 
 
@@ -181,7 +182,7 @@ class Story:
 
     def _leave_open(self, broker: Broker) -> None:
         for name in ("to be committed", "to be aborted", "to be fenced"):
-            producer = broker.init(name)
+            producer = broker.init(name, TIMEOUT_MS)
             assert producer.add("transactional") == OK
             values = [b"%s %d" % (name.encode(), self.round)] * 2
             assert producer.produce("transactional", values)[0] == OK

@@ -16,9 +16,11 @@ def test_after_a_clean_stop_all_is_there(place: Place) -> None:
     story = Story()
     with place.ottla() as ottla:
         story.play(ottla.bootstrap)
+        produce_in_transactions(ottla.bootstrap)
         before = seen(ottla.bootstrap)
     with place.kafka() as bootstrap:
         assert seen(bootstrap) == before
+        produce_in_transactions(bootstrap)
         read = ("--topic", "plain", "--from-beginning", "--timeout-ms", "3000")
         console = tool("ConsoleConsumer", "--bootstrap-server", bootstrap, *read)
         assert len(console.stdout.splitlines()) == len(
@@ -26,6 +28,15 @@ def test_after_a_clean_stop_all_is_there(place: Place) -> None:
         )
         story.play(bootstrap)
     assert place.complaints == []
+
+
+def produce_in_transactions(bootstrap: str) -> None:
+    """Kafka's own producer, whose every end of a transaction raises its epoch (KIP-890)."""
+    to = ("--producer-props", f"bootstrap.servers={bootstrap}")
+    what = ("--topic", "transactional", "--num-records", "200", "--record-size", "50")
+    how = ("--throughput", "400", "--transactional-id", "java", "--transaction-duration-ms", "50")
+    done = tool("ProducerPerformance", *to, *what, *how)
+    assert "200 records sent" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])

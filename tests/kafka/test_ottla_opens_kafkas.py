@@ -9,9 +9,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from ..wire.client import until
 from . import node
@@ -29,6 +42,16 @@ SNAPSHOTS = {
     "metadata.max.idle.interval.ms": "100",
 }
 TIMEOUT_S = 20.0
+SCRAM = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
+ACL = AclBinding(
+    ResourceType.TOPIC,
+    "plain",
+    ResourcePatternType.LITERAL,
+    "User:alice",
+    "*",
+    AclOperation.READ,
+    AclPermissionType.ALLOW,
+)
 
 
 def test_a_metadata_log_that_begins_with_a_snapshot(place: Place) -> None:
@@ -170,3 +193,54 @@ def groups(bootstrap: str) -> dict[str, str]:
         body = {"states_filter": [], "types_filter": ["consumer", "share"]}
         listed = broker.call("ListGroups", 5, body)["groups"]
     return {group["group_id"]: group["group_type"].lower() for group in listed}
+
+
+def test_users_quotas_and_acls_are_kept(place: Place) -> None:
+    """Records of the metadata log that Ottla passes over are there when Kafka comes back."""
+    secured = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with place.kafka(settings=secured) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka})
+        credential = UserScramCredentialUpsertion("alice", SCRAM, b"secret", b"salt")
+        for answer in (
+            *admin.create_acls([ACL]).values(),
+            *admin.alter_user_scram_credentials([credential]).values(),
+        ):
+            answer.result(TIMEOUT_S)
+        with connected(kafka) as broker:
+            entity = [{"entity_type": "user", "entity_name": "alice"}]
+            rate = [{"key": "producer_byte_rate", "value": 1e6, "remove": False}]
+            body = {"entries": [{"entity": entity, "ops": rate}], "validate_only": False}
+            assert broker.call("AlterClientQuotas", 1, body)["entries"][0]["error_code"] == 0
+        known = until(lambda: security(kafka), all)
+        assert all(known), known
+    with place.ottla() as ottla:
+        Story().play(ottla.bootstrap)
+    with place.kafka(settings=secured) as kafka:
+        assert security(kafka) == known
+    assert place.complaints == []
+
+
+def security(bootstrap: str) -> tuple[str, str, str]:
+    """ACLs, users and quotas, as text."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    anything: Any = None  # None is any, whatever the types say
+    wanted = AclBindingFilter(
+        ResourceType.ANY, anything, ResourcePatternType.ANY, anything, anything,
+        AclOperation.ANY, AclPermissionType.ANY,
+    )  # fmt: skip
+    acls = admin.describe_acls(wanted).result(TIMEOUT_S)
+    asked: Any = admin.describe_user_scram_credentials(anything)
+    users = asked.result(TIMEOUT_S)
+    with connected(bootstrap) as broker:
+        component = {"entity_type": "user", "match_type": 2, "match": None}
+        body = {"components": [component], "strict": False}
+        quotas = broker.call("DescribeClientQuotas", 1, body)["entries"]
+    credentials = [
+        (name, info.mechanism, info.iterations)
+        for name, user in users.items()
+        for info in user.scram_credential_infos
+    ]
+    return " ".join(map(str, acls)), " ".join(map(str, credentials)), " ".join(map(str, quotas))
