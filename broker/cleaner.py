@@ -9,6 +9,7 @@ is found damaged is left alone until the next start; one that the disk refused c
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.errors import Refused
@@ -36,6 +37,7 @@ class Cleaner:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._task: asyncio.Task[None] | None = None
+        self._steps: Steps[Compacted] | None = None  # of the round that goes on
         self._uncleanable: set[PartitionLog] = set()
         self._failed: set[PartitionLog] = set()
 
@@ -48,6 +50,9 @@ class Cleaner:
         """End; a round that goes on leaves the log as it was before it, or as it is after."""
         if self._task is not None:
             self._task.cancel()
+        if self._steps is not None:
+            with suppress(OSError):  # the next start does it
+                self._steps.close()  # before the logs are: what it wrote goes now
 
     async def _run(self) -> None:
         while True:
@@ -105,7 +110,7 @@ class Cleaner:
                 continue
             try:
                 found = cleanable(log, logs.cleaned_up_to(log), now_ms)
-            except OSError:
+            except (OSError, Refused):
                 continue  # what cannot be read is reported by who needs it
             if (
                 found is not None
@@ -121,7 +126,7 @@ class Cleaner:
 
         config = self._node.config
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
-        steps = compact(
+        steps = self._steps = compact(
             todo,
             self._node.logs.files,
             map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
@@ -133,6 +138,7 @@ class Cleaner:
             return None
         finally:
             steps.close()
+            self._steps = None
 
     async def _taken(self, steps: Steps[Compacted], log: PartitionLog) -> Compacted | None:
         loop = asyncio.get_running_loop()
