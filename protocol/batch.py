@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from .checksum import crc32c
+from .varints import signed
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size
@@ -173,11 +174,11 @@ def build(
     """
     payload = bytearray()
     for delta, (key, value) in enumerate(records):
-        body = bytearray(b"\0\0") + varint(delta)
+        body = bytearray(b"\0\0") + signed(delta)
         for part in (key, value):
-            body += varint(-1) if part is None else varint(len(part)) + part
+            body += signed(-1) if part is None else signed(len(part)) + part
         body += b"\0"
-        payload += varint(len(body)) + body
+        payload += signed(len(body)) + body
     attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     count = len(records)
     data = bytearray(HEADER_SIZE) + payload
@@ -187,16 +188,3 @@ def build(
     )  # fmt: skip
     seal(data)
     return data
-
-
-def varint(value: int) -> bytes:
-    """A signed number, zig-zag encoded, as records have them."""
-    zigzag = (value << 1) ^ (value >> 63)
-    if zigzag < 0x80:
-        return bytes((zigzag,))
-    out = bytearray()
-    while zigzag > 0x7F:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    out.append(zigzag)
-    return bytes(out)

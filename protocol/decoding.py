@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .errors import Malformed
+from .varints import read_unsigned
 
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
 
@@ -22,24 +23,6 @@ _FORMATS: Final = {
 }  # fmt: skip
 _MAX_STRING: Final = 0x7FFF  # a compact length could be more, and Kafka refuses it
 _NO_ID: Final = bytes(16)
-
-
-def unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
-    """An unsigned number and the position behind it.
-
-    Raises:
-        Malformed: it has more than five bytes. IndexError: it is cut.
-    """
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-        if shift > 28:
-            raise Malformed("a number of more than five bytes")
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
@@ -75,7 +58,7 @@ class _Source:
         self._lines = ["def decode(data, pos):", " size = len(data)"]
         self._indent = " "
         self._names: dict[str, Any] = {
-            "Malformed": Malformed, "new": object.__new__, "varint": unsigned_varint,
+            "Malformed": Malformed, "new": object.__new__, "varint": read_unsigned,
             "uuid_at": _uuid_at, "tagged_fields": _tagged_fields, "structs": struct.unpack_from,
         }  # fmt: skip
 
@@ -236,10 +219,10 @@ def _tagged_fields(
     item: Any, data: memoryview, position: int, known: dict[int, tuple[str, Decoder]]
 ) -> int:
     """Set the fields that are known, pass over the others; the position behind them."""
-    count, position = unsigned_varint(data, position)
+    count, position = read_unsigned(data, position)
     for _ in range(count):
-        tag, position = unsigned_varint(data, position)
-        size, position = unsigned_varint(data, position)
+        tag, position = read_unsigned(data, position)
+        size, position = read_unsigned(data, position)
         if tag in known:
             name, decode = known[tag]
             value, position = decode(data, position)  # Kafka does not look at the size either

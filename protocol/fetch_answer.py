@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from .batch import Bytes
+from .varints import unsigned
 
 Body = Mapping[str, Any]
 Pieces = list[Bytes]
@@ -126,14 +127,4 @@ def _last(pieces: Pieces) -> bytearray:
 
 def length(size: int, flexible: bool) -> bytes:
     """A length: an int32, or one more as an unsigned varint."""
-    if not flexible:
-        return _SIZE.pack(size)
-    value = size + 1
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return unsigned(size + 1) if flexible else _SIZE.pack(size)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from .errors import Code, Refused
+from .varints import read_signed
 
 Header = tuple[str, bytes | None]
 
@@ -77,7 +78,7 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
     at = 0
     try:
         for _ in range(header.record_count):
-            size, at = read_varint(payload, at)
+            size, at = read_signed(payload, at)
             end = at + size
             if size < 0 or end > len(payload):
                 raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
@@ -94,11 +95,11 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
 def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
     """The record at a position, and the position behind it."""
     at += 1  # attributes: unused
-    timestamp_delta, at = read_varint(payload, at)
-    offset_delta, at = read_varint(payload, at)
+    timestamp_delta, at = read_signed(payload, at)
+    offset_delta, at = read_signed(payload, at)
     key, at = _nullable_bytes(payload, at)
     value, at = _nullable_bytes(payload, at)
-    header_count, at = read_varint(payload, at)
+    header_count, at = read_signed(payload, at)
     if header_count < 0:
         raise Refused(Code.INVALID_RECORD, "a negative number of headers")
     headers: list[Header] = []
@@ -117,27 +118,9 @@ def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
 
 
 def _nullable_bytes(payload: Bytes, at: int) -> tuple[bytes | None, int]:
-    size, at = read_varint(payload, at)
+    size, at = read_signed(payload, at)
     if size < 0:
         return None, at
     if at + size > len(payload):
         raise Refused(Code.INVALID_RECORD, "a record's field reaches beyond its batch")
     return bytes(payload[at : at + size]), at + size
-
-
-def read_varint(data: Bytes, at: int) -> tuple[int, int]:
-    """A zig-zag number and the position behind it. Raises IndexError at the end of the data."""
-    byte = data[at]
-    at += 1
-    if byte < 0x80:
-        return (byte >> 1) ^ -(byte & 1), at
-    value, shift = byte & 0x7F, 7
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-        if shift > 63:
-            raise Refused(Code.INVALID_RECORD, "a number of more than ten bytes")

@@ -20,10 +20,9 @@ from ..protocol.batch import (
     BatchHeader,
     Compression,
     seal,
-    varint,
 )
 from ..protocol.errors import Code, Refused
-from ..protocol.records import read_varint
+from ..protocol.varints import read_signed, signed
 
 _NO_CRC: Final = 0
 
@@ -56,16 +55,16 @@ def spans_in(payload: bytes, record_count: int) -> Iterator[Span]:
     try:
         for _ in range(record_count):
             start = at
-            size, at = read_varint(payload, at)
+            size, at = read_signed(payload, at)
             end = at + size
-            timestamp_delta_ms, rest = read_varint(payload, at + 1)
-            offset_delta, at = read_varint(payload, rest)
-            size, at = read_varint(payload, at)
+            timestamp_delta_ms, rest = read_signed(payload, at + 1)
+            offset_delta, at = read_signed(payload, rest)
+            size, at = read_signed(payload, at)
             key = None
             if size >= 0:
                 key = payload[at : at + size]
                 at += size
-            size, at = read_varint(payload, at)
+            size, at = read_signed(payload, at)
             if not at + max(size, 0) < end <= len(payload):
                 raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
             yield Span(start, rest, end, timestamp_delta_ms, offset_delta, key, size < 0)
@@ -105,8 +104,8 @@ def payload_with(
         if time_ms - base_ms == span.timestamp_delta_ms:
             parts.append(payload[span.start : span.end])
         else:
-            body = b"\0" + varint(time_ms - base_ms) + payload[span.rest : span.end]
-            parts += (varint(len(body)), body)
+            body = b"\0" + signed(time_ms - base_ms) + payload[span.rest : span.end]
+            parts += (signed(len(body)), body)
     attributes = header.attributes
     if horizon_ms is not None:
         attributes |= HAS_DELETE_HORIZON

@@ -17,6 +17,7 @@ from ..protocol.batch import Bytes
 from ..protocol.decoding import Decoder
 from ..protocol.errors import Malformed
 from ..protocol.messages import encode_data
+from ..protocol.varints import read_unsigned
 
 FRAME_VERSION: Final = 1
 _VERSION_SIZE: Final = 2  # of the version that records of other logs have in front
@@ -237,9 +238,9 @@ def decode(value: Bytes) -> MetadataRecord | None:
     """
     view = memoryview(value)
     try:
-        frame_version, position = _unsigned_varint(view, 0)
-        number, position = _unsigned_varint(view, position)
-        version, position = _unsigned_varint(view, position)
+        frame_version, position = read_unsigned(view, 0)
+        number, position = read_unsigned(view, position)
+        version, position = read_unsigned(view, position)
     except IndexError:
         raise Malformed("a metadata record without a header") from None
     if frame_version != FRAME_VERSION:
@@ -299,16 +300,3 @@ def _plain(name: str, value: Any) -> Any:
     if nested is not None:
         return tuple(_reader(nested)(item) for item in value)
     return tuple(ZERO_ID if element is None else element for element in value)
-
-
-def _unsigned_varint(data: memoryview, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-        if shift > 28:
-            raise Malformed("a number of more than five bytes")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..protocol.errors import Code, Refused
-from ..protocol.records import read_varint
+from ..protocol.varints import read_signed
 
 IN_FULL: Final = 8
 _SHORTEST_RUN: Final = 8
@@ -65,12 +65,12 @@ def _walk_from_start_to_start(payload: Payload, at: int, record_count: int) -> t
             at += 1
             size = byte >> 1
             if byte >= 0x4000:
-                size, at = read_varint(payload, at - 2)
+                size, at = read_signed(payload, at - 2)
         if byte & 1 or size < 0:
             raise Refused(Code.INVALID_RECORD, "a record of negative size")
         delta = payload[at + 1]
         if delta & 0x81:
-            delta, _ = read_varint(payload, at + 1)
+            delta, _ = read_signed(payload, at + 1)
         else:
             delta >>= 1
         if delta > largest:
@@ -85,7 +85,7 @@ def _run_at(payload: Payload, start: int, most: int) -> tuple[int, int, int]:
     By induction: when n records have the size, the next one begins n sizes further on, and has it
     too when its length is the same bytes.
     """
-    length, body = read_varint(payload, start)
+    length, body = read_signed(payload, start)
     size = body + length - start
     run = min(most, (len(payload) - start) // size) if length > 0 else 0
     for at in range(start, body):
@@ -104,19 +104,19 @@ def _walk_in_full(payload: Payload, at: int, record_count: int) -> tuple[int, in
     """Read every length and count (DefaultRecord.readFrom). Returns as above."""
     largest, end = -0x8000000000000000, len(payload)
     for _ in range(record_count):
-        size, at = read_varint(payload, at)
+        size, at = read_signed(payload, at)
         stop = at + size
         if size < 0 or stop > end:
             raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
-        delta, at = read_varint(payload, at + 1)  # behind the attributes, which nothing uses
+        delta, at = read_signed(payload, at + 1)  # behind the attributes, which nothing uses
         if delta > largest:
             largest = delta
         while payload[at] >= 0x80:  # the offset delta: Kafka lets any pass
             at += 1
-        size, at = read_varint(payload, at + 1)
+        size, at = read_signed(payload, at + 1)
         if size > 0:
             at += size
-        size, at = read_varint(payload, at)
+        size, at = read_signed(payload, at)
         if size > 0:
             at += size
         at = _behind_headers(payload, at) if payload[at] else at + 1
@@ -127,13 +127,13 @@ def _walk_in_full(payload: Payload, at: int, record_count: int) -> tuple[int, in
 
 def _behind_headers(payload: Payload, at: int) -> int:
     """The position behind a record's headers."""
-    header_count, at = read_varint(payload, at)
+    header_count, at = read_signed(payload, at)
     if header_count < 0:
         raise Refused(Code.INVALID_RECORD, "a negative number of headers")
     for _ in range(header_count):
-        length, at = read_varint(payload, at)
+        length, at = read_signed(payload, at)
         if length < 0:
             raise Refused(Code.INVALID_RECORD, "a header without a key")
-        length, at = read_varint(payload, at + length)
+        length, at = read_signed(payload, at + length)
         at += max(length, 0)
     return at

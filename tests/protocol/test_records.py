@@ -22,7 +22,8 @@ from ottla.protocol.batch import (
     seal,
 )
 from ottla.protocol.errors import Code, Refused
-from ottla.protocol.records import Record, decompressed, payload_of, read_varint, records_in
+from ottla.protocol.records import Record, decompressed, payload_of, records_in
+from ottla.protocol.varints import read_signed
 from tests.protocol.golden_bytes import BATCHES, GoldenBatch, RecordParts
 
 PARTS = st.none() | st.binary(max_size=30)
@@ -252,4 +253,4 @@ def test_an_uncompressed_payload_is_not_copied() -> None:
 @given(st.integers(-(2**63), 2**63 - 1), st.binary(max_size=3))
 def test_a_number_is_read_and_the_position_is_behind_it(value: int, behind: bytes) -> None:
     encoded = varint(value)
-    assert read_varint(b"?" + encoded + behind, 1) == (value, 1 + len(encoded))
+    assert read_signed(b"?" + encoded + behind, 1) == (value, 1 + len(encoded))

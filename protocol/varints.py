@@ -1,0 +1,62 @@
+"""Numbers of one to ten bytes, as records have them (zig-zag) and as flexible messages do."""
+
+from __future__ import annotations
+
+from .errors import Code, Malformed, Refused
+
+
+def unsigned(value: int) -> bytes:
+    """A number that is not negative: seven bits a byte, the least significant first."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def signed(value: int) -> bytes:
+    """A signed number, zig-zag encoded, as records have them."""
+    return unsigned((value << 1) ^ (value >> 63))
+
+
+def read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
+    """An unsigned number of 32 bits and the position behind it.
+
+    Raises:
+        Malformed: it has more than five bytes. IndexError: it is cut.
+    """
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+        if shift > 28:
+            raise Malformed("a number of more than five bytes")
+
+
+def read_signed(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
+    """A zig-zag number of a record and the position behind it.
+
+    Raises:
+        Refused: INVALID_RECORD, it has more than ten bytes. IndexError: it is cut.
+    """
+    byte = data[at]
+    at += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at
+    value, shift = byte & 0x7F, 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+        shift += 7
+        if shift > 63:
+            raise Refused(Code.INVALID_RECORD, "a number of more than ten bytes")
