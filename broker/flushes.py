@@ -49,7 +49,7 @@ class Flushes:
     """
 
     def __init__(self, metadata_log: PartitionLog) -> None:
-        self._metadata_log = metadata_log
+        self.metadata_log = metadata_log
         self._lines: dict[PartitionLog, _Line] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
@@ -71,7 +71,7 @@ class Flushes:
 
     def ask_for_metadata(self) -> None:
         """What was decided, and is not on disk for any other reason, gets there in time."""
-        log = self._metadata_log
+        log = self.metadata_log
         if log.recovery_point < log.log_end_offset and log.failure is None:
             self.ask(log, log.log_end_offset)
 
@@ -140,7 +140,7 @@ class Flushes:
     def _begin(self, log: PartitionLog, line: _Line) -> None:
         if self._closed or self._lines.get(log) is not line:
             return
-        metadata = self._metadata_log
+        metadata = self.metadata_log
         try:
             line.parts.append((log, log.begin_flush(line.due_offset)))
             if log is not metadata and metadata.recovery_point < metadata.log_end_offset:
@@ -197,7 +197,7 @@ class Flushes:
 
     def _flush_here(self, log: PartitionLog) -> None:
         """Flush in this thread: nothing else goes on any more, or nothing yet."""
-        for each in (self._metadata_log, log):
+        for each in (self.metadata_log, log):
             if each.recovery_point < each.log_end_offset and each.failure is None:
                 try:
                     each.flush()

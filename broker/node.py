@@ -74,7 +74,9 @@ class Node:
         self.logs.report = _tell_of_damage
         self.cluster_id = self.logs.cluster_id
         self.catalog = Catalog()
-        metadata_log = MetadataLog.open(self.logs, now_ms=now_ms)
+        metadata_log = MetadataLog.open(
+            self.logs, now_ms=now_ms, flush_messages=config["log.flush.interval.messages"]
+        )
         metadata_log.replay_into(self.catalog)
         self.flushes = Flushes(metadata_log.log)
         self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
@@ -130,6 +132,18 @@ class Node:
         if current_leader_epoch < log.leader_epoch:
             raise Refused(Code.FENCED_LEADER_EPOCH)
         raise Refused(Code.UNKNOWN_LEADER_EPOCH)
+
+    async def decided(self) -> None:
+        """Wait until what was decided is on disk, if `log.flush.interval.messages` wants it there.
+
+        Raises:
+            Refused: KAFKA_STORAGE_ERROR.
+        """
+        log = self.flushes.metadata_log
+        if log.recovery_point < log.flush_asked:
+            refused = await self.flushes.flushed(log)
+            if refused is not None:
+                raise refused
 
     def appended(self, log: PartitionLog) -> None:
         """Records or a marker came to a log: whoever waits for them looks again."""

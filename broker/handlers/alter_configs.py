@@ -36,4 +36,6 @@ async def alter_configs(node: Node, context: Context, request: Any) -> dict[str,
             node, resource_type, resource.resource_name or "", wanted, dry=request.validate_only
         )
 
-    return answered(request.resources, alter)
+    answer = answered(request.resources, alter)
+    await node.decided()
+    return answer

@@ -34,6 +34,7 @@ async def create_partitions(node: Node, context: Context, request: Any) -> dict[
         if count > 1
     ]
     results += [_create(node, request, topic) for topic in request.topics if times[topic.name] == 1]
+    await node.decided()
     return {"results": results}
 
 

@@ -46,6 +46,7 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     if times[CLUSTER_METADATA] == 1:  # refused, and by Kafka last of all
         forbidden = next(topic for topic in request.topics if topic.name == CLUSTER_METADATA)
         results.append(_create(node, context, forbidden, request.validate_only))
+    await node.decided()
     return {"topics": results}
 
 

@@ -53,7 +53,9 @@ async def delete_topics(node: Node, context: Context, request: Any) -> dict[str,
     by_id = {topic_id for topic_id, times in ids.items() if times == 1}
     by_name = [name for name, times in names.items() if times == 1]
     chosen, unknown = _resolved(node, by_name, by_id, {i for i, times in ids.items() if times > 1})
-    return {"responses": refused + unknown + [_delete(node, name) for name in chosen]}
+    deleted = [_delete(node, name) for name in chosen]
+    await node.decided()
+    return {"responses": refused + unknown + deleted}
 
 
 def _id_or_none(topic_id: UUID | None) -> UUID | None:

@@ -45,7 +45,9 @@ async def incremental_alter_configs(node: Node, context: Context, request: Any) 
         wanted = changed(resource_type, present, changes)
         set_all(node, resource_type, name, wanted, dry=request.validate_only)
 
-    return answered(request.resources, alter)
+    answer = answered(request.resources, alter)
+    await node.decided()
+    return answer
 
 
 def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -> None:

@@ -407,6 +407,68 @@ async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_
         assert one.log("orders").recovery_point == 1
 
 
+async def test_a_topic_is_on_disk_when_its_maker_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_node(tmp_path, log_flush_interval_messages="1") as one:
+        may_sync, sync = threading.Event(), RealFiles.sync
+
+        def slow(descriptor: int) -> None:
+            assert may_sync.wait(PATIENCE_S)
+            sync(descriptor)
+
+        await one.node.decided()
+        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
+        asking = asyncio.ensure_future(one.ask(ApiKey.CREATE_TOPICS, 7, topics=[topic]))
+        while one.node.log_of("orders", 0) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        metadata = one.log("__cluster_metadata")
+        assert metadata.recovery_point < metadata.log_end_offset
+        assert not asking.done()
+        may_sync.set()
+        assert (await asking)["topics"][0]["error_code"] == 0
+        assert metadata.recovery_point == metadata.log_end_offset
+
+
+async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a loss of power would keep the end of it and lose a marker, for ever."""
+    async with one_node(tmp_path) as one:
+        one.topic("orders", flush_messages="1")
+        one.node.controller.create_internal_topic("__transaction_state")
+        shard = one.node.transactions.shard_of("shop")
+        started = await one.ask(
+            ApiKey.INIT_PRODUCER_ID, 4, transactional_id="shop", transaction_timeout_ms=60_000,
+            producer_id=-1, producer_epoch=-1,
+        )  # fmt: skip
+        producer = {key: started[key] for key in ("producer_id", "producer_epoch")}
+        topics = [{"name": "orders", "partitions": [0]}]
+        await one.ask(
+            ApiKey.ADD_PARTITIONS_TO_TXN, 3, v3_and_below_transactional_id="shop",
+            v3_and_below_producer_id=producer["producer_id"],
+            v3_and_below_producer_epoch=producer["producer_epoch"], v3_and_below_topics=topics,
+        )  # fmt: skip
+        may_sync, sync = threading.Event(), RealFiles.sync
+
+        def slow(descriptor: int) -> None:
+            assert may_sync.wait(PATIENCE_S)
+            sync(descriptor)
+
+        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        before = shard.log.log_end_offset
+        ended = await one.ask(
+            ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **producer
+        )
+        assert ended["error_code"] == 0
+        assert one.log("orders").log_end_offset == 1, "the marker is written"
+        assert shard.log.log_end_offset == before + 1, "prepared, and no more"
+        may_sync.set()
+        assert await one.node.flushes.flushed(one.log("orders")) is None
+        assert shard.log.log_end_offset == before + 2
+
+
 async def test_a_produce_whose_sync_fails_is_told_so_and_other_partitions_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
