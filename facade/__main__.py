@@ -1,4 +1,4 @@
-"""The command line: `ottla serve | demo | config | health`.
+"""The command line: `ottla serve | demo | config | health | log`.
 
 A command imports what it needs when it runs, so that `serve` answers within 200 ms and `health`
 within 50. A setting that cannot be is one line on standard error and exit status 2.
@@ -73,6 +73,17 @@ def _parser() -> argparse.ArgumentParser:
     health = commands.add_parser("health", help="exit 0 when a broker answers, else 1")
     health.add_argument("address", nargs="?", default=DEFAULT_LISTEN, metavar="HOST:PORT")
     health.set_defaults(run=_health)
+
+    log = commands.add_parser(
+        "log",
+        help="what is in a data directory; `log verify DIR` checks it, exit 1 when damaged",
+        description="What is in a data directory, Ottla's or Kafka's, or in one partition's."
+        " Nothing is changed; a broker may run on it. `verify` checks everything: exit 1 on damage",
+    )
+    log.add_argument("words", nargs="+", metavar="[verify] DIR", help="the directory")
+    log.add_argument("--topic", metavar="T", help="the batches of this topic's partitions")
+    log.add_argument("--decode", action="store_true", help="the records, internal ones too")
+    log.set_defaults(run=_show_log)
     return parser
 
 
@@ -172,6 +183,22 @@ def _config(given: argparse.Namespace) -> int:
     except KeyError as unknown:
         raise _CannotRun(f"{unknown.args[0]} is no broker setting") from None
     return 0
+
+
+def _show_log(given: argparse.Namespace) -> int:
+    from ottla.log_command import NotADirectory, show, verify
+
+    *action, path = given.words
+    if action not in ([], ["verify"]):
+        raise _CannotRun(f"log {' '.join(given.words)}: `log DIR` or `log verify DIR`")
+    try:
+        if action:
+            return verify(path)
+        return show(path, topic=given.topic, decode=given.decode)
+    except BrokenPipeError:
+        raise
+    except (NotADirectory, OSError) as error:
+        raise _CannotRun(str(error)) from None
 
 
 def _health(given: argparse.Namespace) -> int:

@@ -44,6 +44,10 @@ class OffsetIndex:
         at = bisect_right(self._offsets, relative_offset)
         return (self._offsets[at - 1], self._positions[at - 1]) if at else None
 
+    def entries(self) -> list[tuple[int, int]]:
+        """(relative offset, position), both rising."""
+        return list(zip(self._offsets, self._positions, strict=True))
+
     def position_up_to(self, position: int) -> int:
         """The last indexed batch that begins at or before a position."""
         at = bisect_right(self._positions, position)
@@ -116,6 +120,10 @@ class TimeIndex:
     def last(self) -> tuple[int, int] | None:
         """(timestamp, relative offset) of the latest entry."""
         return (self._timestamps[-1], self._offsets[-1]) if self._timestamps else None
+
+    def entries(self) -> list[tuple[int, int]]:
+        """(timestamp, relative offset), the times rising."""
+        return list(zip(self._timestamps, self._offsets, strict=True))
 
     def truncate(self, relative_offset: int) -> None:
         """Forget entries for offsets at or behind the new end."""

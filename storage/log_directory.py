@@ -30,6 +30,7 @@ STRAY_SUFFIX: Final = "-stray"
 _NO_ID: Final = uuid.UUID(int=0)
 
 TopicPartition = tuple[str, int]
+Offsets = dict[TopicPartition, int]
 
 
 class DirectoryInUse(RuntimeError):
@@ -82,6 +83,7 @@ class LogDirectory:
         self._high_watermarks = _read_checkpoint(files, f"{path}/{HIGH_WATERMARKS}")
         self._cleaned_up_to = _read_checkpoint(files, f"{path}/{CLEANED_OFFSETS}")
         self._there = set(files.names_in(path))
+        self._renamed: set[str] = set()  # whose directories are out of the way, not yet for sure
 
     @classmethod
     def open(
@@ -103,10 +105,12 @@ class LogDirectory:
             raise DirectoryInUse(f"another broker uses {path}") from None
         try:
             names = files.names_in(path)
-            if META_PROPERTIES not in names and any(map(_is_partition, names)):
+            if META_PROPERTIES not in names and any(map(is_partition, names)):
                 raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, and there are logs")
             ids = _own_meta_properties(files, path, node_id, cluster_id)
-            clean = CLEAN_SHUTDOWN in names or not any(map(_is_partition, names))
+            clean = CLEAN_SHUTDOWN in names or not any(map(is_partition, names))
+            if not clean:  # what the last life renamed stays renamed
+                files.sync_directory(path)
             if CLEAN_SHUTDOWN in names:
                 files.remove(f"{path}/{CLEAN_SHUTDOWN}")
             for name in names:
@@ -133,6 +137,9 @@ class LogDirectory:
         directory = f"{self.path}/{name}"
         is_new = name not in self._there
         if is_new:
+            if name in self._renamed:  # or a loss of power gives a topic the records of its past
+                self._files.sync_directory(self.path)
+                self._renamed.clear()
             self._files.make_directory(directory)
             _write_topic_id(self._files, directory, topic_id)
             self._there.add(name)
@@ -164,7 +171,7 @@ class LogDirectory:
 
     def partitions_found(self) -> set[str]:
         """Names of the partition directories that are there, opened or not: `TOPIC-PARTITION`."""
-        return {name for name in self._there if _is_partition(name)}
+        return {name for name in self._there if is_partition(name)}
 
     @property
     def files(self) -> Files:
@@ -175,6 +182,7 @@ class LogDirectory:
         """Take the directory of an unopened log out of the way, as Kafka does with strays."""
         self._there.discard(name)
         self._files.rename(f"{self.path}/{name}", f"{self.path}/{_marked(name, STRAY_SUFFIX)}")
+        self._renamed.add(name)
 
     def delete_log(self, topic: str, partition: int) -> None:
         """Remove a partition, opened or not.
@@ -195,6 +203,7 @@ class LogDirectory:
             log.close(clean=False)
         doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
         self._files.rename(f"{self.path}/{name}", doomed)
+        self._renamed.add(name)
         self._there.discard(name)
         _remove_tree(self._files, doomed)
 
@@ -287,7 +296,8 @@ def _marked(name: str, suffix: str) -> str:
     return topic[: 255 - len(ending)] + ending
 
 
-def _is_partition(name: str) -> bool:
+def is_partition(name: str) -> bool:
+    """Whether a directory of this name is that of a partition: `TOPIC-PARTITION`."""
     topic, dash, partition = name.rpartition("-")
     return bool(topic and dash) and partition.isdigit()
 
@@ -300,7 +310,7 @@ def _own_meta_properties(
     content = read_if_there(files, file)
     if content is not None:
         try:
-            found = _properties(content.decode())
+            found = properties_of(content.decode())
             directory_id = decode_uuid(found.get("directory.id", encode_uuid(_NO_ID)))
         except ValueError as wrong:
             raise WrongDirectory(f"{file} is damaged: {wrong}") from None
@@ -325,7 +335,7 @@ def _own_meta_properties(
     return cluster_id, directory_id
 
 
-def _properties(text: str) -> Mapping[str, str]:
+def properties_of(text: str) -> Mapping[str, str]:
     """`name=value` lines of a Java properties file, as simple as Kafka writes them."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
@@ -380,14 +390,19 @@ def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
     return ("\n".join(["0", str(len(rows)), *rows]) + "\n").encode()
 
 
-def _read_checkpoint(files: Files, path: str) -> dict[TopicPartition, int]:
+def _read_checkpoint(files: Files, path: str) -> Offsets:
     """The offsets in a checkpoint file; none when it is missing or damaged: all is read then."""
     content = read_if_there(files, path)
-    if content is None:
-        return {}
+    return {} if content is None else read_checkpoint(content) or {}
+
+
+def read_checkpoint(content: bytes) -> Offsets | None:
+    """The offsets in the content of a checkpoint file; None when it is damaged."""
     try:
-        _version, _count, *lines = content.decode().splitlines()
+        version, count, *lines = content.decode().splitlines()
         rows = [line.split() for line in lines if line]
+        if int(version) != 0 or int(count) != len(rows):
+            return None
         return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
     except ValueError:
-        return {}
+        return None

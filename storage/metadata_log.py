@@ -6,11 +6,12 @@ log like any other; nobody fetches it, and nothing is ever deleted from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from ..protocol.batch import build, headers_in
+from ..protocol.batch import BatchHeader, build, headers_in
+from ..protocol.errors import Malformed, Refused
 from ..protocol.records import records_in
 from .catalog import CLUSTER_METADATA, Catalog
 from .log import Origin, PartitionLog
@@ -28,6 +29,7 @@ from .quorum import (
 if TYPE_CHECKING:
     from .files import Files
     from .log_directory import LogDirectory
+    from .segment import Segment
 
 METADATA_TOPIC_ID: Final = UUID(int=1)
 _READ_BYTES: Final = 1 << 20
@@ -145,6 +147,24 @@ class MetadataLog:
                 offset = header.next_offset
             if offset == before:
                 raise RuntimeError(f"nothing to read at {offset} before the end, {end_offset}")
+
+
+def catalog_of(
+    files: Files, directory: str, batches: Iterable[tuple[Segment, int, BatchHeader]]
+) -> Catalog | None:
+    """What the log of a directory says, looked at from outside; None when it cannot be read."""
+    catalog = Catalog()
+    try:
+        if any(name.endswith(_SNAPSHOT_SUFFIX) for name in files.names_in(directory)):
+            snapshot = _newest_snapshot(files, directory)
+            catalog.load(_records_of(snapshot), snapshot.end_offset)
+        for segment, position, header in batches:
+            if not header.is_control and header.base_offset > catalog.last_offset:
+                for record in records_in(segment.batch_at(position, header), 0, header):
+                    catalog.replay(decode(record.value or b""), record.offset)
+    except (Malformed, Refused, LookupError, AssertionError):
+        return None
+    return catalog
 
 
 def _newest_snapshot(files: Files, directory: str) -> Snapshot:

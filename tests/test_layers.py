@@ -17,7 +17,11 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "storage": ({"protocol"}, set()),
     "coordinator": ({"protocol"}, {"re2"}),
     "broker": ({"protocol", "storage", "coordinator"}, {"uvloop", "structlog"}),
-    "facade": ({"broker", "spark", "facade"}, {"pytest"}),
+    # `ottla log` reads directories without a broker.
+    "facade": (
+        {"broker", "spark", "storage", "coordinator", "protocol", "facade"},
+        {"pytest", "rich"},
+    ),
     "spark": ({"protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
 }
 # What decides is given time, chance and bytes; it does not go and get them.

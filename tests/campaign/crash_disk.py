@@ -85,7 +85,8 @@ class CrashDisk(Disk):
         whole = bytes(file.data)
         end = self._chance.randint(kept, len(whole))
         if end < len(whole) and self._chance.random() < 0.25:
-            return whole[:end] + bytes(self._chance.randint(1, len(whole) - end))
+            left = len(whole) - end
+            return whole[:end] + bytes(self._chance.choice([left, self._chance.randint(1, left)]))
         return whole[:end]
 
     def _operation(self, *, half: tuple[_File, Bytes] | None = None) -> None:

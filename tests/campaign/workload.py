@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -62,7 +63,7 @@ class World:
         ids = count(len(self.catalog.topics) + 1)
         self.controller = Controller(
             self.catalog, metadata_log, self.directory, node_id=1, config=config, clock=self,
-            new_id=lambda: UUID(int=(self.time_ms << 32) + next(ids)),
+            new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
         )  # fmt: skip
         self.controller.bootstrap()
         self.controller.open_logs()

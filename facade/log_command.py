@@ -1,0 +1,325 @@
+"""`ottla log [verify] DIR`: what is in a data directory, Ottla's or Kafka's; nothing is changed.
+
+Tables for a terminal, one plain line each otherwise. `verify` reads everything, compares it with
+each other and exits 1 when something is damaged, a line each with file, position and offset.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from ottla.protocol.batch import BatchHeader, Compression
+from ottla.protocol.control import read_marker
+from ottla.protocol.errors import Refused
+from ottla.protocol.records import records_in
+from ottla.storage.directory_inspection import DirectoryReport, inspect_directory
+from ottla.storage.inspection import PartitionReport, SegmentReport, inspect_partition
+from ottla.storage.segment import Segment
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]  # title, column names, rows
+_BATCHES_SHOWN = 1000
+
+
+class NotADirectory(Exception):
+    """What was named is no data directory and no partition's."""
+
+
+def show(path: str, *, topic: str | None, decode: bool) -> int:
+    """Print what a directory holds; the exit status.
+
+    Args:
+        topic: its partitions batch by batch; None: a line for each partition.
+        decode: also the records.
+
+    Raises:
+        NotADirectory: `path` is not one of Kafka's.
+    """
+    if _is_one_partition(path):
+        _show_partition(_inspected(path), decode=decode)
+        return 0
+    directory = _directory(path)
+    if topic is None and not decode:
+        _show_directory(directory)
+        return 0
+    chosen = [n for n in directory.partitions if topic in (None, n.rpartition("-")[0])]
+    if not chosen:
+        raise NotADirectory(f"{path} has no partition of {topic}")
+    for name in chosen:
+        report = directory.inspect(name)
+        if report.size_bytes or topic is not None:
+            _show_partition(report, decode=decode)
+        report.close()
+    return 0
+
+
+def verify(path: str) -> int:
+    """Check everything; 1 when something is damaged, else 0. Raises NotADirectory."""
+    if _is_one_partition(path):
+        reports: Iterable[PartitionReport] = [_inspected(path)]
+        damages = []
+    else:
+        directory = _directory(path)
+        damages = list(directory.damages)
+        reports = map(directory.inspect, directory.partitions)
+    partitions = batches = size_bytes = 0
+    for report in reports:
+        partitions += 1
+        batches += sum(segment.batches for segment in report.segments)
+        size_bytes += report.size_bytes
+        damages += report.damages
+        if report.torn_bytes:
+            where = f"{report.directory}: {report.torn_bytes} bytes behind the last whole batch"
+            _line(f"{where} are not finished; the next start cuts them off")
+        report.close()
+    for damage in damages:
+        _line(f"damaged: {damage}")
+    verdict = f"{len(damages)} damages" if damages else "nothing is damaged"
+    _line(f"{partitions} partitions, {batches} batches, {_size(size_bytes)}: {verdict}")
+    return 1 if damages else 0
+
+
+def _is_one_partition(path: str) -> bool:
+    try:
+        return any(name.endswith(".log") for name in os.listdir(path))
+    except OSError as error:
+        raise NotADirectory(f"cannot read {path}: {error.strerror}") from None
+
+
+def _inspected(path: str) -> PartitionReport:
+    return inspect_partition(os.path.normpath(path))
+
+
+def _directory(path: str) -> DirectoryReport:
+    directory = inspect_directory(os.path.normpath(path))
+    if not directory.partitions and not directory.properties:
+        raise NotADirectory(f"{path} is no data directory: no meta.properties, no partitions")
+    return directory
+
+
+# What is shown
+
+
+def _show_directory(directory: DirectoryReport) -> None:
+    properties = directory.properties
+    state = "stopped cleanly" if directory.is_finished else "running, or was not stopped cleanly"
+    _line(
+        f"{directory.path}: cluster {properties.get('cluster.id', '?')},"
+        f" node {properties.get('node.id', '?')}, {state}"
+    )
+    rows, empty = [], 0
+    for name in directory.partitions:
+        report = directory.inspect(name)
+        if not report.size_bytes and not report.damages:
+            empty += 1
+        else:
+            rows.append(_partition_row(report))
+        report.close()
+    columns = (
+        "partition", "first", "end", "segments", "batches", "records", "size", "open txns",
+        "aborted", "health",
+    )  # fmt: skip
+    _table((f"{len(directory.partitions)} partitions", columns, rows))
+    if empty:
+        _line(f"{empty} partitions are empty")
+    for damage in directory.damages:
+        _line(f"damaged: {damage}")
+
+
+def _partition_row(report: PartitionReport) -> Sequence[str]:
+    segments = report.segments
+    return (
+        report.name,
+        str(segments[0].base_offset if segments else 0),
+        str(report.end_offset),
+        str(len(segments)),
+        str(sum(segment.batches for segment in segments)),
+        str(sum(segment.records for segment in segments)),
+        _size(report.size_bytes),
+        str(len(report.open_transactions)),
+        str(sum(len(segment.aborted) for segment in segments)),
+        _health(report.damages, report.torn_bytes),
+    )
+
+
+def _health(damages: Sequence[object], torn_bytes: int = 0) -> str:
+    if damages:
+        return f"{len(damages)} DAMAGED" if len(damages) > 1 else "DAMAGED"
+    return f"torn: {torn_bytes} bytes" if torn_bytes else "good"
+
+
+def _show_partition(report: PartitionReport, *, decode: bool) -> None:
+    columns = (
+        "segment", "end", "batches", "records", "size", "from", "to", "index", "timeindex",
+        "aborted", "health",
+    )  # fmt: skip
+    _table((report.name, columns, [_segment_row(segment) for segment in report.segments]))
+    epochs = ", ".join(f"{epoch} from {offset}" for epoch, offset in report.epochs)
+    _line(f"leader epochs: {epochs or 'none'}")
+    _line(f"producer snapshots: {', '.join(map(str, report.snapshots)) or 'none'}")
+    rows = [
+        (str(producer_id), "open", str(first_offset), "")
+        for producer_id, first_offset in report.open_transactions.items()
+    ] + [
+        (str(entry.producer_id), "aborted", str(entry.first_offset), str(entry.last_offset))
+        for segment in report.segments
+        for entry in segment.aborted
+    ]
+    if rows:
+        _table(("transactions", ("producer", "state", "first", "marker"), rows))
+    topic = report.name.rpartition("-")[0]
+    if decode:
+        _show_records(topic, report)
+    else:
+        _show_batches(report)
+    for damage in report.damages:
+        _line(f"damaged: {damage}")
+    if report.torn_bytes:
+        _line(f"torn: the last {report.torn_bytes} bytes; the next start cuts them off")
+    _line("")
+
+
+def _segment_row(found: SegmentReport) -> Sequence[str]:
+    return (
+        str(found.base_offset),
+        str(found.next_offset),
+        str(found.batches),
+        str(found.records),
+        _size(found.size_bytes),
+        _time(found.first_timestamp_ms),
+        _time(found.last_timestamp_ms),
+        _entries(found.index_entries),
+        _entries(found.time_entries),
+        str(len(found.aborted)),
+        _health(found.damages),
+    )
+
+
+def _entries(count: int) -> str:
+    return "none yet" if count < 0 else str(count)
+
+
+def _show_batches(report: PartitionReport) -> None:
+    columns = ("offsets", "position", "size", "time", "epoch", "codec", "producer", "sequence", "")
+    batches = report.batches()
+    rows = [
+        _batch_row(segment, position, header)
+        for (segment, position, header), _ in zip(batches, range(_BATCHES_SHOWN), strict=False)
+    ]
+    if rows:
+        _table(("batches", columns, rows))
+    left = sum(1 for _ in batches)
+    if left:
+        _line(f"and {left} batches more")
+
+
+def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence[str]:
+    known = header.compression in list(Compression)
+    producer = ""
+    if header.producer_id >= 0:
+        producer = f"{header.producer_id}/{header.producer_epoch}"
+    return (
+        f"{header.base_offset}-{header.last_offset}",
+        str(position),
+        str(header.size_bytes),
+        _time(header.max_timestamp_ms),
+        str(header.leader_epoch),
+        Compression(header.compression).name.lower() if known else str(header.compression),
+        producer,
+        "" if header.base_sequence < 0 else f"{header.base_sequence}-{header.last_sequence}",
+        _kind(segment, position, header),
+    )
+
+
+def _kind(segment: Segment, position: int, header: BatchHeader) -> str:
+    if not header.is_control:
+        return "transactional" if header.is_transactional else ""
+    try:
+        marker = read_marker(segment.batch_at(position, header), 0, header)
+    except Refused:
+        marker = None
+    if marker is None:
+        return "control"
+    return "COMMIT" if marker.commit else "ABORT"
+
+
+def _show_records(topic: str, report: PartitionReport) -> None:
+    from ottla.log_records import described
+
+    for segment, position, header in report.batches():
+        kind = _kind(segment, position, header)
+        if header.is_control:
+            of_whom = f" of producer {header.producer_id}" if header.producer_id >= 0 else ""
+            _line(f"{header.base_offset} {_time(header.max_timestamp_ms)} {kind}{of_whom}")
+            continue
+        try:
+            for record in records_in(segment.batch_at(position, header), 0, header):
+                when = _time(record.timestamp_ms)
+                _line(f"{record.offset} {when} {described(topic, record)}")
+        except Refused as wrong:
+            _line(f"{header.base_offset}-{header.last_offset} cannot be read: {wrong}")
+
+
+# How it is shown
+
+
+def _time(time_ms: int) -> str:
+    if time_ms < 0:
+        return "-"
+    try:
+        when = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)
+    return when.isoformat(sep="T", timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _size(size_bytes: int) -> str:
+    if size_bytes < 10_000:
+        return f"{size_bytes} B"
+    size, units = size_bytes / 1024, iter(("KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while size >= 1024 and unit != "TiB":
+        size, unit = size / 1024, next(units)
+    return f"{size:.1f} {unit}"
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _table(table: Table) -> None:
+    draw: Callable[[Table], None] = _draw if sys.stdout.isatty() else _align
+    draw(table)
+
+
+def _draw(table: Table) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    title, columns, rows = table
+    drawn = RichTable(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for at, name in enumerate(columns):
+        is_number = bool(rows) and all(row[at][:1].isdigit() or not row[at] for row in rows)
+        drawn.add_column(name, justify="right" if is_number else "left", no_wrap=at == 0)
+    for row in rows:
+        style = "bold red" if any("DAMAGED" in cell for cell in row) else ""
+        drawn.add_row(*row, style=style)
+    Console().print(drawn)
+
+
+def _align(table: Table) -> None:
+    title, columns, rows = table
+    _line(f"{title}:")
+    shown = [columns, *rows]
+    widths = [max(len(row[at]) for row in shown) for at in range(len(columns))]
+    for row in _aligned(shown, widths):
+        _line(row)
+
+
+def _aligned(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  " + "  ".join(cells).rstrip()

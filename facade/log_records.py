@@ -1,0 +1,68 @@
+"""One record of a log as a line of text: by its schema in internal topics, else as it looks."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from ottla.protocol.errors import Malformed, Refused
+from ottla.protocol.records import Record
+
+_TEXT_LIMIT = 200
+
+
+def described(topic: str, record: Record) -> str:
+    """Key and value of a record, as short as they say what they say."""
+    try:
+        if topic == "__cluster_metadata":
+            from ottla.storage.metadata_records import decode as decode_metadata
+
+            known: Any = decode_metadata(record.value or b"")
+        elif topic == "__transaction_state":
+            from ottla.coordinator.transaction_records import decode as decode_transaction
+
+            known = decode_transaction(record.key or b"", record.value)
+        elif topic == "__consumer_offsets":
+            from ottla.coordinator.group_records import decode as decode_group
+
+            known = decode_group(record.key or b"", record.value)
+        else:
+            return f"{_text(record.key)} = {_text(record.value)}"
+    except (Malformed, Refused, ValueError, LookupError) as wrong:
+        return f"cannot be decoded ({wrong}): {_text(record.key)} = {_text(record.value)}"
+    if known is None:
+        return f"of a type that means nothing to Ottla: {_text(record.value)}"
+    return _shown(known)
+
+
+def _text(data: bytes | None) -> str:
+    if data is None:
+        return "null"
+    try:
+        text = bytes(data).decode()
+        if not text.isprintable():
+            raise ValueError
+        text = repr(text)
+    except ValueError:
+        text = bytes(data).hex(" ", 4)
+    return text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}... {len(data)} bytes"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Enum):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = ", ".join(
+            f"{each.name}={_shown(getattr(value, each.name))}"
+            for each in fields(value)
+            if not each.name.startswith("_")
+        )
+        return f"{type(value).__name__}({inner})"
+    if isinstance(value, frozenset | set):
+        return "{" + ", ".join(sorted(map(_shown, value))) + "}"
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    if isinstance(value, bytes):
+        return _text(value)
+    return str(value)

@@ -1,0 +1,142 @@
+"""The files of a whole data directory, looked at without changing them; see `inspection`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from .catalog import CLUSTER_METADATA, ResourceType
+from .doubt import Damage
+from .files import read_if_there
+from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition
+from .log_directory import (
+    CLEAN_SHUTDOWN,
+    LOG_STARTS,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    Offsets,
+    decode_uuid,
+    encode_uuid,
+    is_partition,
+    properties_of,
+    read_checkpoint,
+)
+from .metadata_log import catalog_of
+
+_CHECKPOINTS = (
+    RECOVERY_POINTS,
+    LOG_STARTS,
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+
+
+@dataclass(slots=True)
+class DirectoryReport:
+    """What is beside the partitions.
+
+    Attributes:
+        is_finished: a broker stopped cleanly, and none has run since.
+        partitions: names of their directories, sorted by topic and number.
+        compacted: topics that are, or may be, compacted.
+    """
+
+    path: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    is_finished: bool = False
+    partitions: list[str] = field(default_factory=list)
+    compacted: set[str] = field(default_factory=set)
+    recovery_points: Offsets = field(default_factory=dict)
+    log_starts: Offsets = field(default_factory=dict)
+    damages: list[Damage] = field(default_factory=list)
+
+    def inspect(self, name: str) -> PartitionReport:
+        """Read one of the partitions. Raises OSError."""
+        topic, number = _split(name)
+        report = inspect_partition(
+            f"{self.path}/{name}",
+            is_finished=self.is_finished,
+            recovery_point=self.recovery_points.get((topic, number), 0),
+            may_have_gaps=topic in self.compacted,
+        )
+        start = self.log_starts.get((topic, number), 0)
+        if report.segments and start > report.end_offset:
+            path = f"{self.path}/{LOG_STARTS}"
+            why = f"{name} ends at {report.end_offset}, and should begin at {start}"
+            report.damages.append(Damage(path, 0, 0, start, start, why))
+        return report
+
+
+def inspect_directory(path: str) -> DirectoryReport:
+    """Read what is beside the partitions. Raises OSError."""
+    files = ReadOnlyFiles()
+    names = set(files.names_in(path))
+    report = DirectoryReport(path)
+    report.partitions = sorted(filter(is_partition, names), key=_split)
+    report.is_finished = CLEAN_SHUTDOWN in names
+    report.damages += _read_properties(files, report)
+    checkpoints: dict[str, Offsets] = {}
+    for name in _CHECKPOINTS:
+        content = read_if_there(files, f"{path}/{name}")
+        found = None if content is None else read_checkpoint(content)
+        if content is not None and found is None:
+            why = "not a checkpoint: version, count, and so many lines"
+            report.damages.append(Damage(f"{path}/{name}", 0, 0, 0, 0, why))
+        checkpoints[name] = found or {}
+    report.recovery_points = checkpoints[RECOVERY_POINTS]
+    report.log_starts = checkpoints[LOG_STARTS]
+    report.damages += _compare_with_catalog(files, report)
+    return report
+
+
+def _split(name: str) -> tuple[str, int]:
+    topic, _, number = name.rpartition("-")
+    return topic, int(number)
+
+
+def _read_properties(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[Damage]:
+    path = f"{report.path}/{META_PROPERTIES}"
+    content = read_if_there(files, path)
+    if content is None:
+        yield Damage(path, 0, 0, 0, 0, "the file is missing")
+        return
+    try:
+        report.properties = properties_of(content.decode())
+        decode_uuid(report.properties["directory.id"])
+        missing = {"cluster.id", "node.id", "version"} - report.properties.keys()
+    except (ValueError, KeyError) as wrong:
+        yield Damage(path, 0, 0, 0, 0, f"cannot be read: {wrong}")
+        return
+    if missing:
+        yield Damage(path, 0, 0, 0, 0, f"has no {', '.join(sorted(missing))}")
+
+
+def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[Damage]:
+    """Topic ids by the metadata log; which topics are compacted; directories that are missing."""
+    metadata = f"{report.path}/{CLUSTER_METADATA}-0"
+    if os.path.basename(metadata) not in report.partitions:
+        report.compacted = {_split(name)[0] for name in report.partitions}
+        return
+    inspected = inspect_partition(metadata)
+    catalog = catalog_of(files, metadata, inspected.batches())
+    inspected.close()
+    if catalog is None:
+        report.compacted = {_split(name)[0] for name in report.partitions}
+        return
+    for topic in catalog.topics.values():
+        policy = catalog.overrides(ResourceType.TOPIC, topic.name).get("cleanup.policy", "")
+        # The broker's own default is not in the directory.
+        if "delete" not in policy or "compact" in policy:
+            report.compacted.add(topic.name)
+        for partition in topic.partitions:
+            name = f"{topic.name}-{partition.index}"
+            path = f"{report.path}/{name}/{PARTITION_METADATA}"
+            if name not in report.partitions:
+                yield Damage(f"{report.path}/{name}", 0, 0, 0, 0, "the partition is missing")
+                continue
+            content = read_if_there(files, path) or b""
+            if encode_uuid(topic.topic_id).encode() not in content:
+                why = f"not the topic's id, {encode_uuid(topic.topic_id)}"
+                yield Damage(path, 0, 0, 0, 0, why)

@@ -1,0 +1,347 @@
+"""Looking at a data directory, Ottla's or Kafka's, without changing it: also while a broker runs.
+
+`inspect_partition` reads one partition's files and compares them with each other: batches by their
+CRC and offsets, indexes, producer snapshots and leader epochs by the data. What does not agree is a
+`Damage`. What a running or killed broker has not finished is none: the torn end of the last file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..protocol.batch import BatchHeader
+from ..protocol.control import read_marker
+from ..protocol.errors import Refused
+from . import aborted as transaction_index
+from . import producer_snapshot
+from .aborted import AbortedTransaction, AbortedTransactions
+from .doubt import Damage, Doubt
+from .files import RealFiles, read_if_there
+from .indexes import OffsetIndex, TimeIndex
+from .leader_epochs import FILE_NAME, NO_EPOCH, LeaderEpochs
+from .producers import ProducerStates
+from .recovery import aborted_by
+from .segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
+
+_LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
+
+
+class ReadOnlyFiles(RealFiles):
+    """Files that are only ever opened to be read."""
+
+    def open(self, path: str, /) -> int:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+@dataclass(slots=True)
+class SegmentReport:
+    """One segment.
+
+    Attributes:
+        next_offset: behind its last sound record.
+        first_timestamp_ms, last_timestamp_ms: the smallest and largest of its batches' max.
+        index_entries, time_entries: -1 where the file is missing.
+        aborted: transactions whose abort marker lies in it, by its index.
+    """
+
+    segment: Segment
+    next_offset: int
+    batches: int = 0
+    records: int = 0
+    first_timestamp_ms: int = -1
+    last_timestamp_ms: int = -1
+    index_entries: int = -1
+    time_entries: int = -1
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def base_offset(self) -> int:
+        return self.segment.base_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segment.size_bytes
+
+
+@dataclass(slots=True)
+class PartitionReport:
+    """One partition's directory.
+
+    Attributes:
+        open_transactions: producer id and first offset.
+        torn_bytes: at the end of the last file, which the next start cuts off.
+        damages: everything that does not agree, those of the segments included.
+    """
+
+    name: str
+    directory: str
+    segments: list[SegmentReport] = field(default_factory=list)
+    open_transactions: dict[int, int] = field(default_factory=dict)
+    snapshots: list[int] = field(default_factory=list)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    torn_bytes: int = 0
+    damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def end_offset(self) -> int:
+        return self.segments[-1].next_offset if self.segments else 0
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+    def batches(self) -> Iterator[tuple[Segment, int, BatchHeader]]:
+        """Each sound batch: its segment, position and header."""
+        for report in self.segments:
+            for position, header in report.segment.headers():
+                yield report.segment, position, header
+
+    def close(self) -> None:
+        for report in self.segments:
+            report.segment.close()
+
+
+def inspect_partition(
+    directory: str,
+    *,
+    is_finished: bool = False,
+    recovery_point: int = 0,
+    may_have_gaps: bool = True,
+) -> PartitionReport:
+    """Read and check one partition.
+
+    Args:
+        is_finished: a broker stopped cleanly, so that nothing is torn.
+        recovery_point: up to here everything was synced.
+        may_have_gaps: whether the topic may have been compacted.
+
+    Raises:
+        OSError: a file cannot be read, or went away meanwhile.
+    """
+    files = ReadOnlyFiles()
+    report = PartitionReport(os.path.basename(directory), directory)
+    names = files.names_in(directory)
+    bases = sorted(_offsets(names, LOG))
+    checks = _Checks(files, report)
+    for at, base_offset in enumerate(bases):
+        is_last = at + 1 == len(bases)
+        end_offset = base_offset if is_last else bases[at + 1]
+        segment = Segment.found(files, directory, base_offset, end_offset)
+        segment.doubt = Doubt(
+            segment,
+            is_last=is_last,
+            may_have_gaps=may_have_gaps,
+            end_offset=max(end_offset, recovery_point) if is_last else end_offset,
+            report=report.damages.append,
+            torn_from=recovery_point if is_last and not is_finished else None,
+        )
+        checks.segment(segment, is_last=is_last)
+    checks.others(names)
+    return report
+
+
+def _offsets(names: list[str], suffix: str) -> list[int]:
+    stems = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return [int(stem) for stem in stems if stem.isdigit()]
+
+
+class _Checks:
+    """Reads the segments of a partition in their order, and compares what lies beside them."""
+
+    def __init__(self, files: ReadOnlyFiles, report: PartitionReport) -> None:
+        self._files = files
+        self._report = report
+        self._states = ProducerStates()
+        self._aborted = AbortedTransactions()
+        self._latest: dict[int, tuple[int, int]] = {}  # producer: offset and sequence, its last
+        self._first_of_epoch: dict[int, int] = {}
+        self._snapshots = {
+            offset: self._snapshot(offset)
+            for offset in sorted(_offsets(files.names_in(report.directory), SNAPSHOT))
+        }
+        report.snapshots = list(self._snapshots)
+
+    def _damage(self, path: str, position: int, offset: int, why: str) -> None:
+        self._report.damages.append(Damage(path, position, position, offset, offset, why))
+
+    def segment(self, segment: Segment, *, is_last: bool) -> None:
+        doubt = segment.doubt
+        assert doubt is not None
+        told = len(self._report.damages)
+        doubt.examine()
+        found = SegmentReport(segment, segment.base_offset)
+        places: dict[int, BatchHeader] = {}
+        if segment.size_bytes == 0 and segment.base_offset in self._snapshots:
+            self._check_snapshot(segment.base_offset)
+        for position, header in segment.headers():
+            self._check_snapshots_up_to(header.base_offset)
+            places[position] = header
+            self._count(found, header)
+            self._apply(segment, position, header)
+        if is_last:
+            self._check_snapshots_up_to(_LONG_MAX)
+            if doubt.cut_at is not None:
+                self._report.torn_bytes = segment.size_bytes - doubt.cut_at
+        self._offset_index(found, places, is_last=is_last)
+        self._time_index(found, places, is_last=is_last)
+        self._transaction_index(found, is_last=is_last)
+        found.damages = self._report.damages[told:]
+        self._report.segments.append(found)
+        self._report.open_transactions = {
+            entry.producer_id: entry.transaction_first_offset
+            for entry in self._states.producers()
+            if self._states.has_ongoing_transaction(entry.producer_id)
+        }
+
+    @staticmethod
+    def _count(found: SegmentReport, header: BatchHeader) -> None:
+        found.next_offset = header.next_offset
+        found.batches += 1
+        found.records += header.record_count
+        time_ms = header.max_timestamp_ms
+        if time_ms >= 0:
+            first = found.first_timestamp_ms
+            found.first_timestamp_ms = time_ms if first < 0 else min(first, time_ms)
+            found.last_timestamp_ms = max(found.last_timestamp_ms, time_ms)
+
+    def _apply(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        self._first_of_epoch.setdefault(header.leader_epoch, header.base_offset)
+        if header.producer_id < 0:
+            return
+        if not header.is_control:
+            self._states.apply(header, header.base_offset)
+            self._latest[header.producer_id] = (header.last_offset, header.last_sequence)
+            return
+        try:
+            marker = read_marker(segment.batch_at(position, header), 0, header)
+        except Refused:  # compaction took its record
+            return
+        if marker is not None:
+            ended = self._states.apply_marker(header, marker, header.base_offset)
+            if ended is not None and not ended.committed:
+                self._aborted.add(aborted_by(ended, self._states))
+
+    # The files beside the data
+
+    def _offset_index(
+        self, found: SegmentReport, places: dict[int, BatchHeader], *, is_last: bool
+    ) -> None:
+        path = found.segment.path(INDEX)
+        content = read_if_there(self._files, path)
+        if content is None:
+            return
+        index = OffsetIndex.decode(content, max(found.size_bytes, 1))
+        if index is None:
+            if not is_last or found.size_bytes:
+                self._damage(path, 0, found.base_offset, "the entries do not rise, or lead nowhere")
+            return
+        found.index_entries = len(index)
+        for at, (relative_offset, position) in enumerate(index.entries()):
+            header = places.get(position)
+            if header is None or header.last_offset != found.base_offset + relative_offset:
+                if found.segment.doubt is not None and found.segment.doubt.damages:
+                    continue
+                offset = found.base_offset + relative_offset
+                self._damage(path, at * 8, offset, "an entry that is not that of a batch")
+
+    def _time_index(
+        self, found: SegmentReport, places: dict[int, BatchHeader], *, is_last: bool
+    ) -> None:
+        path = found.segment.path(TIME_INDEX)
+        content = read_if_there(self._files, path)
+        if content is None:
+            return
+        index = TimeIndex.decode(content)
+        if index is None:
+            self._damage(path, 0, found.base_offset, "the entries do not rise")
+            return
+        entries = [entry for entry in index.entries() if entry != (0, 0)]
+        found.time_entries = len(entries)
+        if found.segment.doubt is not None and found.segment.doubt.damages:
+            return
+        times = {header.last_offset: header for header in places.values()}
+        for at, (time_ms, relative_offset) in enumerate(entries):
+            offset = found.base_offset + relative_offset
+            header = times.get(offset) or _holder(places, offset)
+            if header is not None and header.max_timestamp_ms != time_ms:
+                self._damage(path, at * 12, offset, "an entry that is not that of a batch")
+        if entries and not is_last and entries[-1][0] < found.last_timestamp_ms:
+            why = "the last entry is not that of the largest time"
+            self._damage(path, (len(entries) - 1) * 12, found.base_offset, why)
+
+    def _transaction_index(self, found: SegmentReport, *, is_last: bool) -> None:
+        path = found.segment.path(TRANSACTION_INDEX)
+        content = read_if_there(self._files, path)
+        expected = self._aborted.ended_in(found.base_offset, found.next_offset)
+        found.aborted = expected if content is None else transaction_index.decode(content)
+        if content is None and is_last:
+            return  # it is in memory until the segment ends
+        listed = {(entry.producer_id, entry.last_offset): entry for entry in found.aborted}
+        for entry in expected:
+            known = listed.pop((entry.producer_id, entry.last_offset), None)
+            # Where a transaction began may lie before the log begins.
+            if known is None or known.first_offset > entry.first_offset:
+                self._damage(path, 0, entry.last_offset, "an aborted transaction is not in it")
+        for entry in listed.values():
+            if (
+                entry.first_offset >= self._report.segments[0].base_offset
+                if (self._report.segments)
+                else entry.first_offset >= found.base_offset
+            ):
+                self._damage(path, 0, entry.last_offset, "a transaction that was not aborted")
+
+    def _snapshot(self, offset: int) -> ProducerStates | None:
+        path = f"{self._report.directory}/{file_name(offset, SNAPSHOT)}"
+        content = read_if_there(self._files, path)
+        entries = None if content is None else producer_snapshot.decode(content)
+        if entries is None:
+            self._damage(path, 0, offset, "the snapshot of producers does not give its CRC")
+            return None
+        return ProducerStates(entries)
+
+    def _check_snapshots_up_to(self, offset: int) -> None:
+        for at in [at for at in self._snapshots if at <= offset]:
+            self._check_snapshot(at)
+
+    def _check_snapshot(self, offset: int) -> None:
+        """Producers may have expired, or be known from before the log begins."""
+        states = self._snapshots.pop(offset, None)
+        if states is None:
+            return
+        path = f"{self._report.directory}/{file_name(offset, SNAPSHOT)}"
+        for entry in states.producers():
+            last = self._latest.get(entry.producer_id)
+            if last is None or entry.last_offset < 0 or last[0] >= offset:
+                continue
+            if last != (entry.last_offset, entry.last_sequence):
+                why = f"producer {entry.producer_id} is not as the data have it"
+                self._damage(path, 0, offset, why)
+
+    def others(self, names: list[str]) -> None:
+        """What belongs to the whole partition."""
+        report = self._report
+        if FILE_NAME in names:
+            path = f"{report.directory}/{FILE_NAME}"
+            epochs = LeaderEpochs(self._files, report.directory)
+            report.epochs = epochs.entries
+            content = read_if_there(self._files, path) or b""
+            if not report.epochs and content.strip() not in (b"", b"0\n0"):
+                self._damage(path, 0, 0, "not a checkpoint of leader epochs")
+            for epoch, first_offset in self._first_of_epoch.items():
+                known = epochs.epoch_of(first_offset)
+                if known not in (NO_EPOCH, epoch):  # none: records before the log's start
+                    why = f"offset {first_offset} was written under epoch {epoch};"
+                    self._damage(path, 0, first_offset, f"{why} the checkpoint has another")
+        present = set(_offsets(names, LOG))
+        for suffix in (INDEX, TIME_INDEX, TRANSACTION_INDEX):
+            for offset in set(_offsets(names, suffix)) - present:
+                path = f"{report.directory}/{file_name(offset, LOG)}"
+                self._damage(path, 0, offset, "the data file is missing, and its indexes are there")
+
+
+def _holder(places: dict[int, BatchHeader], offset: int) -> BatchHeader | None:
+    return next((h for h in places.values() if h.base_offset <= offset <= h.last_offset), None)

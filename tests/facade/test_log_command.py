@@ -1,0 +1,218 @@
+"""`ottla log`: what it shows, that it finds damage, and that it changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.__main__ import main
+from ottla.broker.config import BrokerConfig
+from ottla.broker.controller import Controller
+from ottla.coordinator.group_records import OffsetCommitted
+from ottla.coordinator.group_records import encode as encode_group
+from ottla.protocol.batch import build
+from ottla.storage.catalog import CONSUMER_OFFSETS, Catalog
+from ottla.storage.files import RealFiles
+from ottla.storage.log import Origin
+from ottla.storage.log_directory import LogDirectory
+from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.metadata_records import EndPoint
+from tests.storage.logs import NOW_MS, batch, config, end_of, in_transaction, sent_by
+
+
+class Clock:
+    def now_ms(self) -> int:
+        return NOW_MS
+
+
+def made(path: Path) -> LogDirectory:
+    """A directory with a topic of two segments, transactions, and a committed offset."""
+    directory = LogDirectory.open(
+        RealFiles(), str(path), node_id=1, cluster_id="here", now_ms=NOW_MS
+    )
+    catalog = Catalog()
+    metadata_log = MetadataLog.open(directory, now_ms=NOW_MS)
+    settings = BrokerConfig.from_settings({"offsets.topic.num.partitions": "1"})
+    controller = Controller(
+        catalog, metadata_log, directory, node_id=1, config=settings, clock=Clock()
+    )
+    controller.bootstrap()
+    controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9092)])
+    controller.create_topic("orders", partitions=2)
+    controller.create_internal_topic(CONSUMER_OFFSETS)
+    log = directory.log_of("orders", 0)
+    assert log is not None
+    log.config = config(segment_bytes=700, index_interval_bytes=100)
+    for number in range(12):
+        log.append(sent_by(1, number), now_ms=NOW_MS)
+    log.append(in_transaction(2, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
+    log.append(in_transaction(3, 0), now_ms=NOW_MS)
+    log.append(batch(b"hello", key=b"greeting"), now_ms=NOW_MS)
+    offsets = directory.log_of(CONSUMER_OFFSETS, 0)
+    assert offsets is not None
+    record = OffsetCommitted("shoppers", "orders", 0, 7, -1, "", NOW_MS, -1)
+    offsets.append(
+        build([encode_group(record)], timestamp_ms=NOW_MS), now_ms=NOW_MS, origin=Origin.COORDINATOR
+    )
+    return directory
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    made(path).close()
+    return path
+
+
+def contents(path: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(file.relative_to(path)): (file.read_bytes(), file.stat().st_mtime_ns)
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
+
+
+def test_a_directory_is_shown_partition_by_partition(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["log", str(data)]) == 0
+    shown = capsys.readouterr().out
+    assert "cluster here, node 1, stopped cleanly" in shown
+    (orders,) = [line.split() for line in shown.splitlines() if line.startswith("  orders-0")]
+    assert orders[:6] == ["orders-0", "0", "16", "2", "16", "16"]
+    assert orders[-3:] == ["1", "1", "good"]
+    assert "1 partitions are empty" in shown
+
+
+def test_a_topic_is_shown_with_segments_transactions_and_batches(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["log", str(data), "--topic", "orders"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "3 open 14" in lines
+    assert "2 aborted 12 13" in lines
+    assert "leader epochs: 0 from 0" in lines
+    assert any(line.startswith("13-13") and line.endswith("ABORT") for line in lines)
+    assert any(line.startswith("3-3") and "none 1/0 3-3" in line for line in lines)
+
+
+def test_records_are_shown_by_their_schemas(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["log", str(data), "--decode"]) == 0
+    shown = capsys.readouterr().out
+    time = "2023-11-14T22:13:20.000Z"
+    assert f"15 {time} 'greeting' = 'hello'" in shown
+    assert f"13 {time} ABORT of producer 2" in shown
+    assert "OffsetCommitted(group_id=shoppers, topic=orders, partition=0, offset=7" in shown
+    assert "TopicRecord(" in shown
+
+
+def test_one_partitions_directory_can_be_shown(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["log", str(data / "orders-0")]) == 0
+    assert "orders-0:" in capsys.readouterr().out
+
+
+def test_nothing_is_changed_also_while_a_broker_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = made(tmp_path)
+    log = tmp_path / "orders-0" / f"{10:020d}.log"
+    assert log.exists()
+    before = contents(tmp_path)
+    for words in ([], ["--topic", "orders"], ["--decode"]):
+        assert main(["log", str(tmp_path), *words]) == 0
+    assert "running, or was not stopped cleanly" in capsys.readouterr().out
+    assert main(["log", "verify", str(tmp_path)]) == 0
+    assert contents(tmp_path) == before
+    directory.close()
+
+
+def test_what_is_torn_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = made(tmp_path)
+    directory.close(clean=False)
+    last = max((tmp_path / "orders-0").glob("*.log"))
+    last.write_bytes(last.read_bytes() + b"\0" * 30)
+    assert main(["log", "verify", str(tmp_path)]) == 0
+    assert "30 bytes behind the last whole batch are not finished" in capsys.readouterr().out
+
+
+HARM = [
+    ("orders-0/00000000000000000000.log", 100, "position 77|position 78|position 69"),
+    ("orders-0/00000000000000000000.index", 7, "not that of a batch"),
+    ("orders-0/00000000000000000000.index", 6, "lead nowhere"),
+    ("orders-0/00000000000000000000.timeindex", 5, "not that of a batch"),
+    ("orders-0/leader-epoch-checkpoint", 2, "not a checkpoint"),
+    ("orders-0/partition.metadata", 30, "not the topic's id"),
+    ("meta.properties", 1, ""),
+    ("recovery-point-offset-checkpoint", 2, "not a checkpoint"),
+    ("__cluster_metadata-0/00000000000000000000.log", 300, "a damaged batch"),
+]
+
+
+@pytest.mark.parametrize(("name", "position", "why"), HARM)
+def test_damage_is_named_and_is_exit_status_1(
+    data: Path, capsys: pytest.CaptureFixture[str], name: str, position: int, why: str
+) -> None:
+    assert main(["log", "verify", str(data)]) == 0
+    assert "nothing is damaged" in capsys.readouterr().out
+    path = data / name
+    harmed = bytearray(path.read_bytes())
+    harmed[position] ^= 0x40 if position != 7 else 1
+    path.write_bytes(harmed)
+    assert main(["log", "verify", str(data)]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("damaged: ")]
+    assert any(f"{path}: " in line for line in lines), lines
+    if not why.startswith("position"):
+        assert any(why in line for line in lines), lines
+    main(["log", str(data)])
+    if name.endswith(".log"):
+        assert "DAMAGED" in capsys.readouterr().out
+
+
+def test_a_harmed_snapshot_or_transaction_index_is_named(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for suffix, position in ((".snapshot", 9), (".txnindex", 17)):
+        path = max((data / "orders-0").glob(f"*{suffix}"))
+        whole = path.read_bytes()
+        harmed = bytearray(whole)
+        harmed[position] ^= 1
+        path.write_bytes(harmed)
+        assert main(["log", "verify", str(data)]) == 1
+        assert f"damaged: {path}: " in capsys.readouterr().out
+        path.write_bytes(whole)
+    assert main(["log", "verify", str(data)]) == 0
+
+
+def test_lost_files_are_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = min((data / "orders-0").glob("*.log"))
+    first.unlink()
+    assert main(["log", "verify", str(data)]) == 1
+    assert f"{first}: the data file is missing" in capsys.readouterr().out
+    (data / "orders-1" / "partition.metadata").unlink()
+    (data / "orders-1").rmdir()
+    assert main(["log", "verify", str(data)]) == 1
+    assert "orders-1: the partition is missing" in capsys.readouterr().out
+
+
+def test_what_is_no_data_directory_is_one_line_and_exit_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["log", str(tmp_path)]) == 2
+    assert main(["log", str(tmp_path / "nowhere")]) == 2
+    assert main(["log", "look", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 3
+
+
+def test_a_terminal_is_given_tables(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["log", str(data), "--topic", "orders"]) == 0
+    shown = capsys.readouterr().out
+    assert "──" in shown
+    assert "ABORT" in shown
