@@ -44,6 +44,8 @@ Steps = Generator[Blocking | None, None, T]
 _CHUNK_BYTES: Final = 1 << 16
 _RECORDS_IN_A_STEP: Final = 32
 _OFFSETS_IN_A_STEP: Final = 256
+_PACKED_IN_A_STEP_BYTES: Final = 1 << 13
+_OPEN_IN_A_STEP_BYTES: Final = 1 << 15
 _INT_MAX: Final = 0x7FFFFFFF
 _NO_EPOCH: Final = -1
 
@@ -143,7 +145,7 @@ class _Round:
         if header.is_control:
             self._transactions.marker(data, header)
         elif not self._transactions.batch(header):
-            payload = bytes(payload_of(data, 0, header))
+            payload = yield from _opened(header, data)
             for count, span in enumerate(spans_in(payload, header.record_count), 1):
                 offset = header.base_offset + span.offset_delta
                 if span.key is not None and offset >= first_offset:
@@ -235,7 +237,7 @@ class _Round:
                 return emptied(header) if must_stay else None
         elif self._transactions.batch(header):
             return emptied(header) if must_stay else None
-        payload = bytes(payload_of(data, 0, header))
+        payload = yield from _opened(header, data)
         kept: list[Span] = []
         for count, span in enumerate(spans_in(payload, header.record_count), 1):
             if header.is_control or self._stays(span, header.base_offset, horizon_ms):
@@ -249,7 +251,7 @@ class _Round:
         elif len(kept) == header.record_count:
             return data
         left, payload = payload_with(header, payload, kept, horizon_ms)
-        return sealed(left, compressed(Compression(header.compression), payload))
+        return sealed(left, (yield from _packed(header, payload)))
 
     def _stays(self, span: Span, base_offset: int, horizon_ms: int | None) -> bool:
         """Whether a record is its key's newest, and no tombstone that has had its time."""
@@ -268,6 +270,31 @@ class _Round:
         if last_offset >= 0:
             return header.last_offset == last_offset
         return header.is_control and header.producer_epoch == epoch
+
+
+def _opened(header: BatchHeader, data: bytes) -> Steps[bytes]:
+    """A batch's payload. A large packed one is opened by another thread: no step is so long."""
+
+    def opened() -> bytes:
+        return bytes(payload_of(data, 0, header))
+
+    if header.compression == Compression.NONE or len(data) < _PACKED_IN_A_STEP_BYTES:
+        return opened()
+    return (yield from _elsewhere(opened))
+
+
+def _packed(header: BatchHeader, payload: bytes) -> Steps[bytes]:
+    """A payload in the batch's codec, packed in the same way."""
+    codec = Compression(header.compression)
+    if codec == Compression.NONE or len(payload) < _OPEN_IN_A_STEP_BYTES:
+        return compressed(codec, payload)
+    return (yield from _elsewhere(partial(compressed, codec, payload)))
+
+
+def _elsewhere(work: Callable[[], bytes]) -> Steps[bytes]:
+    done: list[bytes] = []
+    yield lambda: done.append(work())
+    return done[0]
 
 
 def groups_of(segments: Sequence[Segment], config: LogConfig) -> Iterator[list[Segment]]:

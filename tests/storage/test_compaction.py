@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ottla.protocol.batch import (
@@ -131,6 +133,28 @@ def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
     expected = Compression.NONE if codec == "uncompressed" else Compression[codec.upper()]
     assert headers(log)[0].compression == expected
     assert headers(log)[0].size_bytes < 700
+
+
+def test_large_packed_batches_are_opened_and_packed_elsewhere() -> None:
+    """In whatever thread the caller has: a step of the loop would be too long."""
+    disk = Disk()
+    log = open_compacted(disk, segment_bytes=1 << 20)
+    noise = random.Random(1).randbytes(20_000)
+    sent = build([(b"a", noise), (b"b", noise), (b"c", noise[::-1])], timestamp_ms=NOW_MS)
+    packed, _ = recompressed(sent, read_header(sent), "gzip")
+    log.append(packed, now_ms=NOW_MS)
+    log.append(batch(b"2", key=b"a"), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    todo = cleanable(log, None, NOW_MS)
+    assert todo is not None
+    handed_out = 0
+    for blocking in compact(todo, disk, map_size_bytes=1 << 20, now_ms=NOW_MS):
+        if blocking is not None:
+            before = disk.operations
+            blocking()
+            handed_out += disk.operations == before
+    assert handed_out == 3, "opened twice, packed once"
+    assert values(log) == {1: (b"b", noise), 2: (b"c", noise[::-1]), 3: (b"a", b"2")}
 
 
 def test_what_nothing_is_taken_from_stays_byte_for_byte() -> None:
