@@ -31,6 +31,7 @@ TIMEOUT_S = 20.0
 EARLIEST = -2
 OWN_SETTING = 1  # ConfigSource.DYNAMIC_TOPIC_CONFIG
 LONG_VALUE = 64
+VALUE = 5  # where a record has its value
 
 Seen = dict[str, Any]
 
