@@ -20,7 +20,6 @@ from typing import Final
 
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
-from ..storage.log_directory import DirectoryInUse, WrongDirectory
 from .clock import SystemClock
 from .config import BrokerConfig
 from .connection import Connection
@@ -51,9 +50,6 @@ def serve(config: BrokerConfig, *, data_dir: Path | None, ready_file: Path | Non
     directory, is_temporary = _directory(config, data_dir)
     try:
         return uvloop.run(_Server(config, directory, is_temporary, ready_file).run())
-    except (DirectoryInUse, WrongDirectory) as trouble:
-        sys.stderr.write(f"ottla: {trouble}\n")
-        return 1
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
         sys.stderr.write(f"ottla: {trouble}\n")
         return 1
