@@ -26,6 +26,9 @@ def test_after_a_clean_stop_all_is_there(place: Place) -> None:
         produce_in_transactions(bootstrap)
         story.play(bootstrap)
     assert place.complaints == []
+    log = (place.directory / "server.log").read_text()
+    assert "since clean shutdown file was found" in log
+    assert "DUPLICATE_BROKER_REGISTRATION" not in log, "Kafka waited for a broker that had stopped"
 
 
 def console_consumed(bootstrap: str, topic: str, level: str) -> list[str]:
