@@ -12,7 +12,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign check style types bench-start bench-quick wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign check style types bench-start bench-quick bench-partitions wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -65,6 +65,9 @@ bench-start: .venv/.installed ## start time and idle memory
 bench-quick: .venv/.installed ## start time, memory, latency and throughput in short
 	@$(PY) benchmarks/bench_start.py --quick
 	@$(PY) benchmarks/bench_quick.py $(ARGS)
+
+bench-partitions: .venv/.installed ## 10,000 partitions: create, idle, stop, restart
+	@$(PY) benchmarks/bench_partitions.py $(ARGS)
 
 # A stale build/lib would put modules that no longer exist into the wheel.
 wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl

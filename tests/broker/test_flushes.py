@@ -407,6 +407,36 @@ async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_
         assert one.log("orders").recovery_point == 1
 
 
+async def test_what_waited_as_long_as_flush_ms_says_is_flushed_by_the_clock(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders", flush_ms="1000")
+        one.append("orders", b"v")
+        log, flush = one.log("orders"), one.node._background._flush
+        flush(log, NOW_MS)
+        flush(log, NOW_MS + 999)
+        await asyncio.sleep(0)
+        assert threads() == []
+        flush(log, NOW_MS + 1000)
+        one.node.flushes.close()
+        assert log.recovery_point == 1
+
+
+async def test_the_periodic_checkpoint_says_what_was_flushed_and_brings_the_metadata_along(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path, log_flush_offset_checkpoint_interval_ms="1") as one:
+        one.topic("orders", flush_messages="1")
+        await produced(one, acks=-1)
+        one.topic("others")
+        checkpoint = tmp_path / "recovery-point-offset-checkpoint"
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        end = one.log("__cluster_metadata").log_end_offset
+        wanted = {"orders 0 1", f"__cluster_metadata 0 {end}"}
+        while not (checkpoint.exists() and wanted <= set(checkpoint.read_text().splitlines())):
+            assert asyncio.get_running_loop().time() < deadline, checkpoint.read_text()
+            await asyncio.sleep(0.001)
+
+
 async def test_a_topic_is_on_disk_when_its_maker_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
