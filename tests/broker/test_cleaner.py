@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,8 @@ def checkpoint(directory: Path) -> str:
 def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
-            it.topic("half", **COMPACT)
             it.topic("whole", 2, **COMPACT)
+            it.topic("half", **COMPACT)
             it.topic("not", cleanup_policy="delete")
             cleaner = Cleaner(it.node)
             assert not await cleaner.clean_dirtiest()
@@ -164,7 +165,7 @@ def test_what_is_appended_meanwhile_stays(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path, said: FakeLog) -> None:
     def shorten(it: OneNode) -> None:
         it.log("t").delete_records(30_000)
 
@@ -176,11 +177,14 @@ def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path) -> N
             assert it.log("t").log_start_offset == 30_000
             assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
             assert it.node.logs.cleaned_up_to(it.log("t")) is None
+            assert said.lines == []
 
     asyncio.run(scene())
 
 
-def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(tmp_path: Path) -> None:
+def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(
+    tmp_path: Path, said: FakeLog
+) -> None:
     def again(it: OneNode) -> None:
         it.node.controller.delete_topic("t")
         it.topic("t", **COMPACT)
@@ -194,6 +198,7 @@ def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(tmp_p
             assert values(it.log("t")) == {0: (b"k", b"v")}
             data = [name for name in files(it, "t") if name.startswith("0")]
             assert data == [f"{0:020d}.log"]
+            assert said.lines == []
 
     asyncio.run(scene())
 
@@ -220,6 +225,8 @@ def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path) -> No
             it.topic("t", **COMPACT)
             many(it, "t")
             await until(lambda: any(name.endswith(".cleaned") for name in files(it, "t")))
+            directory = it.log("t").directory
+        assert not any(name.endswith(".cleaned") for name in os.listdir(directory))
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             assert len(values(it.log("t"))) == 30_000
             assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
@@ -279,6 +286,27 @@ def test_a_disk_that_refuses_is_tried_again_after_a_while(
             assert values(it.log("t")) == {1: (b"a", b"1")}
             assert [line[0] for line in said.lines] == ["error", "debug"]
             assert "no space left" in said.lines[0][2]["reason"]
+
+    asyncio.run(scene())
+
+
+def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
+    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, data: bytes) -> int:
+        raise OSError(28, "no space left")
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a")
+            cleaner = Cleaner(it.node)
+            with monkeypatch.context() as patch:
+                patch.setattr(it.node.logs.files, "append", refuse)
+                assert await cleaner.clean_dirtiest()
+                assert not await cleaner.clean_dirtiest()
+            assert len(said.lines) == 1
+            assert sorted(values(it.log("t"))) == [0, 1]
 
     asyncio.run(scene())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,8 +18,9 @@ from ottla.protocol.batch import (
 )
 from ottla.protocol.errors import Refused
 from ottla.storage.cleanable import cleanable
-from ottla.storage.compaction import Superseded, compact
+from ottla.storage.compaction import Superseded, compact, groups_of
 from ottla.storage.log import PartitionLog
+from ottla.storage.log_config import LONG_MAX
 from ottla.storage.recompression import recompressed
 from tests.storage.compacting import (
     COMPACT,
@@ -36,6 +39,7 @@ from tests.storage.logs import (
     everything,
     open_log,
 )
+from tests.wire.batches import batch as wire_batch
 
 DAY_MS = 86_400_000
 
@@ -135,6 +139,37 @@ def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
     assert headers(log)[0].size_bytes < 700
 
 
+def test_the_times_of_a_batch_are_those_of_what_is_left() -> None:
+    disk = Disk()
+    log = open_compacted(disk)
+    sent = wire_batch(
+        [b"1", b"2", b"3"], keys=[b"a", b"b", b"c"], timestamp=NOW_MS, timestamp_deltas=[5, 0, 9]
+    )
+    log.append(sent, now_ms=NOW_MS)
+    for key in (b"a", b"c"):
+        log.append(batch(b"new", key=key), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    first = headers(log)[0]
+    assert (first.base_offset, first.last_offset, first.record_count) == (0, 2, 1)
+    assert (first.base_timestamp_ms, first.max_timestamp_ms) == (NOW_MS, NOW_MS)
+    assert records(log)[0][:2] == (1, NOW_MS)
+
+
+def test_the_brokers_time_stays_the_time_of_a_batch() -> None:
+    disk = Disk()
+    log = open_compacted(disk, message_timestamp_type="LogAppendTime")
+    sent = build([(b"a", b"1"), (b"b", b"1")], timestamp_ms=NOW_MS - 50)
+    log.append(sent, now_ms=NOW_MS)
+    log.append(batch(b"2", key=b"a"), now_ms=NOW_MS + 1)
+    log.roll(NOW_MS)
+    compacted(log, disk)
+    first = headers(log)[0]
+    assert first.is_log_append_time
+    assert (first.base_timestamp_ms, first.max_timestamp_ms) == (NOW_MS, NOW_MS)
+    assert [(r.offset, r.timestamp_ms) for r in records(log)] == [(1, NOW_MS), (2, NOW_MS + 1)]
+
+
 def test_large_packed_batches_are_opened_and_packed_elsewhere() -> None:
     """In whatever thread the caller has: a step of the loop would be too long."""
     disk = Disk()
@@ -185,6 +220,15 @@ def test_a_tombstone_stays_until_its_horizon_and_the_value_goes_at_once() -> Non
     assert values(log) == {2: (b"b", b"1")}
 
 
+def test_a_tombstone_may_stay_for_ever() -> None:
+    disk = Disk()
+    log = log_of(disk, (b"a", None), (b"b", b"1"), delete_retention_ms=LONG_MAX)
+    compacted(log, disk)
+    assert headers(log)[0].base_timestamp_ms == LONG_MAX
+    compacted(log, disk, now_ms=NOW_MS + 10**9)
+    assert records(log)[0][:3] == (0, NOW_MS, b"a")
+
+
 def test_a_horizon_stays_with_what_is_left_of_its_batch() -> None:
     disk = Disk()
     log = open_compacted(disk, delete_retention_ms=DAY_MS)
@@ -227,6 +271,7 @@ def test_the_last_batch_of_a_round_stays_without_records() -> None:
     compacted(log, disk)
     last = headers(log)[-1]
     assert (last.base_offset, last.last_offset, last.record_count) == (1, 1, 0)
+    assert (last.base_timestamp_ms, last.max_timestamp_ms) == (-1, NOW_MS)
     assert values(log) == {0: (b"b", b"1")}
 
 
@@ -402,6 +447,43 @@ def test_a_damaged_batch_ends_the_round_and_nothing_has_changed(position: int) -
     with pytest.raises(Refused, match=r"CORRUPT_MESSAGE.*0003\.log"):
         compacted(log, disk)
     assert {name: bytes(file.data) for name, file in disk.files.items()} == before
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_was_damaged_since_an_earlier_life_is_not_compacted(clean: bool) -> None:
+    disk = Disk()
+    log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
+    log.close(clean=True)
+    disk = disk.after_kill()
+    disk.files[f"{DIRECTORY}/{3:020d}.log"].data[134] ^= 1
+    again = open_compacted(disk, clean=clean, recovery_point=9)
+    with pytest.raises(Refused, match=r"CORRUPT_MESSAGE.*0003\.log"):
+        compacted(again, disk)
+    assert sorted(values_readable(again)) == [0, 1, 2]
+
+
+def values_readable(log: PartitionLog) -> list[int]:
+    """Offsets up to the damage."""
+    read = log.read(0, max_bytes=10_000, up_to=3, min_one=True)
+    return [header.base_offset for _, header in headers_in(read.records)]
+
+
+def part(base_offset: int, next_offset: int, size_bytes: int) -> Any:
+    return SimpleNamespace(base_offset=base_offset, next_offset=next_offset, size_bytes=size_bytes)
+
+
+def test_segments_are_joined_as_far_as_sizes_offsets_and_indexes_allow() -> None:
+    def sizes(*parts: Any, **settings: Any) -> list[int]:
+        return [len(group) for group in groups_of(parts, config(**settings))]
+
+    three = [part(0, 10, 400), part(10, 20, 400), part(20, 30, 400)]
+    assert sizes(*three, segment_bytes=1200) == [3]
+    assert sizes(*three, segment_bytes=1199) == [2, 1]
+    assert sizes(*three, segment_bytes=100) == [1, 1, 1]
+    far = [part(0, 10, 1), part(10, 2**31, 1), part(2**31, 2**31 + 1, 1)]
+    assert sizes(*far) == [2, 1]
+    # Ten entries of 12 bytes, two of them kept free, each for more than 100 bytes of data.
+    assert sizes(*three, segment_index_bytes=120, index_interval_bytes=100) == [2, 1]
 
 
 def test_segments_that_are_deleted_meanwhile_end_the_round() -> None:

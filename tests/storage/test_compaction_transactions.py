@@ -168,6 +168,21 @@ def test_a_producers_last_batch_stays_for_its_sequence_number(clean: bool) -> No
     assert again.append(following, now_ms=NOW_MS).base_offset == 4
 
 
+def test_the_last_batch_of_a_producer_stays_also_of_an_aborted_transaction() -> None:
+    disk = Disk()
+    log = opened(disk)
+    put(log, data(1, b"a"), data(1, b"b", b"c"), end_of(1, commit=False))
+    rolled(log, batch(b"x", key=b"end"))
+    compacted(log, disk)
+    assert shape(log) == [(1, 0, "data"), (3, 1, "marker"), (4, 1, "data")]
+    disk = disk.after_kill()
+    for name in [name for name in disk.files if name.endswith(".snapshot")]:
+        del disk.files[name]
+    known = open_compacted(disk, clean=False).producers.entry(1)
+    assert known is not None
+    assert known.last_sequence == 2
+
+
 def test_a_marker_that_is_all_that_tells_an_epoch_stays() -> None:
     disk = Disk()
     log = opened(disk)
