@@ -271,3 +271,14 @@ def test_segments_of_one_age_end_at_different_times_where_jitter_is_set() -> Non
     assert min(waited) > 5_000, "by no more than the jitter"
     assert max(waited) <= 10_100
     assert len(waited) > 5
+
+
+@pytest.mark.parametrize(("step_ms", "batches"), [(0, 7), (1, 4)])
+def test_a_segment_ends_when_an_index_of_it_is_full(step_ms: int, batches: int) -> None:
+    """Of 48 bytes: six offsets; or three times, for which Kafka keeps the place of one more."""
+    log = open_log(segment_index_bytes=48, index_interval_bytes=1)
+    count = 0
+    while len(log.segments) == 1:
+        count += 1
+        log.append(batch(timestamp_ms=NOW_MS + count * step_ms), now_ms=NOW_MS)
+    assert log.segments[1].base_offset == batches
