@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from ..wire.batches import batch
 from ..wire.broker import Broker
 from ..wire.client import error_name, retrying
+from ..wire.groups import Member, subscription
 from ..wire.transactions import Producer
 from .place import address
 
@@ -56,6 +57,7 @@ class Story:
         self._random = random.Random(seed)
         self._idempotent: Producer | None = None
         self._open: list[Producer] = []
+        self._member: Member | None = None
         self._sequence = 0
         self._placed = ("", -1)
 
@@ -69,6 +71,7 @@ class Story:
             self._end_open(broker)
             self._transactions(broker)
             self._offsets(broker)
+            self._stay(broker)
             self._shorten(broker)
             self._leave_open(broker)
         self.round += 1
@@ -174,6 +177,21 @@ class Story:
         member = broker.stable_member("members", topic="plain")
         assert member.commit("plain", self.round) == OK
         assert member.leave() == [OK, OK]
+
+    def _stay(self, broker: Broker) -> None:
+        """A member stays through the stop, and goes on in its generation."""
+        if self._member is not None:
+            member = self._member.but(broker=broker)
+            beat = retrying(member.heartbeat)
+            assert beat == OK
+            assert member.commit("plain", self.round) == OK
+            assert member.sync() == [OK, "a"]
+            assert member.leave() == [OK, OK]
+        protocols = (("range", subscription("plain")),)
+        timeouts = {"session_timeout_ms": TIMEOUT_MS, "rebalance_timeout_ms": TIMEOUT_MS}
+        member = Member.joined(broker, "lasting", "instance", protocols=protocols, **timeouts)
+        assert member.sync([(member.member_id, b"a")])[0] == OK
+        self._member = member
 
     def _shorten(self, broker: Broker) -> None:
         """One log begins late in a segment, one in a later segment."""
