@@ -128,7 +128,7 @@ class PartitionLog:
         self.is_closed = False
         self._state_offset = self.log_end_offset if stop.clean else -1
         self._unsynced_beside: list[tuple[Segment, str]] = []
-        self._names_are_synced = False
+        self._names_are_synced = self._own_name_is_synced = False
         self._deleted: list[tuple[int | None, list[str]]] = []
         self._transaction_check: TransactionCheck | None = None
         if self._segments[0].doubt is not None:
@@ -263,6 +263,7 @@ class PartitionLog:
                 self._epochs.assign(self.leader_epoch, base_offset)
             if self._epochs.write():
                 self._unsynced_beside.append((active, f"{self._directory}/{EPOCHS}"))
+                self._names_are_synced = False
             _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, config.index_interval_bytes)
         except OSError as failed:
@@ -334,6 +335,7 @@ class PartitionLog:
         content = producer_snapshot.encode(self.producers.producers())
         write_atomically(self._files, paths[-1], content)
         self._unsynced_beside += [(segment, path) for path in paths]
+        self._names_are_synced = False
 
     # Reading
 
@@ -528,11 +530,12 @@ class PartitionLog:
             if segment.size_bytes and segment.base_offset < up_to
         ]
         beside = [path for segment, path in self._unsynced_beside if segment in self._segments]
-        parent = os.path.dirname(self._directory)
-        directories = () if self._names_are_synced else (self._directory, parent)
+        directories = [] if self._names_are_synced else [self._directory]
+        if not self._own_name_is_synced:
+            directories.append(os.path.dirname(self._directory))
         flush = Flush(self._files, segments, beside=beside, directories=directories, up_to=up_to)
         self._unsynced_beside.clear()
-        self._names_are_synced = True  # unless more come while it runs
+        self._names_are_synced = self._own_name_is_synced = True  # unless more come meanwhile
         return flush
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:

@@ -282,3 +282,29 @@ def test_a_segment_ends_when_an_index_of_it_is_full(step_ms: int, batches: int) 
         count += 1
         log.append(batch(timestamp_ms=NOW_MS + count * step_ms), now_ms=NOW_MS)
     assert log.segments[1].base_offset == batches
+
+
+def test_the_names_of_what_a_clean_stop_writes_are_synced_too() -> None:
+    """Else they would be those of older files, or of none, and the start believes them."""
+    disk = ReadingDisk()
+    log = open_log(disk)
+    log.append(batch(), now_ms=NOW_MS)
+    log.flush()
+    log.append(batch(), now_ms=NOW_MS)
+    del disk.synced[:]
+    log.close(clean=True)
+    assert disk.synced[-1] == DIRECTORY
+
+
+def test_a_new_leader_epoch_is_on_disk_with_the_first_record_that_has_it() -> None:
+    disk = ReadingDisk()
+    log = open_log(disk)
+    log.append(batch(), now_ms=NOW_MS)
+    log.flush()
+    log.leader_epoch = 5
+    log.append(batch(), now_ms=NOW_MS)
+    del disk.synced[:]
+    log.flush()
+    assert set(disk.synced) == {
+        f"{DIRECTORY}/{file_name(0, '.log')}", f"{DIRECTORY}/leader-epoch-checkpoint", DIRECTORY
+    }  # fmt: skip
