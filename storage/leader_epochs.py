@@ -46,13 +46,18 @@ class LeaderEpochs:
         self._entries.append((epoch, start_offset))
         self._written = False
 
-    def write(self) -> bool:
-        """Put the entries on disk when they are not there yet; whether there was any need."""
+    def write(self, *, sync: bool = False) -> bool:
+        """Put the entries on disk when they are not there yet; whether there was any need.
+
+        Args:
+            sync: through a loss of power too.
+        """
         if self._written:
             return False
         lines = ["0", str(len(self._entries)), *(f"{e} {o}" for e, o in self._entries)]
         path = f"{self._directory}/{FILE_NAME}"
-        write_atomically(self._files, path, ("\n".join(lines) + "\n").encode())
+        content = ("\n".join(lines) + "\n").encode()
+        write_atomically(self._files, path, content, sync=sync)
         self._written = True
         return True
 

@@ -428,7 +428,7 @@ class PartitionLog:
         self.log_start_offset = max(self.log_start_offset, first.base_offset)
         if dropped:  # first it is written where the log begins: so a lost segment is noticed
             self._epochs.truncate_start(self.log_start_offset)
-            self._epochs.write()
+            self._epochs.write(sync=True)
         for _ in range(dropped):
             self._set_aside(self._segments.pop(0))
         return dropped
@@ -535,7 +535,8 @@ class PartitionLog:
             directories.append(os.path.dirname(self._directory))
         flush = Flush(self._files, segments, beside=beside, directories=directories, up_to=up_to)
         self._unsynced_beside.clear()
-        self._names_are_synced = self._own_name_is_synced = True  # unless more come meanwhile
+        if segments:  # the file of an empty log is not made yet
+            self._names_are_synced = self._own_name_is_synced = True  # unless more come meanwhile
         return flush
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:

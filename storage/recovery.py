@@ -70,7 +70,7 @@ def load(
     segments = _segments(files, directory, names, stop)
     _doubt(segments, config, stop, _offsets_of(names, SNAPSHOT), report)
     aborted, epochs = AbortedTransactions(), LeaderEpochs(files, directory)
-    _tell_of_lost_beginning(segments[0], epochs, report)
+    _tell_of_lost_beginning(segments[0], epochs, stop, report)
     first_doubted = len(segments)
     if stop.clean:
         segments[-1].load_as_newest(config.index_interval_bytes)
@@ -96,6 +96,9 @@ def load(
     producers.expire(now_ms, config.producer_id_expiration_ms)
     if segments[-1].next_offset < stop.log_start_offset:
         _begin_anew(files, directory, segments, stop.log_start_offset)
+        producers, aborted = ProducerStates(), AbortedTransactions()  # or what is open stays so
+        epochs.truncate_start(stop.log_start_offset)
+        epochs.write()
     _remove_stray_snapshots(files, directory, names, segments)
     epochs.truncate_end(segments[-1].next_offset)
     return Found(segments, producers, aborted, epochs)
@@ -148,13 +151,18 @@ def _doubt(
         )
 
 
-def _tell_of_lost_beginning(first: Segment, epochs: LeaderEpochs, report: Report) -> None:
+def _tell_of_lost_beginning(
+    first: Segment, epochs: LeaderEpochs, stop: Stop, report: Report
+) -> None:
     """The epochs are cut with the log's beginning: where they begin, it should."""
     entries = epochs.entries
-    if entries and entries[0][1] < first.base_offset:
+    if not entries or entries[0][1] >= first.base_offset:
+        return
+    if first.base_offset > stop.log_start_offset:
         why = "the segments before it are missing"
         report(Damage(first.path(LOG), 0, 0, entries[0][1], first.base_offset, why))
-        epochs.truncate_start(first.base_offset)
+    epochs.truncate_start(first.base_offset)
+    epochs.write()
 
 
 def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:

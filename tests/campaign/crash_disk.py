@@ -60,8 +60,13 @@ class CrashDisk(Disk):
         disk = CrashDisk(seed=self._chance.randrange(1 << 30))
         if not power_cut:
             disk.directories = set(self.directories)
-            disk.files = {path: _copy(file, bytes(file.data)) for path, file in self.files.items()}
-            disk._changes = list(self._changes)
+            copies = {id(file): _copy(file) for file in self.files.values()}
+            disk.files = {path: copies[id(file)] for path, file in self.files.items()}
+            for change in self._changes:
+                file = change.file and copies.get(id(change.file), change.file)
+                copy = _NameChange(change.kind, change.path, change.other, file)
+                copy.is_synced = change.is_synced
+                disk._changes.append(copy)
             return disk
         unsynced = [change for change in self._changes if not change.is_synced]
         happened = set(unsynced[: self._chance.randint(0, len(unsynced))])
@@ -132,8 +137,8 @@ class CrashDisk(Disk):
                 change.is_synced = True
 
 
-def _copy(file: _File, data: bytes) -> _File:
-    copy = _File(data)
+def _copy(file: _File) -> _File:
+    copy = _File(bytes(file.data))
     copy.synced = file.synced
     return copy
 
