@@ -113,6 +113,16 @@ class Doubt:
         """Whether nothing sound lies behind the last damage."""
         return bool(self.damages) and self.damages[-1].end_position == self.size_bytes
 
+    def cut_if_short(self, next_offset: int) -> None:
+        """The file was read to its end, at `next_offset`, and another segment begins later.
+
+        A loss of power took whole batches: what follows them was not synced either.
+        """
+        if self._is_last or self._may_have_gaps or self._torn_from is None or self.damages:
+            return
+        if self._torn_from <= next_offset < self.end_offset and self.cut_at is None:
+            self.cut_at = self.size_bytes
+
     def ends_early(self, next_offset: int) -> None:
         """The last batch ends at `next_offset`, and the segment should reach `end_offset`."""
         self._found(self.size_bytes, next_offset, None)

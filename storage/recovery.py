@@ -220,6 +220,8 @@ def _rebuild(
             continue
         replay.all_of(segment, segment.rebuild(config.index_interval_bytes))
         doubt = segment.doubt
+        if doubt is not None:
+            doubt.cut_if_short(segment.next_offset)
         if doubt is not None and not doubt.damages:
             segment.doubt = None  # all of it has been looked at
         if doubt is not None and doubt.cut_at is not None:

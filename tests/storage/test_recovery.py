@@ -139,6 +139,18 @@ def test_what_follows_damage_is_cut_off_with_all_that_is_known_of_it() -> None:
     assert all(int(name[:20]) <= 2 for name in names)
 
 
+def test_what_follows_whole_batches_that_are_lost_is_cut_off_too() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=150)
+    for _ in range(4):
+        log.append(batch(), now_ms=NOW_MS)
+    killed = disk.after_kill()
+    del killed.files[FIRST_FILE].data[len(batch()) :]
+    again = open_log(killed, clean=False, segment_bytes=150)
+    assert ranges(again) == [(0, 0)]
+    assert again.append(batch(), now_ms=NOW_MS).base_offset == 1
+
+
 def test_before_the_recovery_point_nothing_is_read_again_until_somebody_asks() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=150)
