@@ -1,6 +1,6 @@
 """The log cleaner: compacts the dirtiest log, then the next, then rests (Kafka's LogCleaner).
 
-It works on the event loop in steps of a fifth of a millisecond, with pauses between them; only what
+It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only what
 blocks goes to a thread. So a request waits for one step at most, and logs need no lock. A log that
 is found damaged is left alone until the next start; one that the disk refused comes again after
 `log.cleaner.backoff.ms`.
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ..storage.compaction import Compacted, Steps
     from .node import Node
 
-# A sixth of a processor. Whoever takes all of it loses his turn to other processes, for
+# A tenth of a processor. Whoever takes all of it loses his turn to other processes, for
 # milliseconds, also when the next request comes.
-_STEP_S: Final = 0.0002
+_STEP_S: Final = 0.0001
 _PAUSE_S: Final = 0.001
 _LOGS_IN_A_STEP: Final = 256
 
