@@ -318,9 +318,9 @@ def _own_meta_properties(
         if not found_id or "node.id" not in found or found.get("version") != "1":
             raise WrongDirectory(f"{file} is damaged: it has no cluster.id, node.id or version=1")
         if found["node.id"] != str(node_id):
-            raise WrongDirectory(f"{path} belongs to node {found['node.id']}, not {node_id}")
+            raise WrongDirectory(f"{file}: it belongs to node {found['node.id']}, not {node_id}")
         if cluster_id not in (None, found_id):
-            raise WrongDirectory(f"{path} belongs to cluster {found_id}, not {cluster_id}")
+            raise WrongDirectory(f"{file}: it belongs to cluster {found_id}, not {cluster_id}")
         return found_id, directory_id
     cluster_id = cluster_id or encode_uuid(uuid.uuid4())
     directory_id = uuid.uuid4()
