@@ -529,7 +529,13 @@ class PartitionLog:
             for segment in self._segments[self._segment_index(self.recovery_point) :]
             if segment.size_bytes and segment.base_offset < up_to
         ]
-        beside = [path for segment, path in self._unsynced_beside if segment in self._segments]
+        # The snapshot at the end of a segment is that of the next one's beginning, and stays.
+        kept = {each.path(SNAPSHOT) for each in self._segments}
+        beside = [
+            path
+            for segment, path in self._unsynced_beside
+            if segment in self._segments or path in kept
+        ]
         directories = [] if self._names_are_synced else [self._directory]
         if not self._own_name_is_synced:
             directories.append(os.path.dirname(self._directory))
