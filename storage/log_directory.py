@@ -137,6 +137,9 @@ class LogDirectory:
         directory = f"{self.path}/{name}"
         is_new = name not in self._there
         if is_new:
+            # A checkpoint may be older than the end of a topic that had the name before.
+            for known in (self._recovery_points, self._log_starts):
+                known.pop(key, None)
             if name in self._renamed:  # or a loss of power gives a topic the records of its past
                 self._files.sync_directory(self.path)
                 self._renamed.clear()

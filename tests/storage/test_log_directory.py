@@ -203,3 +203,16 @@ def test_many_partitions_hold_no_descriptors(tmp_path: Path) -> None:
         log_in(found, partition)
     assert len(os.listdir("/proc/self/fd")) == before
     found.close()
+
+
+def test_a_topic_made_anew_does_not_go_by_the_checkpoints_of_its_past() -> None:
+    disk = Disk()
+    disk.make_directory("data")
+    for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
+        disk.append(disk.open(f"data/{name}"), b"0\n1\norders 0 7\n")
+    directory = LogDirectory.open(disk, "data", node_id=1, cluster_id=None, now_ms=NOW_MS)
+    log = directory.open_log(
+        "orders", 0, topic_id=uuid.UUID(int=5), config=LogConfig(), now_ms=NOW_MS
+    )
+    assert (log.log_start_offset, log.log_end_offset) == (0, 0)
+    assert log.append(batch(), now_ms=NOW_MS).base_offset == 0
