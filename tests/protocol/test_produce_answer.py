@@ -19,7 +19,7 @@ every_version = pytest.mark.parametrize("version", range(SERVED.closed_below, SE
 
 
 def partition(draw: Random) -> dict[str, Any]:
-    made = {
+    made: dict[str, Any] = {
         "index": draw.randrange(1 << 31),
         "base_offset": draw.randrange(-1, 1 << 60),
         "log_append_time_ms": draw.randrange(-1, 1 << 60),
