@@ -37,6 +37,8 @@ USUAL = (
     "Attempting to close NetworkClient that has already been closed",
     # Its registration takes the leadership from whoever had it before, while coordinators load.
     "partition is not online or is no longer the leader",
+    # Its controller registers before it is the active one, and tries again.
+    "Unexpected error handling request RequestHeader(apiKey=CONTROLLER_REGISTRATION",
     # A topic is deleted while they still load.
     "Could not delete offsets for deleted partitions",
     # A partition that CreatePartitions added, and a sequence that is wrong on purpose.
