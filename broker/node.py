@@ -120,6 +120,19 @@ class Node:
             and known.partitions[partition].leader_id == self.node_id
         )
 
+    def led_log(self, topic: str, partition: int) -> PartitionLog:
+        """The log of a partition that this node leads.
+
+        Raises:
+            Refused: what `why_missing` says, NOT_LEADER_OR_FOLLOWER.
+        """
+        log = self.log_of(topic, partition)
+        if log is None:
+            raise Refused(self.why_missing(topic, partition))
+        if not self.leads(topic, partition):
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        return log
+
     def check_leader_epoch(self, log: PartitionLog, current_leader_epoch: int) -> None:
         """Compare the epoch that a client believes in with the log's (KIP-320).
 

@@ -17,21 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from ..context import Context
+from ..controller import SUPPORTED_FEATURES
 from ..dispatch import serves
 from . import HANDLERS
 
 if TYPE_CHECKING:
     from ..node import Node
 
-# Name, lowest and highest level that Kafka 4.1 knows.
-SUPPORTED_FEATURES: Final = (
-    ("group.version", 0, 1),
-    ("kraft.version", 0, 1),
-    ("metadata.version", 7, 27),
-    ("share.version", 0, 1),
-    ("transaction.version", 0, 2),
-    ("eligible.leader.replicas.version", 0, 1),
-)
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 _API_KEYS: Final = [
@@ -51,9 +43,13 @@ async def api_versions(node: Node, context: Context, request: Any) -> dict[str, 
     return {
         "api_keys": _API_KEYS,
         "supported_features": [
-            {"name": name, "min_version": lowest, "max_version": highest}
-            for name, lowest, highest in SUPPORTED_FEATURES
-            if lowest >= lowest_told
+            {
+                "name": feature.name,
+                "min_version": feature.min_supported_version,
+                "max_version": feature.max_supported_version,
+            }
+            for feature in SUPPORTED_FEATURES
+            if feature.min_supported_version >= lowest_told
         ],
         "finalized_features_epoch": node.catalog.last_offset,
         "finalized_features": [

@@ -73,11 +73,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
 
 
 def _log(node: Node, topic: str, asked: Any) -> PartitionLog:
-    log = node.log_of(topic, asked.partition_index)
-    if log is None:
-        raise Refused(node.why_missing(topic, asked.partition_index))
-    if not node.leads(topic, asked.partition_index):
-        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    log = node.led_log(topic, asked.partition_index)
     node.check_leader_epoch(log, asked.current_leader_epoch)
     return log
 

@@ -211,12 +211,7 @@ def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
         raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
     if topic.is_internal:
         raise Refused(Code.INVALID_TOPIC_EXCEPTION, "an internal topic takes no records of clients")
-    log = node.log_of(*place)
-    if log is None:
-        raise Refused(node.why_missing(*place))
-    if not node.leads(*place):
-        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
-    return log
+    return node.led_log(*place)
 
 
 def _verify(
