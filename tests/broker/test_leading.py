@@ -1,0 +1,42 @@
+"""A partition that another node leads: its log is here, and answers nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code, Refused
+from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.one_node import one_node
+
+
+@in_virtual_time
+async def test_who_asks_a_node_that_does_not_lead_is_sent_to_the_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        assert it.node.led_log("orders", 0) is it.log("orders")
+        monkeypatch.setattr(type(it.node), "leads", lambda *_: False)
+        with pytest.raises(Refused, match="NOT_LEADER_OR_FOLLOWER"):
+            it.node.led_log("orders", 0)
+        produced = await it.ask(
+            ApiKey.PRODUCE,
+            9,
+            acks=-1,
+            timeout_ms=1000,
+            topic_data=[
+                {
+                    "name": "orders",
+                    "partition_data": [
+                        {"index": 0, "records": bytes(build([(None, b"a")], timestamp_ms=START_MS))}
+                    ],
+                }
+            ],
+        )
+        (answer,) = produced["responses"][0]["partition_responses"]
+        assert Code(answer["error_code"]) is Code.NOT_LEADER_OR_FOLLOWER
+        assert it.log("orders").log_end_offset == 0
