@@ -8,13 +8,9 @@ the end of the log.
 
 from __future__ import annotations
 
-import os
 import struct
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from enum import Enum, auto
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
@@ -26,14 +22,13 @@ from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
 from .doubt import Report, silently
 from .files import Files, write_atomically
-from .flush import Flush
+from .flush import Flush, Unsynced
 from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
 from .recompression import PRODUCER, recompressed
 from .recovery import Stop, aborted_anew, aborted_by, load
 from .segment import (
-    DELETED,
     INDEX,
     SNAPSHOT,
     TIME_INDEX,
@@ -42,13 +37,13 @@ from .segment import (
     Segment,
     file_name,
 )
+from .segments import Segments
 from .time_search import TimedOffset, first_since, latest
 from .transaction_check import TransactionCheck
 
 Bytes = bytes | bytearray | memoryview
 
 _PLACE: Final = struct.Struct(">qii")  # base offset, length, leader epoch
-_base_offset = attrgetter("base_offset")
 
 
 class Origin(Enum):
@@ -108,7 +103,7 @@ class PartitionLog:
         self._files = files
         self._directory = directory
         found = load(files, directory, config, stop, now_ms=now_ms, report=report)
-        self._segments = found.segments
+        self._segments = Segments(files, found.segments)
         self._active = found.segments[-1]
         self._active_since_ms = now_ms
         self._jitter_ms = self._jitter()
@@ -118,7 +113,7 @@ class PartitionLog:
         self._report = report
         self.log_end_offset = self._active.next_offset
         self.high_watermark = self.log_end_offset
-        self.log_start_offset = max(stop.log_start_offset, self._segments[0].base_offset)
+        self.log_start_offset = max(stop.log_start_offset, found.segments[0].base_offset)
         self.recovery_point = min(
             self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
         )
@@ -127,11 +122,9 @@ class PartitionLog:
         self.failure: str | None = None
         self.is_closed = False
         self._state_offset = self.log_end_offset if stop.clean else -1
-        self._unsynced_beside: list[tuple[Segment, str]] = []
-        self._names_are_synced = self._own_name_is_synced = False
-        self._deleted: list[tuple[int | None, list[str]]] = []
+        self._unsynced = Unsynced(files, directory)
         self._transaction_check: TransactionCheck | None = None
-        if self._segments[0].doubt is not None:
+        if found.segments[0].doubt is not None:
             self._transaction_check = TransactionCheck(self.log_end_offset)
         self.leader_epoch = max(self._epochs.latest, 0)
 
@@ -171,7 +164,7 @@ class PartitionLog:
     @property
     def size_bytes(self) -> int:
         """Of all data files."""
-        return sum(segment.size_bytes for segment in self._segments)
+        return sum(segment.size_bytes for segment in self._segments.all)
 
     @property
     def last_stable_offset(self) -> int:
@@ -262,8 +255,7 @@ class PartitionLog:
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
             if self._epochs.write():
-                self._unsynced_beside.append((active, f"{self._directory}/{EPOCHS}"))
-                self._names_are_synced = False
+                self._unsynced.beside(active, f"{self._directory}/{EPOCHS}")
             _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, config.index_interval_bytes)
         except OSError as failed:
@@ -311,10 +303,10 @@ class PartitionLog:
         segment = Segment(self._files, self._directory, self.log_end_offset)
         segment.open()
         self._active.finish()
-        self._segments.append(segment)
+        self._segments.all.append(segment)
         self._active, self._active_since_ms = segment, now_ms
         self._jitter_ms = self._jitter()
-        self._names_are_synced = False
+        self._unsynced.names_changed()
         if self.on_flush_due is not None:  # as Kafka does: what is ended is read at no restart
             self.on_flush_due(self, self.log_end_offset)
 
@@ -334,8 +326,7 @@ class PartitionLog:
         paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
         content = producer_snapshot.encode(self.producers.producers())
         write_atomically(self._files, paths[-1], content)
-        self._unsynced_beside += [(segment, path) for path in paths]
-        self._names_are_synced = False
+        self._unsynced.beside(segment, *paths)
 
     # Reading
 
@@ -361,37 +352,34 @@ class PartitionLog:
         try:
             if offset >= active.base_offset:
                 return active.read(offset, max_bytes, up_to, min_one=min_one) or Read(b"", offset)
-            for at in range(self._segment_index(offset), len(self._segments)):
-                found = self._segments[at].read(offset, max_bytes, up_to, min_one=min_one)
+            for segment in self._segments.since(offset):
+                found = segment.read(offset, max_bytes, up_to, min_one=min_one)
                 if found is not None:
                     return found
         except OSError as failed:
             raise _unreadable(failed) from failed
         return Read(b"", offset)
 
-    def _segment_index(self, offset: int) -> int:
-        return max(bisect_right(self._segments, offset, key=_base_offset) - 1, 0)
-
     def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:
         """Those that a reader of committed records must know of; both offsets are inclusive."""
         check = self._transaction_check
         if check is not None and first_offset < check.until:
-            segments = self._segments[self._segment_index(first_offset) :]
+            segments = self._segments.since(first_offset)
             if not check.agrees(segments, self._aborted, first_offset, last_offset):
-                self._aborted = aborted_anew(self._files, self._segments, self._report)
+                self._aborted = aborted_anew(self._files, self._segments.all, self._report)
         return self._aborted.between(first_offset, last_offset + 1)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
         """The first record, in the order of offsets, of that time or later."""
         try:
-            return first_since(self._segments, timestamp_ms, self.log_start_offset)
+            return first_since(self._segments.all, timestamp_ms, self.log_start_offset)
         except OSError as failed:
             raise _unreadable(failed) from failed
 
     def max_timestamp(self) -> TimedOffset | None:
         """The first record that has the largest timestamp of all."""
         try:
-            return latest(self._segments)
+            return latest(self._segments.all)
         except OSError as failed:
             raise _unreadable(failed) from failed
 
@@ -423,14 +411,13 @@ class PartitionLog:
 
     def drop_segments_before(self, offset: int) -> int:
         """Remove whole segments below `offset`, never the active one. Returns how many."""
-        dropped = max(bisect_right(self._segments, offset, key=_base_offset) - 1, 0)
-        first = self._segments[dropped]
+        dropped = self._segments.index_of(offset)
+        first = self._segments.all[dropped]
         self.log_start_offset = max(self.log_start_offset, first.base_offset)
         if dropped:  # first it is written where the log begins: so a lost segment is noticed
             self._epochs.truncate_start(self.log_start_offset)
             self._epochs.write(sync=True)
-        for _ in range(dropped):
-            self._set_aside(self._segments.pop(0))
+        self._segments.drop(dropped)
         return dropped
 
     def replace_segments(
@@ -449,21 +436,13 @@ class PartitionLog:
         Raises:
             OSError: a file could not be renamed; the new segment is the log's all the same.
         """
-        at = bisect_right(self._segments, old[0].base_offset, key=_base_offset) - 1
-        if at < 0 or self._segments[at : at + len(old)] != list(old):
+        if not self._segments.put(new, in_place_of=old):
             return False
-        self._segments[at : at + len(old)] = [new]
         self._aborted.replace(new.base_offset, new.next_offset, aborted)
-        self._names_are_synced = False
-        for segment in reversed(old):
-            self._set_aside(segment, with_snapshot=segment is not old[0])
+        self._unsynced.names_changed()
+        self._segments.set_aside_replaced(old)
         new.rename("")
         return True
-
-    def _set_aside(self, segment: Segment, *, with_snapshot: bool = True) -> None:
-        """Take its files out of the log; `remove_deleted` removes them."""
-        segment.close()
-        self._deleted.append((None, segment.rename(DELETED, with_snapshot=with_snapshot)))
 
     def remove_deleted(self, now_ms: int) -> None:
         """Remove the files of segments that were deleted `file.delete.delay.ms` ago.
@@ -473,22 +452,12 @@ class PartitionLog:
         Raises:
             OSError: one could not be removed.
         """
-        waiting: list[tuple[int | None, list[str]]] = []
-        for due_ms, paths in self._deleted:
-            if due_ms is None:
-                waiting.append((now_ms + self.config.file_delete_delay_ms, paths))
-            elif now_ms < due_ms:
-                waiting.append((due_ms, paths))
-            else:
-                for path in paths:
-                    with suppress(FileNotFoundError):  # replaced by a later one of that name
-                        self._files.remove(path)
-        self._deleted = waiting
+        self._segments.remove_deleted(now_ms, self.config.file_delete_delay_ms)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Oldest first; the last one takes the appends."""
-        return tuple(self._segments)
+        return tuple(self._segments.all)
 
     # Ending
 
@@ -508,7 +477,7 @@ class PartitionLog:
 
     @property
     def is_flushed(self) -> bool:
-        return self.recovery_point == self.log_end_offset and not self._unsynced_beside
+        return self.recovery_point == self.log_end_offset and not self._unsynced.is_any_beside
 
     def write_state(self) -> None:
         """Write what makes the next start need no recovery, unless it is there. Raises OSError."""
@@ -526,24 +495,10 @@ class PartitionLog:
         up_to = self.log_end_offset if up_to is None else up_to
         segments = [
             segment
-            for segment in self._segments[self._segment_index(self.recovery_point) :]
+            for segment in self._segments.since(self.recovery_point)
             if segment.size_bytes and segment.base_offset < up_to
         ]
-        # The snapshot at the end of a segment is that of the next one's beginning, and stays.
-        kept = {each.path(SNAPSHOT) for each in self._segments}
-        beside = [
-            path
-            for segment, path in self._unsynced_beside
-            if segment in self._segments or path in kept
-        ]
-        directories = [] if self._names_are_synced else [self._directory]
-        if not self._own_name_is_synced:
-            directories.append(os.path.dirname(self._directory))
-        flush = Flush(self._files, segments, beside=beside, directories=directories, up_to=up_to)
-        self._unsynced_beside.clear()
-        if segments:  # the file of an empty log is not made yet
-            self._names_are_synced = self._own_name_is_synced = True  # unless more come meanwhile
-        return flush
+        return self._unsynced.gather(segments, self._segments.all, up_to)
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
         """Take note of how a flush ended. After a failure there are no more appends.
@@ -581,7 +536,7 @@ class PartitionLog:
                 if not self.is_flushed:
                     self.flush()
         finally:
-            for segment in self._segments:
+            for segment in self._segments.all:
                 segment.close()
 
     def delete(self) -> None:
