@@ -269,8 +269,6 @@ class Controller:
                     self._directory.set_aside(f"{topic.name}-{partition.index}")
                     open_log()
             except OSError as failed:
-                if topic.is_internal:
-                    raise
                 self._cannot_open(place, failed)
         self._take_leader_epochs(topic)
 

@@ -53,7 +53,7 @@ class Node:
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
-        Refused: CORRUPT_MESSAGE: the log of the metadata or of a coordinator is damaged.
+        Refused: CORRUPT_MESSAGE: the log of the metadata is damaged.
     """
 
     def __init__(self, config: BrokerConfig, data_dir: Path, clock: Clock) -> None:
@@ -258,8 +258,9 @@ class Node:
         return shard
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
-        log = self.logs.log_of(topic, partition)
-        assert log is not None, (topic, partition)
+        log = self.log_of(topic, partition)
+        if log is None:
+            raise Refused(Code.KAFKA_STORAGE_ERROR, self.logs.failed.get((topic, partition), ""))
         return log
 
 

@@ -47,13 +47,11 @@ def _deleted(node: Node, topic: str, partition: int, before_offset: int) -> dict
 
 def _delete(node: Node, topic: str, partition: int, before_offset: int) -> int:
     known = node.catalog.topics.get(topic)
-    log = node.log_of(topic, partition)
-    if known is None or log is None:
+    if known is None or not 0 <= partition < len(known.partitions):
         raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
     if known.is_internal:
         raise Refused(Code.INVALID_TOPIC_EXCEPTION)
-    if not node.leads(topic, partition):
-        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    log = node.led_log(topic, partition)
     if not log.config.deletes:
         raise Refused(Code.POLICY_VIOLATION, "the topic's cleanup.policy does not have delete")
     offset = log.high_watermark if before_offset == _HIGH_WATERMARK else before_offset

@@ -41,11 +41,7 @@ def _described(node: Node, place: tuple[str, int]) -> dict[str, Any]:
             raise Refused(
                 Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
-        log = node.log_of(*place)
-        if log is None:
-            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
-        if not node.leads(*place):
-            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        log = node.led_log(*place)
     except Refused as refused:
         return {"error_code": refused.code, "error_message": refused.why}
     return {

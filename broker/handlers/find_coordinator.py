@@ -62,11 +62,19 @@ def _find(node: Node, context: Context, key_type: int, key: str) -> dict[str, An
         return {"error_code": code, "node_id": -1, "host": "", "port": -1}
     partition = topic.partitions[partition_for(key, len(topic.partitions))]
     broker = node.catalog.brokers.get(partition.leader_id)
-    if broker is None or broker.is_fenced:
+    if broker is None or broker.is_fenced or _is_unusable(node, topic_name, partition.index):
         code = Code.COORDINATOR_NOT_AVAILABLE
         return {"error_code": code, "node_id": -1, "host": "", "port": -1}
     host, port = address_of(node, context, broker)
     return {"error_code": Code.NONE, "node_id": broker.node_id, "host": host, "port": port}
+
+
+def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:
+    """Whether a damaged log keeps the partition from coordinating: as if its disk were offline."""
+    return any(
+        coordinator.topic == topic_name and coordinator.is_unusable(partition)
+        for coordinator in (node.groups, node.transactions)
+    )
 
 
 def _topic(context: Context, key_type: int, key: str) -> str:

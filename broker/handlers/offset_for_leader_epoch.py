@@ -36,11 +36,7 @@ async def offset_for_leader_epoch(node: Node, context: Context, request: Any) ->
 def _end_of(node: Node, topic: str, asked: Any) -> dict[str, Any]:
     error, epoch, end_offset = Code.NONE, -1, -1
     try:
-        log = node.log_of(topic, asked.partition)
-        if log is None:
-            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
-        if not node.leads(topic, asked.partition):
-            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        log = node.led_log(topic, asked.partition)
         node.check_leader_epoch(log, asked.current_leader_epoch)
         epoch, end_offset = log.offset_for_leader_epoch(asked.leader_epoch)
     except Refused as refused:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 import pytest
 
@@ -10,6 +11,8 @@ from ottla.broker.coordinators import Coordinator
 from ottla.broker.shard import Shard
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.errors import Code, Refused
+
+NOBODY: Final[Mapping[int, Code]] = {}
 
 
 class FakeShard:
@@ -26,10 +29,12 @@ class FakeShard:
         self.closed += 1
 
 
-def coordinator() -> tuple[Coordinator[Any], list[FakeShard]]:
+def coordinator(refused: Mapping[int, Code] = NOBODY) -> tuple[Coordinator[Any], list[FakeShard]]:
     made: list[FakeShard] = []
 
     def make(partition: int) -> Shard[Any]:
+        if partition in refused:
+            raise Refused(refused[partition], "the disk")
         made.append(FakeShard(partition))
         return cast(Shard[Any], made[-1])
 
@@ -88,3 +93,27 @@ def test_what_is_unloaded_is_closed_and_can_be_loaded_anew() -> None:
         groups.shard_of("shop")
     groups.load(2)
     assert [shard.partition for shard in made] == [0, 1, 2, 0, 1]
+
+
+def test_a_partition_whose_log_is_damaged_coordinates_nothing_and_the_others_go_on() -> None:
+    groups, made = coordinator({1: Code.CORRUPT_MESSAGE})
+    groups.load(3)
+    groups.start()
+    assert [shard.partition for shard in made] == [0, 2]
+    assert [groups.is_unusable(partition) for partition in range(4)] == [False, True, False, False]
+    assert groups.partition_count == 3, "keys belong where they did"
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        groups.shard_at(1)
+    groups.unload()
+    assert [shard.closed for shard in made] == [1, 1]
+
+
+def test_a_log_that_could_not_be_opened_coordinates_as_soon_as_it_can_be() -> None:
+    refused = {1: Code.KAFKA_STORAGE_ERROR}
+    groups, made = coordinator(refused)
+    groups.load(2)
+    assert groups.is_unusable(1)
+    refused.clear()
+    assert not groups.is_unusable(1)
+    assert cast(Any, groups.shard_at(1)) is made[1]
+    assert made[1].started == 1

@@ -1,0 +1,145 @@
+"""Logs that are damaged or cannot be opened: who asks for them is told so, and the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from ottla.broker import coordinators, node
+from ottla.coordinator.partitioning import partition_for
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code
+from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+SETTINGS = {
+    "offsets_topic_num_partitions": "2",
+    "transaction_state_log_num_partitions": "2",
+}
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+    """What is logged."""
+    told = FakeLog()
+    for module in (node, coordinators):
+        monkeypatch.setattr(module, "_log", told)
+    return told
+
+
+async def commit(it: OneNode, group: str) -> Code:
+    partitions = [{"partition_index": 0, "committed_offset": 7}]
+    topics = [{"name": "orders", "partitions": partitions}]
+    answer = await it.ask(ApiKey.OFFSET_COMMIT, 8, group_id=group, topics=topics)
+    return Code(answer["topics"][0]["partitions"][0]["error_code"])
+
+
+async def init(it: OneNode, transactional_id: str) -> Code:
+    fields = {"transactional_id": transactional_id, "transaction_timeout_ms": 60_000}
+    answer = await it.ask(ApiKey.INIT_PRODUCER_ID, 4, **fields)
+    return Code(answer["error_code"])
+
+
+async def found(it: OneNode, key_type: int, key: str) -> Code:
+    fields = {"key_type": key_type, "coordinator_keys": [key]}
+    answer = await it.ask(ApiKey.FIND_COORDINATOR, 4, **fields)
+    return Code(answer["coordinators"][0]["error_code"])
+
+
+Use = Callable[[OneNode, str], Awaitable[Code]]
+KEYS = [next(k for k in "abcdefgh" if partition_for(k, 2) == partition) for partition in (0, 1)]
+
+
+async def fill(it: OneNode) -> None:
+    it.topic("orders")
+    for key in KEYS:
+        for key_type, use in ((0, commit), (1, init)):
+            assert await found(it, key_type, key) is Code.NONE
+            assert await use(it, key) is Code.NONE
+            assert await use(it, key) is Code.NONE
+
+
+def turn_a_bit(file: Path, position: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[position] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("position", [90, 25])
+@pytest.mark.parametrize(
+    ("topic", "key_type", "use"),
+    [("__consumer_offsets", 0, commit), ("__transaction_state", 1, init)],
+)
+@in_virtual_time
+async def test_a_damaged_partition_of_a_coordinator_is_told_and_the_others_go_on(
+    tmp_path: Path, lines: FakeLog, topic: str, key_type: int, use: Use, position: int
+) -> None:
+    async with one_node(tmp_path, **SETTINGS) as it:
+        await fill(it)
+    file = tmp_path / f"{topic}-1/{0:020d}.log"
+    turn_a_bit(file, position)
+    async with one_node(tmp_path, **SETTINGS) as it:
+        (reason,) = [
+            fields["reason"] for _, event, fields in lines.lines if event.startswith("a coordinat")
+        ]
+        assert f"{file}: a damaged batch at position 0" in reason
+        well, harmed = KEYS
+        assert await found(it, key_type, harmed) is Code.COORDINATOR_NOT_AVAILABLE
+        assert await use(it, harmed) is Code.NOT_COORDINATOR
+        assert await found(it, key_type, well) is Code.NONE
+        assert await use(it, well) is Code.NONE
+        assert await found(it, 1 - key_type, harmed) is Code.NONE
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", ".txnindex"])
+@in_virtual_time
+async def test_what_is_beside_a_coordinators_log_is_built_anew(tmp_path: Path, suffix: str) -> None:
+    async with one_node(tmp_path, **SETTINGS) as it:
+        await fill(it)
+    for content in (b"", b"\1", b"what is this"):
+        spoil(tmp_path, suffix, content)
+        async with one_node(tmp_path, **SETTINGS) as it:
+            for key in KEYS:
+                assert await commit(it, key) is Code.NONE
+                assert await init(it, key) is Code.NONE
+
+
+def spoil(directory: Path, suffix: str, content: bytes) -> None:
+    """Give all such files of coordinators another content."""
+    for pattern in ("__consumer_offsets-?", "__transaction_state-?"):
+        for file in directory.glob(f"{pattern}/*{suffix}"):
+            file.write_bytes(content)
+
+
+@in_virtual_time
+async def test_a_log_that_cannot_be_opened_is_a_storage_error_to_who_asks_for_it(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        it.append("orders", b"v")
+    file = tmp_path / f"orders-0/{0:020d}.log"
+    content = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    async with one_node(tmp_path) as it:
+        for expected in (Code.KAFKA_STORAGE_ERROR, Code.NONE):
+            assert [code async for code in asked(it)] == [expected] * 3
+            if expected is Code.KAFKA_STORAGE_ERROR:
+                file.rmdir()
+                file.write_bytes(content)
+
+
+async def asked(it: OneNode) -> AsyncIterator[Code]:
+    partition = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}
+    topics = [{"topic": "orders", "partitions": [partition]}]
+    answer = await it.ask(ApiKey.OFFSET_FOR_LEADER_EPOCH, 3, replica_id=-1, topics=topics)
+    yield Code(answer["topics"][0]["partitions"][0]["error_code"])
+    deleted = [{"name": "orders", "partitions": [{"partition_index": 0, "offset": 0}]}]
+    answer = await it.ask(ApiKey.DELETE_RECORDS, 1, topics=deleted, timeout_ms=100)
+    yield Code(answer["topics"][0]["partitions"][0]["error_code"])
+    described = [{"name": "orders", "partition_indexes": [0]}]
+    answer = await it.ask(ApiKey.DESCRIBE_PRODUCERS, 0, topics=described)
+    yield Code(answer["topics"][0]["partitions"][0]["error_code"])
