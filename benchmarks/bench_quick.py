@@ -41,12 +41,14 @@ class Run:
     cpu_ms_per_1000: float
 
 
-def measure(bootstrap: str, workload: str, seconds: float) -> tuple[str, Run]:
-    """Run a workload; the unit of its numbers and the numbers."""
+def measure(
+    bootstrap: str, workload: str, seconds: float, load: str = "load.py"
+) -> tuple[str, Run]:
+    """Run a workload of a load generator; the unit of its numbers and the numbers."""
     process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
     assert process_id is not None, f"nobody listens at {bootstrap}"
     before = cpu_seconds(process_id)
-    command = [sys.executable, str(HERE / "load.py"), bootstrap, workload, str(seconds)]
+    command = [sys.executable, str(HERE / load), bootstrap, workload, str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)
     if done.returncode != 0:
         raise SystemExit(f"{workload} on {bootstrap}:\n{done.stderr[-3000:]}")
@@ -67,14 +69,14 @@ def median(runs: list[Run]) -> Run:
 
 
 def rounds(
-    brokers: Mapping[str, str], workload: str, count: int, seconds: float
+    brokers: Mapping[str, str], workload: str, count: int, seconds: float, *, load: str = "load.py"
 ) -> tuple[str, dict[str, Run]]:
     """A workload on each broker by turns, the order changing; the unit and the medians."""
     runs: dict[str, list[Run]] = {name: [] for name in brokers}
     unit = ""
     for i in range(count):
         for name in list(brokers)[:: 1 if i % 2 == 0 else -1]:
-            unit, run = measure(brokers[name], workload, seconds)
+            unit, run = measure(brokers[name], workload, seconds, load)
             runs[name].append(run)
     return unit, {name: median(found) for name, found in runs.items()}
 
