@@ -277,16 +277,21 @@ WORKLOADS: dict[str, Callable[[Broker, float], Result]] = {
 }
 
 
+def make_internal_topics(broker: Broker) -> None:
+    """Only FindCoordinator does, and the first answers may be that they are not there yet."""
+    for kind in (0, 1):
+        body = {"key": "load", "key_type": kind}
+        while error_name(broker.call("FindCoordinator", 3, body)["error_code"]) != "NONE":
+            time.sleep(0.05)
+
+
 def main() -> int:
     """Run one workload, as the command line says."""
     bootstrap, workload, seconds = sys.argv[1:]
     host, port = bootstrap.rsplit(":", 1)
     broker = Broker((host, int(port)), f"load {workload}")
     try:
-        for kind in (0, 1):  # only this makes the internal topics
-            body = {"key": "load", "key_type": kind}
-            while error_name(broker.call("FindCoordinator", 3, body)["error_code"]) != "NONE":
-                time.sleep(0.05)
+        make_internal_topics(broker)
         done = WORKLOADS[workload](broker, float(seconds))
     finally:
         broker.close()

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.load import Result, result
+from benchmarks.load import Result, make_internal_topics, result
 from benchmarks.raw_transactions import committing
 from tests.wire.broker import Broker
 
@@ -157,6 +157,7 @@ def raw(bootstrap: str, seconds: float, **shape: int) -> Result:
     host, port = bootstrap.rsplit(":", 1)
     broker = Broker((host, int(port)), "load")
     try:
+        make_internal_topics(broker)
         return committing(broker, seconds, **shape)
     finally:
         broker.close()
