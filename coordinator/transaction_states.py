@@ -21,6 +21,9 @@ NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 NO_PARTITIONS: Final[frozenset[Partition]] = frozenset()
 
+NO_TIMEOUT_MS: Final = 0x7FFFFFFF
+"""The timeout of two-phase commit: such a transaction waits for whoever prepared it (KIP-939)."""
+
 # Levels of the feature transaction.version that a change of a transaction went by (KIP-890).
 ADDS_EXPLICITLY: Final = 0
 BUMPS_EPOCHS: Final = 2
@@ -103,9 +106,9 @@ class Transaction:
         return Producer(self.producer_id, self.producer_epoch)
 
     @property
-    def deadline_ms(self) -> int:
-        """When an open transaction has been open for too long."""
-        return self.started_ms + self.timeout_ms
+    def deadline_ms(self) -> int | None:
+        """When an open transaction has been open for too long; None for never."""
+        return None if self.timeout_ms == NO_TIMEOUT_MS else self.started_ms + self.timeout_ms
 
     @property
     def is_exhausted(self) -> bool:
@@ -156,6 +159,14 @@ class Transaction:
             started_ms=self.started_ms if self.state is State.ONGOING else now_ms,
             previous_producer_id=NO_PRODUCER_ID,
             client_version=ADDS_EXPLICITLY,
+        )
+
+    def fenced(self, *, now_ms: int) -> Transaction:
+        """Aborted under the next epoch, which nobody is given (below transaction.version 2)."""
+        return replace(
+            self.prepared(commit=False, now_ms=now_ms),
+            producer_epoch=self.producer_epoch + 1,
+            last_producer_epoch=NO_EPOCH,
         )
 
     def prepared_and_bumped(

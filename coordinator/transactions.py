@@ -20,6 +20,7 @@ from .transaction_states import (
     MAY_FOLLOW,
     NO_EPOCH,
     NO_PARTITIONS,
+    NO_TIMEOUT_MS,
     PREPARED,
     Expired,
     Partition,
@@ -42,6 +43,8 @@ class Transactions:
         transaction_max_timeout_ms: `transaction.max.timeout.ms`.
         transactional_id_expiration_ms: `transactional.id.expiration.ms`.
         coordinator_epoch: the leader epoch of the partition; it goes into the markers.
+        transaction_version: the finalized level of that feature: what the coordinator aborts by
+            itself goes by it, and a client's request by the version the client chose (KIP-890).
     """
 
     def __init__(
@@ -51,8 +54,10 @@ class Transactions:
         transaction_max_timeout_ms: int = 15 * 60 * 1000,
         transactional_id_expiration_ms: int = 7 * DAY_MS,
         coordinator_epoch: int = 0,
+        transaction_version: Callable[[], int] = lambda: BUMPS_EPOCHS,
     ) -> None:
         self._next_producer_id = next_producer_id
+        self._transaction_version = transaction_version
         self._max_timeout_ms = transaction_max_timeout_ms
         self._expiration_ms = transactional_id_expiration_ms
         self._coordinator_epoch = coordinator_epoch
@@ -76,12 +81,14 @@ class Transactions:
         timeout_ms: int,
         now_ms: int,
         expected: Producer | None = None,
+        in_two_phases: bool = False,
     ) -> Outcome[Producer | Code]:
         """InitProducerId (22) of a transactional id: a new epoch fences whoever had the last.
 
         Args:
             timeout_ms: how long the transactions to come may stay open.
             expected: who the client thinks it is, when it goes on after an error (KIP-360).
+            in_two_phases: they may stay open for ever, whatever `timeout_ms` says (KIP-939).
 
         Returns:
             who the client is from now on, or CONCURRENT_TRANSACTIONS: a transaction was open, it
@@ -93,7 +100,9 @@ class Transactions:
         """
         if not transactional_id:
             raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
-        if not 0 < timeout_ms <= self._max_timeout_ms:
+        if in_two_phases:
+            timeout_ms = NO_TIMEOUT_MS
+        elif not 0 < timeout_ms <= self._max_timeout_ms:
             raise Refused(
                 Code.INVALID_TRANSACTION_TIMEOUT,
                 f"a timeout of {timeout_ms} ms; at most {self._max_timeout_ms} ms are allowed",
@@ -299,7 +308,11 @@ class Transactions:
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, in ms; None when never."""
-        deadlines = [known.deadline_ms for known in self._ongoing.values()]
+        deadlines = [
+            deadline_ms
+            for known in self._ongoing.values()
+            if (deadline_ms := known.deadline_ms) is not None
+        ]
         oldest = next(iter(self._at_rest.values()), None)
         if oldest is not None:
             deadlines.append(oldest.updated_ms + self._expiration_ms)
@@ -313,7 +326,8 @@ class Transactions:
         records: list[TransactionRecord] = []
         effects: list[WriteMarkers] = []
         for known in self._ongoing.values():
-            if len(records) < MOST_IN_A_TICK and known.deadline_ms <= now_ms:
+            deadline_ms = known.deadline_ms
+            if deadline_ms is not None and deadline_ms <= now_ms and len(records) < MOST_IN_A_TICK:
                 aborted = self._fenced(known, now_ms=now_ms)
                 records.append(aborted)
                 effects.extend(self._markers(aborted))
@@ -367,6 +381,8 @@ class Transactions:
 
     def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
         """Aborted under the next epoch, which nobody is given; the last one is kept for this."""
+        if self._transaction_version() < BUMPS_EPOCHS:
+            return known.fenced(now_ms=now_ms)
         return known.prepared_and_bumped(commit=False, now_ms=now_ms)
 
     def _successor(self, known: Transaction, expected: Producer | None) -> tuple[Producer, int]:

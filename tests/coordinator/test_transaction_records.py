@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ottla.coordinator.transaction_records import decode, encode
+from ottla.coordinator.transaction_records import decode, encode, value_version_of
 from ottla.coordinator.transaction_states import Expired, State, Transaction
 from ottla.protocol.errors import Malformed
+from ottla.protocol.messages import encode_data
 
 # Read from the log of a Kafka 4.1.1 with transaction.version 2.
 KEY = bytes.fromhex("0000 000e 77647463636f762d78312d61736b")
@@ -124,3 +127,74 @@ def test_the_epoch_before_is_forgotten_where_the_log_does_not_tell_it() -> None:
     resumed = transaction(State.EMPTY, producer_epoch=1, last_producer_epoch=0)
     forgotten = decode(*encode(resumed))
     assert forgotten == transaction(State.EMPTY, producer_epoch=1, last_producer_epoch=-1)
+
+
+def by_the_schema(record: Transaction, version: int) -> bytes:
+    """The value as the codec makes it."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(record.partitions):
+        topics.setdefault(topic, []).append(index)
+    return encode_data(
+        "TransactionLogValue",
+        version,
+        {
+            "producer_id": record.producer_id,
+            "previous_producer_id": record.previous_producer_id,
+            "next_producer_id": record.next_producer_id,
+            "producer_epoch": record.producer_epoch,
+            "transaction_timeout_ms": record.timeout_ms,
+            "transaction_status": int(record.state),
+            "transaction_partitions": None
+            if record.state is State.EMPTY
+            else [{"topic": topic, "partition_ids": ids} for topic, ids in topics.items()],
+            "transaction_last_update_timestamp_ms": record.updated_ms,
+            "transaction_start_timestamp_ms": record.started_ms,
+            "client_transaction_version": record.client_version,
+        },
+    )
+
+
+INT64 = st.integers(-1, 2**63 - 1)
+TOPIC_NAMES = st.sampled_from(["t", "ä-topic", "x" * 126, "x" * 127, "x" * 249])
+RECORDS = st.sampled_from([state for state in State if state is not State.DEAD]).flatmap(
+    lambda state: st.builds(
+        Transaction,
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
+        st.integers(0, 2**63 - 1),
+        st.integers(-1, 32767),
+        st.integers(0, 2**31 - 1),
+        st.just(state),
+        st.just(frozenset())
+        if state is State.EMPTY
+        else st.frozensets(st.tuples(TOPIC_NAMES, st.integers(0, 2**31 - 1)), max_size=200),
+        INT64,
+        INT64,
+        previous_producer_id=INT64,
+        next_producer_id=INT64,
+        client_version=st.integers(0, 2),
+    )
+)
+
+
+@given(RECORDS, st.sampled_from([0, 1]))
+def test_the_bytes_are_those_of_the_schemas(record: Transaction, version: int) -> None:
+    key, value = encode(record, version)
+    assert key == encode_data("TransactionLogKey", 0, {"transactional_id": record.transactional_id})
+    assert value == by_the_schema(record, version)
+
+
+def test_below_level_1_values_are_of_version_0() -> None:
+    assert [value_version_of(level) for level in (0, 1, 2)] == [0, 1, 1]
+    ended = transaction(State.ONGOING, started_ms=1).prepared_and_bumped(commit=True, now_ms=2)
+    key, value = encode(ended, 0)
+    assert value is not None
+    assert value[:2] == b"\x00\x00"
+    again = decode(key, value)
+    assert isinstance(again, Transaction)
+    assert (again.client_version, again.producer_epoch) == (0, 1)
+
+
+def test_a_field_that_only_later_brokers_write_is_read_over() -> None:
+    """NextProducerEpoch (tag 3), behind the client's transaction version (tag 2)."""
+    value = bytes.fromhex(COMMITTED.replace("01020200 02", "02 0202 0002 0302 0007"))
+    assert decode(KEY, value) == decode(KEY, bytes.fromhex(COMMITTED))
