@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..coordinator.outcome import Effect
 from ..coordinator.producer_ids import ProducerIds
-from ..coordinator.transaction_states import WriteMarkers
+from ..coordinator.transaction_states import TransactionRecord, WriteMarkers
 from ..coordinator.transactions import Transactions
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, Topic
@@ -224,8 +224,16 @@ class Node:
         for shard in self.groups.shards():
             shard.run_now(lambda machine, now_ms: machine.forget_topic(topic.name, now_ms=now_ms))
 
+    @property
+    def transaction_version(self) -> int:
+        """The finalized level of the feature: 0, 1 or 2 (KIP-890)."""
+        return self.catalog.features.get("transaction.version", 0)
+
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
-        from ..coordinator.transaction_records import decode, encode
+        from ..coordinator.transaction_records import decode, encode, value_version_of
+
+        def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
+            return encode(record, value_version_of(self.transaction_version))
 
         log = self._internal_log(TRANSACTION_STATE, partition)
         machine = Transactions(
@@ -233,9 +241,10 @@ class Node:
             transaction_max_timeout_ms=self.config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
             coordinator_epoch=log.leader_epoch,
+            transaction_version=lambda: self.transaction_version,
         )
         return self._loaded(Shard(
-            log, machine, (encode, decode),
+            log, machine, (encode_now, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
         ))  # fmt: skip
