@@ -16,10 +16,11 @@ Skipped: nothing. Versions 0-2 are offered and closed, as Kafka does.
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
-from ...coordinator.transaction_states import BUMPS_EPOCHS
+from ...coordinator.transaction_states import BUMPS_EPOCHS, Partition
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import (
     HEADER_SIZE,
@@ -37,7 +38,9 @@ from ..context import Context, Disconnect
 from ..dispatch import serves
 
 if TYPE_CHECKING:
+    from ...coordinator.transactions import Transactions
     from ..node import Node
+    from ..shard import Shard
 
 _VALID_ACKS: Final = (0, 1, -1)
 _ZSTD_SINCE: Final = 7
@@ -64,6 +67,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
     responses = []
     unflushed: Unflushed = []
     failed: str | None = None
+    membership = _Membership(node, context, request)
     for topic_data in request.topic_data:
         answers = []
         name, unknown = _topic(node, context, topic_data)
@@ -72,7 +76,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
             answer, waits = refused or unknown, _NONE
             if answer is None:
                 place = (name, index)
-                answer, waits = _append(node, context, request.transactional_id, place, records)
+                answer, waits = _append(node, context, membership, place, records)
             answer = {"index": index, **answer}
             if waits:
                 unflushed += [(log, answer) for log in waits]
@@ -139,7 +143,7 @@ def _topic(node: Node, context: Context, topic_data: Any) -> tuple[str, dict[str
 def _append(
     node: Node,
     context: Context,
-    transactional_id: str | None,
+    membership: _Membership,
     place: tuple[str, int],
     records: bytes | None,
 ) -> tuple[dict[str, Any], tuple[PartitionLog, ...]]:
@@ -161,8 +165,8 @@ def _append(
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
-        if header.is_transactional and transactional_id is not None:
-            waits = _verify(node, context, transactional_id, log, header)
+        if header.is_transactional:
+            waits = membership.check(log, header)
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
         errors = _record_errors(invalid)
@@ -214,44 +218,84 @@ def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
     return node.led_log(*place)
 
 
-def _verify(
-    node: Node, context: Context, transactional_id: str, log: PartitionLog, header: BatchHeader
-) -> tuple[PartitionLog, ...]:
-    """Make sure that the batch belongs to a transaction that its coordinator has open (KIP-890).
+class _Membership:
+    """Whether the batches of a request belong to a transaction that is open (KIP-890).
 
-    It is asked each time: that the log has a transaction of the producer open is not enough, for
-    that may have been decided already and only waits for its marker.
-
-    Returns:
-        The coordinator's log when it is to be flushed before the batch is acknowledged.
-
-    Raises:
-        Refused: what the coordinator says, in the words of the request's version;
-            OUT_OF_ORDER_SEQUENCE_NUMBER from version 12 on when a producer that the partition has
-            not seen does not begin at 0 (a lost first batch would go unnoticed).
+    The coordinator is asked at each request, once for all its partitions: that a log has a
+    transaction of the producer open is not enough, for that may have been decided already and only
+    waits for its marker.
     """
-    place = (log.topic, log.partition)
-    producer = Producer(header.producer_id, header.producer_epoch)
-    shard = node.transactions.shard_of(transactional_id)
-    try:
-        if context.version >= _ADDS_SINCE:
+
+    __slots__ = ("_answer", "_context", "_node", "_request", "_shard")
+
+    def __init__(self, node: Node, context: Context, request: Any) -> None:
+        self._node = node
+        self._context = context
+        self._request = request
+        self._shard: Shard[Transactions] | None = None
+        self._answer: Refused | frozenset[Partition] = frozenset()
+
+    def check(self, log: PartitionLog, header: BatchHeader) -> tuple[PartitionLog, ...]:
+        """Let a batch of the request through, to a partition that is led here.
+
+        Returns:
+            The coordinator's log when it is to be flushed before the batch is acknowledged.
+
+        Raises:
+            Refused: what the coordinator says, in the words of the request's version;
+                OUT_OF_ORDER_SEQUENCE_NUMBER from version 12 on when a producer that the partition
+                has not seen does not begin at 0 (a lost first batch would go unnoticed).
+        """
+        if self._shard is None:
+            try:
+                self._shard = self._node.transactions.shard_of(self._request.transactional_id)
+            except Refused as refused:
+                raise _in_words_of_produce(self._context, refused) from None
+            self._answer = self._asked(self._shard, header.producer_id, header.producer_epoch)
+        answer, adds = self._answer, self._context.version >= _ADDS_SINCE
+        if isinstance(answer, Refused):
+            raise _in_words_of_produce(self._context, answer) from None
+        if (log.topic, log.partition) in answer:
+            raise _in_words_of_produce(self._context, Refused(Code.TRANSACTION_ABORTABLE))
+        is_new = adds and log.producers.entry(header.producer_id) is None
+        if is_new and header.base_sequence != 0:
+            raise Refused(
+                Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has sequence number 0"
+            )
+        flushed = self._shard.log.recovery_point >= self._shard.log.flush_asked
+        return _NONE if flushed else (self._shard.log,)
+
+    def _asked(
+        self, shard: Shard[Transactions], producer_id: int, producer_epoch: int
+    ) -> Refused | frozenset[Partition]:
+        """Add what the request writes to, or, up to version 11, find what was not added."""
+        transactional_id, places = self._request.transactional_id, self._places()
+        producer = Producer(producer_id, producer_epoch)
+        try:
+            if self._context.version < _ADDS_SINCE:
+                return shard.ask(
+                    lambda machine: machine.missing_partitions(transactional_id, producer, places)
+                )
             shard.run_now(
                 lambda machine, now_ms: machine.add_partitions(
-                    transactional_id, producer, (place,), now_ms=now_ms, client_version=BUMPS_EPOCHS
+                    transactional_id, producer, places, now_ms=now_ms, client_version=BUMPS_EPOCHS
                 )
             )
-        else:
-            shard.ask(
-                lambda machine: machine.verify_partitions(transactional_id, producer, (place,))
-            )
-    except Refused as refused:
-        raise _in_words_of_produce(context, refused) from None
-    is_new = context.version >= _ADDS_SINCE and log.producers.entry(header.producer_id) is None
-    if is_new and header.base_sequence != 0:
-        raise Refused(
-            Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has the sequence number 0"
-        )
-    return (shard.log,) if shard.log.recovery_point < shard.log.flush_asked else _NONE
+        except Refused as refused:
+            return refused
+        return frozenset()
+
+    def _places(self) -> list[Partition]:
+        """Where the request has transactional batches for, of what clients may write to here."""
+        places = []
+        for topic_data in self._request.topic_data:
+            name, unknown = _topic(self._node, self._context, topic_data)
+            for each in () if unknown else topic_data.partition_data:
+                if _is_transactional(each.records):
+                    with suppress(Refused):
+                        _log_for_client(self._node, (name, each.index))
+                        places.append((name, each.index))
+        return places
 
 
 def _in_words_of_produce(context: Context, refused: Refused) -> Refused:

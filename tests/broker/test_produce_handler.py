@@ -238,3 +238,29 @@ async def test_records_that_are_not_allowed_are_told_one_by_one(tmp_path: Path) 
         assert [each["batch_index"] for each in told["record_errors"]] == [0, 1]
         assert told["record_errors"][0]["batch_index_error_message"]
         assert it.log("orders").log_end_offset == 0
+
+
+@in_virtual_time
+async def test_a_request_joins_its_transaction_with_all_its_partitions_at_once(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path, transaction_state_log_num_partitions="1") as it:
+        it.topic("orders", 10)
+        await it.ask(ApiKey.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["shop"])
+        owner = await it.ask(
+            ApiKey.INIT_PRODUCER_ID,
+            5,
+            transactional_id="shop",
+            transaction_timeout_ms=60_000,
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        known = {name: owner[name] for name in ("producer_id", "producer_epoch")}
+        sent = batch(b"a", base_sequence=0, transactional=True, **known)
+        decisions = it.log("__transaction_state")
+        before = decisions.log_end_offset
+        parts = [("orders", index, sent) for index in range(10)]
+        for _ in range(2):
+            told = await produce(it, *parts, version=12, transactional_id="shop")
+            assert {error(each) for each in told} == {"NONE"}
+            assert decisions.log_end_offset == before + 1
