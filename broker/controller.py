@@ -27,6 +27,7 @@ from ..storage.catalog import (
     Topic,
     topic_of,
 )
+from ..storage.features import FEATURES, SUPPORTED_FEATURES, FeatureUpdate, changes
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_records import (
     AbortTransactionRecord,
@@ -36,7 +37,6 @@ from ..storage.metadata_records import (
     EndPoint,
     EndTransactionRecord,
     FeatureLevelRecord,
-    FeatureRange,
     MetadataRecord,
     RegisterBrokerRecord,
 )
@@ -49,21 +49,6 @@ if TYPE_CHECKING:
     from ..storage.metadata_log import MetadataLog
     from .clock import Clock
 
-# What `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
-FEATURES: Final = {
-    "metadata.version": 27,
-    "eligible.leader.replicas.version": 1,
-    "group.version": 1,
-    "transaction.version": 2,
-}
-SUPPORTED_FEATURES: Final = (
-    FeatureRange("group.version", 0, 1),
-    FeatureRange("kraft.version", 0, 1),
-    FeatureRange("metadata.version", 7, 27),
-    FeatureRange("share.version", 0, 1),
-    FeatureRange("transaction.version", 0, 2),
-    FeatureRange("eligible.leader.replicas.version", 0, 1),
-)
 _log = Log("controller")
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 
@@ -420,7 +405,15 @@ class Controller:
         self._commit(self.catalog.change_leader(name, partition, leader_id))
         self._take_leader_epochs(self.catalog.topics[name])
 
-    # Settings and producer ids.
+    # Features, settings and producer ids.
+
+    def update_features(
+        self, updates: Iterable[FeatureUpdate], *, validate_only: bool = False
+    ) -> None:
+        """Finalize other levels of features, all or none. Raises as `features.changes` does."""
+        records = changes(self.catalog.features, updates, node_id=self._node_id)
+        if not validate_only:
+            self._commit(records)
 
     def set_configs(
         self, resource_type: int, resource_name: str, changes: Mapping[str, str | None]

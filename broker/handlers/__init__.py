@@ -52,6 +52,7 @@ HANDLERS: Final[dict[ApiKey, Served]] = {
     ApiKey.DELETE_GROUPS: Served(0, 2, "delete_groups"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Served(0, 1, "incremental_alter_configs"),
     ApiKey.OFFSET_DELETE: Served(0, 0, "offset_delete"),
+    ApiKey.UPDATE_FEATURES: Served(0, 2, "update_features"),
     ApiKey.DESCRIBE_CLUSTER: Served(0, 2, "describe_cluster"),
     ApiKey.DESCRIBE_PRODUCERS: Served(0, 0, "describe_producers"),
     ApiKey.DESCRIBE_TRANSACTIONS: Served(0, 0, "describe_transactions"),

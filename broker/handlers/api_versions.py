@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
+from ...storage.features import SUPPORTED_FEATURES
 from ..context import Context
-from ..controller import SUPPORTED_FEATURES
 from ..dispatch import serves
 from . import HANDLERS
 
