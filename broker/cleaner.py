@@ -160,7 +160,9 @@ class Cleaner:
             until = monotonic_s() + _STEP_S
 
     def _is_there(self, log: PartitionLog) -> bool:
-        return self._node.log_of(log.topic, log.partition) is log
+        """Whether it is a partition's log, and no coordinator is being loaded from it."""
+        loading = self._node.loading.is_loading(log)
+        return self._node.log_of(log.topic, log.partition) is log and not loading
 
 
 def _name(log: PartitionLog) -> dict[str, Any]:

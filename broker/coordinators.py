@@ -1,12 +1,17 @@
-"""The coordinators of a node: for each partition of an internal topic a shard with its machine."""
+"""The coordinators of a node: a shard with its machine for each partition of an internal topic.
+
+They come and go with the leadership of the partitions. A shard of a new leader epoch is a new one:
+it replays the log from its beginning, and what the old one had in hand is sent away.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from ..coordinator.partitioning import partition_for
 from ..protocol.errors import Code, Malformed, Refused
+from .loading import Loading
 from .logs import Log
 from .shard import Shard
 
@@ -19,52 +24,93 @@ class Coordinator(Generic[M]):
 
     Args:
         topic: `__transaction_state` or `__consumer_offsets`.
-        make: the shard of a partition, loaded from its log. Where it raises Refused or Malformed
-            the log is damaged, or not there: that partition coordinates nothing, the others do.
+        make: the shard of a partition, not yet loaded. Where it raises Refused the log is not
+            there: that partition coordinates nothing, the others do.
+        loading: replays the logs, at once or beside the requests.
+        on_loaded, on_unloaded: called with a shard when it begins and when it has ended to
+            coordinate.
+
+    Attributes:
+        partition_count: of the topic, whoever leads them; zero until the topic exists.
     """
 
-    def __init__(self, topic: str, make: Callable[[int], Shard[M]]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        make: Callable[[int], Shard[M]],
+        loading: Loading,
+        *,
+        on_loaded: Callable[[Shard[M]], None] = lambda shard: None,
+        on_unloaded: Callable[[Shard[M]], None] = lambda shard: None,
+    ) -> None:
         self.topic = topic
+        self.partition_count = 0
         self._make = make
-        self._shards: list[Shard[M] | None] = []  # None: its log cannot be used
-        self._unopened: set[int] = set()  # of these it is not there, and may be at the next try
+        self._loading = loading
+        self._on_loaded = on_loaded
+        self._on_unloaded = on_unloaded
+        self._epochs: dict[int, int] = {}  # of the partitions led here, whatever their logs are
+        self._shards: dict[int, Shard[M]] = {}
+        self._unusable: set[int] = set()  # whose logs are damaged
+        self._unopened: set[int] = set()  # whose logs are not there, and may be at the next try
 
-    @property
-    def partition_count(self) -> int:
-        """Zero until the topic exists."""
-        return len(self._shards)
+    def follow(self, partition_count: int, led: Mapping[int, int]) -> None:
+        """Coordinate what this node leads from now on, and nothing else.
 
-    def load(self, partition_count: int) -> None:
-        """Take up partitions that this node leads from now on."""
-        for partition in range(len(self._shards), partition_count):
-            self._shards.append(self._made(partition))
+        Args:
+            partition_count: of the topic, zero when it is gone.
+            led: the leader epoch of each partition that this node leads.
+        """
+        self.partition_count = partition_count
+        for partition in [
+            known for known, epoch in self._epochs.items() if led.get(known) != epoch
+        ]:
+            self._resign(partition)
+        for partition in [known for known in led if known not in self._epochs]:
+            self._epochs[partition] = led[partition]
+            self._take_up(partition)
 
-    def _made(self, partition: int) -> Shard[M] | None:
+    def unload(self) -> None:
+        """The topic is gone, or the node stops: who waits is sent away."""
+        self.follow(0, {})
+
+    def _resign(self, partition: int) -> None:
+        del self._epochs[partition]
+        self._unusable.discard(partition)
+        self._unopened.discard(partition)
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.close()
+            self._on_unloaded(shard)
+
+    def _take_up(self, partition: int) -> None:
         try:
-            return self._make(partition)
-        except (Refused, Malformed) as failed:
+            shard = self._make(partition)
+        except Refused as failed:
             if partition not in self._unopened:
-                _log.error(
-                    "a coordinator's log cannot be used, and nobody coordinates what belongs there",
-                    topic=self.topic, partition=partition, reason=str(failed),
-                )  # fmt: skip
-            if isinstance(failed, Refused) and failed.code == Code.KAFKA_STORAGE_ERROR:
-                self._unopened.add(partition)
-            return None
+                self._tell(partition, failed)
+            self._unopened.add(partition)
+            return
+        self._unopened.discard(partition)
+        self._shards[partition] = shard
+        self._loading.add(shard, self._loaded)
 
-    def _at(self, partition: int) -> Shard[M] | None:
-        """The shard, if there is one; a log that could not be opened is tried once more."""
-        if self._shards[partition] is None and partition in self._unopened:
-            shard = self._shards[partition] = self._made(partition)
-            if shard is not None:
-                self._unopened.discard(partition)
-                shard.start_timer()
-        return self._shards[partition]
+    def _loaded(self, shard: Shard[M], failed: Refused | Malformed | None) -> None:
+        if self._shards.get(shard.partition) is not shard:
+            return  # somebody else leads by now
+        if failed is None:
+            self._on_loaded(shard)
+            return
+        self._tell(shard.partition, failed)
+        self._unusable.add(shard.partition)
+        del self._shards[shard.partition]
+        shard.close()
 
-    def start(self) -> None:
-        """Begin to tick: the event loop runs."""
-        for shard in self.shards():
-            shard.start_timer()
+    def _tell(self, partition: int, failed: Exception) -> None:
+        _log.error(
+            "a coordinator's log cannot be used, and nobody coordinates what belongs there",
+            topic=self.topic, partition=partition, reason=str(failed),
+        )  # fmt: skip
 
     def partition_of(self, key: str) -> int:
         """The partition that coordinates a group or a transactional id.
@@ -73,36 +119,36 @@ class Coordinator(Generic[M]):
             Refused: NOT_COORDINATOR while the internal topic does not exist; FindCoordinator
                 makes it.
         """
-        if not self._shards:
+        if not self.partition_count:
             raise Refused(Code.NOT_COORDINATOR)
-        return partition_for(key, len(self._shards))
+        return partition_for(key, self.partition_count)
 
     def shard_of(self, key: str) -> Shard[M]:
         """The shard that coordinates a group or a transactional id.
 
         Raises:
-            Refused: NOT_COORDINATOR: see `partition_of`; or the partition's log cannot be used.
+            Refused: NOT_COORDINATOR: see `partition_of`; or another node leads the partition, or
+                its log cannot be used.
         """
         return self.shard_at(self.partition_of(key))
 
     def shard_at(self, partition: int) -> Shard[M]:
-        """The shard of a partition. Raises Refused NOT_COORDINATOR when there is none."""
-        shard = self._at(partition) if 0 <= partition < len(self._shards) else None
+        """The shard of a partition, loaded or not. Raises Refused NOT_COORDINATOR for none."""
+        shard = self._shards.get(partition)
         if shard is None:
-            raise Refused(Code.NOT_COORDINATOR)
+            if partition in self._unopened:
+                self._take_up(partition)  # the disk may have room again
+            shard = self._shards.get(partition)
+            if shard is None:
+                raise Refused(Code.NOT_COORDINATOR)
         return shard
 
     def is_unusable(self, partition: int) -> bool:
-        """Whether the partition is there, and its log cannot be used."""
-        return 0 <= partition < len(self._shards) and self._at(partition) is None
+        """Whether this node leads the partition, and its log cannot be used."""
+        if partition in self._unopened:
+            self._take_up(partition)
+        return partition in self._unusable or partition in self._unopened
 
     def shards(self) -> list[Shard[M]]:
-        """Those that are loaded."""
-        return [shard for shard in self._shards if shard is not None]
-
-    def unload(self) -> None:
-        """The topic is gone, or the node stops: who waits is sent away."""
-        gone, self._shards = self.shards(), []
-        self._unopened.clear()
-        for shard in gone:
-            shard.close()
+        """Those that are led here, loaded or not, in the order of their partitions."""
+        return [self._shards[partition] for partition in sorted(self._shards)]

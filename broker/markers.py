@@ -1,42 +1,25 @@
-"""Carries out `WriteMarkers`: a control batch into every partition of a decided transaction.
+"""Appends a transaction's marker to a partition that this node leads.
 
-It runs in the turn of the event loop in which the decision was made, so that the next request
-never meets a transaction without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then).
-Only a partition whose storage fails keeps it prepared; it is tried again until it works.
+Both ways lead here: the node's own marker channel, in the turn of the event loop in which the
+transaction was decided, and WriteTxnMarkers of another node or an administrator.
 """
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ..coordinator.outcome import Producer
-from ..coordinator.transaction_states import Partition, WriteMarkers
-from ..coordinator.transactions import Transactions
+from ..coordinator.transaction_states import Partition
 from ..protocol.control import marker
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import CONSUMER_OFFSETS
 from ..storage.log import PartitionLog
-from .logs import Log
-from .shard import Shard
 
 if TYPE_CHECKING:
     from .node import Node
 
-RETRY_S: Final = 1.0
-# The partition has seen a later epoch, so the transaction has ended there already: its marker came
-# another way (WriteTxnMarkers by an administrator). Waiting would keep the coordinator for ever.
-_ENDED_OTHERWISE: Final = frozenset(
-    {Code.INVALID_PRODUCER_EPOCH, Code.TRANSACTION_COORDINATOR_FENCED}
-)
-
-_log = Log("markers")
-
-
-def write(node: Node, shard: Shard[Transactions], effect: WriteMarkers) -> None:
-    """Write the markers of a transaction, then tell its coordinator that it is complete."""
-    _write(node, shard, effect, effect.transaction.partitions)
+# Who sends markers knows leaders, and no coordinators of groups (KafkaApis, WriteTxnMarkers).
+_NO_LEADER_YET: Final = (Code.NOT_COORDINATOR, Code.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 def append(
@@ -46,23 +29,21 @@ def append(
     *,
     commit: bool,
     coordinator_epoch: int,
-) -> None:
+) -> PartitionLog:
     """Append one marker; on `__consumer_offsets` it also settles the group's pending offsets.
 
+    Returns:
+        the log, which may still want a flush before the marker is acknowledged.
+
     Raises:
-        Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_PRODUCER_EPOCH,
-            TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+        Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
+            INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
     """
-    log = node.log_of(*place)
-    if log is None:
-        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
-    if not node.leads(*place):
-        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    log = node.led_log(*place)
     try:
         if log.topic == CONSUMER_OFFSETS:
-            shard = node.groups.shard_at(log.partition)
-            shard.write_marker(producer, commit=commit, coordinator_epoch=coordinator_epoch)
-            return
+            _settle_offsets(node, log, producer, commit, coordinator_epoch)
+            return log
         now_ms = node.clock.now_ms()
         batch = marker(
             commit=commit,
@@ -75,73 +56,16 @@ def append(
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
     node.appended(log)
+    return log
 
 
-def _write(
-    node: Node,
-    shard: Shard[Transactions],
-    effect: WriteMarkers,
-    partitions: frozenset[Partition],
+def _settle_offsets(
+    node: Node, log: PartitionLog, producer: Producer, commit: bool, coordinator_epoch: int
 ) -> None:
-    left = frozenset(place for place in sorted(partitions) if not _is_written(node, effect, place))
-    if left:
-        # A restart needs no memory of this: the transaction is still prepared, and begins anew.
-        asyncio.get_running_loop().call_later(RETRY_S, _write, node, shard, effect, left)
-        return
-    logs = (node.log_of(*place) for place in effect.transaction.partitions)
-    unflushed = [log for log in logs if log is not None and log.recovery_point < log.flush_asked]
-    _complete(node, shard, effect, unflushed)
-
-
-def _complete(
-    node: Node,
-    shard: Shard[Transactions],
-    effect: WriteMarkers,
-    unflushed: list[PartitionLog],
-    refused: Refused | None = None,
-) -> None:
-    """Tell the coordinator, when each marker is on disk that `flush.messages` wants there."""
-    if refused is None and unflushed:
-        first, *rest = unflushed
-        node.flushes.when_flushed(first, partial(_complete, node, shard, effect, rest))
-    elif refused is not None or not _is_completed(shard, effect):
-        asyncio.get_running_loop().call_later(
-            RETRY_S, _write, node, shard, effect, frozenset[Partition]()
-        )
-
-
-def _is_written(node: Node, effect: WriteMarkers, place: Partition) -> bool:
-    """Append a marker, unless there is nothing left to append it to; whether that is settled."""
-    transaction = effect.transaction
     try:
-        append(
-            node,
-            place,
-            transaction.producer,
-            commit=effect.commit,
-            coordinator_epoch=effect.coordinator_epoch,
-        )
+        shard = node.groups.shard_at(log.partition)
+        shard.write_marker(producer, commit=commit, coordinator_epoch=coordinator_epoch)
     except Refused as refused:
-        if refused.code == Code.UNKNOWN_TOPIC_OR_PARTITION:
-            return True  # deleted while the transaction was open
-        settled = refused.code in _ENDED_OTHERWISE
-        _log.warning(
-            "a marker was refused",
-            transactional_id=transaction.transactional_id,
-            topic=place[0],
-            partition=place[1],
-            reason=str(refused),
-            is_tried_again=not settled,
-        )
-        return settled
-    return True
-
-
-def _is_completed(shard: Shard[Transactions], effect: WriteMarkers) -> bool:
-    """Tell the coordinator; whether that is settled."""
-    prepared = effect.transaction
-    try:
-        shard.run_now(lambda machine, now_ms: machine.markers_written(prepared, now_ms=now_ms))
-    except Refused as refused:
-        return refused.code == Code.NOT_COORDINATOR  # unloaded: whoever loads it next goes on
-    return True
+        if refused.code in _NO_LEADER_YET:
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER, refused.why) from None
+        raise

@@ -8,6 +8,7 @@ neither sockets nor frames.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,10 @@ from .fetch_sessions import FetchSessions
 from .fetch_waits import FetchWaits
 from .flushes import Flushes
 from .listeners import Listener
+from .loading import Loading
 from .logs import Log
+from .marker_channel import MarkerChannel, resume
+from .metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .shard import Shard
 from .storage_trouble import StorageTrouble
 
@@ -75,7 +79,7 @@ class Node:
         self.cluster_id = self.logs.cluster_id
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(
-            self.logs, now_ms=now_ms, flush_messages=config["log.flush.interval.messages"]
+            self.logs, now_ms=now_ms, config=metadata_log_config(config)
         )
         metadata_log.replay_into(self.catalog)
         self.flushes = Flushes(metadata_log.log)
@@ -83,18 +87,25 @@ class Node:
         self.controller = Controller(
             self.catalog, metadata_log, self.logs, node_id=self.node_id, config=config, clock=clock
         )
+        self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
+        self.controller.on_decided = self._snapshots.decided
         self.controller.bootstrap()
         self.controller.open_logs()
         self.producer_ids = ProducerIds(self.controller.next_producer_id_block)
+        self.loading = Loading()
+        self.marker_channel = MarkerChannel(self)
         self.transactions: Coordinator[Transactions] = Coordinator(
-            TRANSACTION_STATE, self._transaction_shard
+            TRANSACTION_STATE, self._transaction_shard, self.loading,
+            on_loaded=partial(resume, self.marker_channel),
+            on_unloaded=self.marker_channel.forget,
+        )  # fmt: skip
+        self.groups: Coordinator[Groups] = Coordinator(
+            CONSUMER_OFFSETS, self._group_shard, self.loading, on_loaded=self._group_loaded
         )
-        self.groups: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, self._group_shard)
+        self._deleted_while_loading: set[str] = set()
         self.controller.on_topic_created.append(self._topic_created)
         self.controller.on_topic_deleted.append(self._topic_deleted)
         self.controller.on_partitions_created.append(lambda topic, _: self._topic_created(topic))
-        for topic in list(self.catalog.topics.values()):
-            self._topic_created(topic)
         self._background = Background(self)
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
@@ -168,40 +179,38 @@ class Node:
         Args:
             advertised: what clients are told to connect to; the first is the default.
         """
-        from . import markers
-
         self.listener = (advertised[0].host, advertised[0].port)
         self.controller.register_broker(
             self.node_id,
             [EndPoint(each.name, each.host, each.port, 0) for each in advertised],
         )
-
-        for shard in self.transactions.shards():
-            for effect in shard.machine.unfinished():
-                markers.write(self, shard, effect)
-        self.transactions.start()
-        self.groups.start()
+        for name in (TRANSACTION_STATE, CONSUMER_OFFSETS):
+            topic = self.catalog.topics.get(name)
+            if topic is not None:
+                self._topic_created(topic)
         self._background.start()
+        self._snapshots.start()
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Do what a decision asked for besides records and a reply."""
         if isinstance(effect, WriteMarkers):
-            from . import markers
-
-            markers.write(self, shard, effect)
+            self.marker_channel.write(shard, effect)
         else:
             raise TypeError(f"nobody carries out {effect!r}")
 
     def stop_coordinating(self) -> None:
         """Send away who waits for a coordinator: members of groups would wait for each other."""
         self.is_stopping = True
+        self.loading.stop()
         self.transactions.unload()
         self.groups.unload()
+        self.marker_channel.stop()
 
     def close(self, *, clean: bool = True) -> None:
         """Unload the coordinators, flush and close all logs, and leave the clean mark."""
         self.stop_coordinating()
         self._background.stop()
+        self._snapshots.stop()
         self.flushes.close()
         if clean:
             with suppress(Refused):  # the disk fails: the next start meets a broker that lives
@@ -211,9 +220,14 @@ class Node:
 
     def _topic_created(self, topic: Topic) -> None:
         """A topic, or more partitions of one, are there; internal ones get their coordinators."""
+        led = {
+            partition.index: partition.leader_epoch
+            for partition in topic.partitions
+            if partition.leader_id == self.node_id
+        }
         for coordinator in (self.transactions, self.groups):
             if coordinator.topic == topic.name:
-                coordinator.load(len(topic.partitions))
+                coordinator.follow(len(topic.partitions), led)
 
     def _topic_deleted(self, topic: Topic) -> None:
         for coordinator in (self.transactions, self.groups):
@@ -221,8 +235,21 @@ class Node:
                 coordinator.unload()
         for partition in topic.partitions:
             self.fetch_waits.wake(topic.name, partition.index)
+        if self.loading.left:
+            self._deleted_while_loading.add(topic.name)
         for shard in self.groups.shards():
-            shard.run_now(lambda machine, now_ms: machine.forget_topic(topic.name, now_ms=now_ms))
+            if not shard.is_loading:
+                self._forget_topic(shard, topic.name)
+
+    @staticmethod
+    def _forget_topic(shard: Shard[Groups], name: str) -> None:
+        shard.run_now(lambda machine, now_ms: machine.forget_topic(name, now_ms=now_ms))
+
+    def _group_loaded(self, shard: Shard[Groups]) -> None:
+        for name in self._deleted_while_loading - self.catalog.topics.keys():
+            self._forget_topic(shard, name)
+        if not self.loading.left:
+            self._deleted_while_loading.clear()
 
     @property
     def transaction_version(self) -> int:
@@ -242,12 +269,15 @@ class Node:
             transactional_id_expiration_ms=self.config["transactional.id.expiration.ms"],
             coordinator_epoch=log.leader_epoch,
             transaction_version=lambda: self.transaction_version,
+            timeout_check_interval_ms=self.config[
+                "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+            ],
         )
-        return self._loaded(Shard(
+        return Shard(
             log, machine, (encode_now, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
-        ))  # fmt: skip
+        )  # fmt: skip
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
@@ -256,15 +286,11 @@ class Node:
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = Groups(group_settings(self.config))
-        return self._loaded(Shard(
+        return Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
-        ))  # fmt: skip
-
-    def _loaded(self, shard: Shard[Any]) -> Shard[Any]:
-        shard.load()
-        return shard
+        )  # fmt: skip
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
         log = self.log_of(topic, partition)

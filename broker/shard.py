@@ -7,7 +7,7 @@ that no lock exists. A restart replays the same records into a fresh machine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,11 +17,12 @@ from ..protocol.control import marker, read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
 from ..storage.log import Origin, PartitionLog
-from .clock import Clock
+from .clock import Clock, monotonic_s
 from .flushes import Flushes
 from .logs import Log
 
-_LOAD_BYTES = 8 << 20
+_LOAD_BYTES = 1 << 20
+_SLICE_S = 0.002
 _RETRY_S = 1.0
 
 _log = Log("shard")
@@ -57,6 +58,11 @@ class Shard(Generic[M]):
         carry_out: does what an effect says, except for `Answer`, which the shard does itself.
         on_refused: hears of records that the log did not take.
         flushes: of the log, when it does not flush by itself.
+        check_may_append: raises Refused while too few replicas are in sync.
+
+    Attributes:
+        leader_epoch: of the partition when this was made, which is the coordinator's epoch; under
+            another one nothing is decided any more, nor appended.
     """
 
     def __init__(
@@ -70,8 +76,10 @@ class Shard(Generic[M]):
         on_append: Callable[[PartitionLog], None],
         on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
         flushes: Flushes | None = None,
+        check_may_append: Callable[[PartitionLog], None] | None = None,
     ) -> None:
         self.log = log
+        self.leader_epoch = log.leader_epoch
         self.machine = machine
         self._any: Any = machine  # the same, as what `Machine` and `PendingMachine` promise
         self._encode, self._decode = codec
@@ -80,16 +88,28 @@ class Shard(Generic[M]):
         self._on_append = on_append
         self._on_refused = on_refused
         self._flushes = flushes
+        self._check_may_append = check_may_append
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
         self._closed = False
+        self._loading = False
 
     @property
     def partition(self) -> int:
         return self.log.partition
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been unloaded, or another epoch has begun: somebody else coordinates."""
+        return self._closed or self.log.leader_epoch != self.leader_epoch
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether not all of the log has been replayed yet."""
+        return self._loading
 
     async def run(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
         """Decide and make it so; the reply. Raises Refused, and then nothing has changed.
@@ -161,17 +181,38 @@ class Shard(Generic[M]):
         self._on_append(self.log)
         self._set_timer()
 
+    def begin_loading(self) -> None:
+        """From now on answer nobody, until the log has been replayed."""
+        self._loading = True
+
     def load(self) -> None:
-        """Replay the whole log into the machine."""
+        """Replay the whole log into the machine. Raises Refused or Malformed: it is damaged."""
+        for _ in self.load_in_slices():
+            pass
+
+    def load_in_slices(self) -> Iterator[None]:
+        """Replay the log, pausing every few milliseconds; it answers nobody before the end.
+
+        Raises:
+            Refused, Malformed: the log is damaged.
+        """
+        self._loading = True
         offset, end = self.log.log_start_offset, self.log.log_end_offset
+        until_s = monotonic_s() + _SLICE_S
         while offset < end:
             data = self.log.read(offset, max_bytes=_LOAD_BYTES, up_to=end, min_one=True).records
             before = offset
             for position, header in headers_in(data):
                 offset = header.next_offset
                 self._replay_batch(data, position, header)
+                if monotonic_s() > until_s:
+                    yield
+                    if self.is_closed:
+                        return
+                    until_s = monotonic_s() + _SLICE_S
             if offset == before:
                 break
+        self._loading = False
         self._set_timer()
 
     def start_timer(self) -> None:
@@ -190,6 +231,11 @@ class Shard(Generic[M]):
     def _check_open(self) -> None:
         if self._closed:
             raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
+        if self.log.leader_epoch != self.leader_epoch:
+            why = f"of epoch {self.leader_epoch}; it is {self.log.leader_epoch} now"
+            raise Refused(Code.NOT_COORDINATOR, f"a coordinator {why}")
+        if self._loading:
+            raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
 
     def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
         producer = Producer(header.producer_id, header.producer_epoch)
@@ -239,6 +285,8 @@ class Shard(Generic[M]):
             raise _in_words_of_a_coordinator(refused)
 
     def _append(self, records: Iterable[Any], producer: Producer | None, now_ms: int) -> None:
+        if self._check_may_append is not None:
+            self._check_may_append(self.log)
         encoded = [self._encode(record) for record in records]
         if producer is None:
             batch = build(encoded, timestamp_ms=now_ms)
@@ -263,7 +311,7 @@ class Shard(Generic[M]):
         self._on_append(self.log)
 
     def _set_timer(self) -> None:
-        deadline_ms = None if self._closed else self._any.next_deadline()
+        deadline_ms = None if self._closed or self._loading else self._any.next_deadline()
         if deadline_ms == self._timer_deadline_ms:
             return
         if self._timer is not None:
@@ -283,6 +331,8 @@ class Shard(Generic[M]):
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
+        if self.is_closed:
+            return
         now_ms = self._clock.now_ms()
         try:
             self._make_so(self._any.tick(now_ms), now_ms)
@@ -302,4 +352,6 @@ def _in_words_of_a_coordinator(refused: Refused) -> Refused:
     """Of a disk that fails clients of a coordinator know nothing: they look for another one."""
     if refused.code == Code.KAFKA_STORAGE_ERROR:
         return Refused(Code.NOT_COORDINATOR, refused.why)
+    if refused.code == Code.NOT_ENOUGH_REPLICAS:
+        return Refused(Code.COORDINATOR_NOT_AVAILABLE, refused.why)
     return refused

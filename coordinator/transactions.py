@@ -43,6 +43,8 @@ class Transactions:
         transaction_max_timeout_ms: `transaction.max.timeout.ms`.
         transactional_id_expiration_ms: `transactional.id.expiration.ms`.
         coordinator_epoch: the leader epoch of the partition; it goes into the markers.
+        timeout_check_interval_ms: `transaction.abort.timed.out.transaction.cleanup.interval.ms`:
+            until it has passed, a transaction past its timeout can still be ended by its producer.
         transaction_version: the finalized level of that feature: what the coordinator aborts by
             itself goes by it, and a client's request by the version the client chose (KIP-890).
     """
@@ -55,11 +57,13 @@ class Transactions:
         transactional_id_expiration_ms: int = 7 * DAY_MS,
         coordinator_epoch: int = 0,
         transaction_version: Callable[[], int] = lambda: BUMPS_EPOCHS,
+        timeout_check_interval_ms: int = 1,
     ) -> None:
         self._next_producer_id = next_producer_id
         self._transaction_version = transaction_version
         self._max_timeout_ms = transaction_max_timeout_ms
         self._expiration_ms = transactional_id_expiration_ms
+        self._interval_ms = timeout_check_interval_ms
         self._coordinator_epoch = coordinator_epoch
         self._by_id: dict[str, Transaction] = {}
         # The same by what they wait for, so that `next_deadline` costs nothing on a busy broker.
@@ -308,15 +312,19 @@ class Transactions:
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, in ms; None when never."""
-        deadlines = [
-            deadline_ms
-            for known in self._ongoing.values()
-            if (deadline_ms := known.deadline_ms) is not None
-        ]
+        deadlines = []
+        timeouts = (known.deadline_ms for known in self._ongoing.values())
+        soonest_ms = min((timeout for timeout in timeouts if timeout is not None), default=None)
+        if soonest_ms is not None:
+            deadlines.append(self._noticed_ms(soonest_ms))
         oldest = next(iter(self._at_rest.values()), None)
         if oldest is not None:
             deadlines.append(oldest.updated_ms + self._expiration_ms)
         return min(deadlines, default=None)
+
+    def _noticed_ms(self, deadline_ms: int) -> int:
+        """When a timeout is noticed: at the next multiple of the interval between two looks."""
+        return -(-deadline_ms // self._interval_ms) * self._interval_ms
 
     def tick(self, now_ms: int) -> Outcome[None]:
         """Abort what is past its timeout, under a new epoch: the sleeping producer is fenced.
@@ -327,7 +335,8 @@ class Transactions:
         effects: list[WriteMarkers] = []
         for known in self._ongoing.values():
             deadline_ms = known.deadline_ms
-            if deadline_ms is not None and deadline_ms <= now_ms and len(records) < MOST_IN_A_TICK:
+            is_due = deadline_ms is not None and self._noticed_ms(deadline_ms) <= now_ms
+            if is_due and len(records) < MOST_IN_A_TICK:
                 aborted = self._fenced(known, now_ms=now_ms)
                 records.append(aborted)
                 effects.extend(self._markers(aborted))

@@ -138,6 +138,11 @@ def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
     return coder
 
 
+def built(cls: Any, version: int, body: Body) -> Any:
+    """A message of the codec from a dict. Raises as `answer` does."""
+    return _builder(cls._struct, cls, version)(body)
+
+
 def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
     """A function from a dict to the codec's object for one struct in one version."""
     plan: list[tuple[str, Any, bool, Callable[[Body], Any] | None, bool]] = []

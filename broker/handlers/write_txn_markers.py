@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...coordinator.outcome import Producer
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...storage.log import PartitionLog
 from .. import markers
 from ..context import Context
 from ..dispatch import serves
@@ -25,35 +26,42 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1))
 async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    return {
-        "markers": [
+    unflushed: list[tuple[PartitionLog, dict[str, Any]]] = []
+    answered = []
+    for marker in request.markers:
+        topics = [
             {
-                "producer_id": marker.producer_id,
-                "topics": [
-                    {
-                        "name": topic.name,
-                        "partitions": [
-                            {
-                                "partition_index": index,
-                                "error_code": _append(node, marker, (topic.name, index)),
-                            }
-                            for index in topic.partition_indexes
-                        ],
-                    }
-                    for topic in marker.topics
+                "name": topic.name,
+                "partitions": [
+                    _appended(node, marker, (topic.name, index), unflushed)
+                    for index in topic.partition_indexes
                 ],
             }
-            for marker in request.markers
-            if marker.topics  # Kafka leaves out what names no partition
+            for topic in marker.topics
         ]
-    }
+        if topics:  # Kafka leaves out what names no partition
+            answered.append({"producer_id": marker.producer_id, "topics": topics})
+    # Who is told that a marker is written forgets the transaction.
+    flushing = [(node.flushes.flushed(log), partition) for log, partition in unflushed]
+    for flushed, partition in flushing:
+        refused = await flushed
+        if refused is not None:
+            partition["error_code"] = refused.code
+    return {"markers": answered}
 
 
-def _append(node: Node, marker: Any, place: tuple[str, int]) -> Code:
+def _appended(
+    node: Node,
+    marker: Any,
+    place: tuple[str, int],
+    unflushed: list[tuple[PartitionLog, dict[str, Any]]],
+) -> dict[str, Any]:
+    partition: dict[str, Any] = {"partition_index": place[1], "error_code": Code.NONE}
     if marker.producer_id < 0 or marker.producer_epoch < 0:
-        return Code.UNKNOWN_SERVER_ERROR  # as Kafka: EndTransactionMarker takes no such producer
+        # As Kafka: EndTransactionMarker takes no such producer.
+        return {**partition, "error_code": Code.UNKNOWN_SERVER_ERROR}
     try:
-        markers.append(
+        log = markers.append(
             node,
             place,
             Producer(marker.producer_id, marker.producer_epoch),
@@ -61,5 +69,7 @@ def _append(node: Node, marker: Any, place: tuple[str, int]) -> Code:
             coordinator_epoch=marker.coordinator_epoch,
         )
     except Refused as refused:
-        return refused.code
-    return Code.NONE
+        return {**partition, "error_code": refused.code}
+    if log.recovery_point < log.flush_asked:
+        unflushed.append((log, partition))
+    return partition

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
 
 import pytest
 
 from ottla.broker.coordinators import Coordinator
+from ottla.broker.loading import Loading
 from ottla.broker.shard import Shard
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.errors import Code, Refused
@@ -15,30 +16,49 @@ from ottla.protocol.errors import Code, Refused
 NOBODY: Final[Mapping[int, Code]] = {}
 
 
+class FakeLog:
+    """A log without a record, which is loaded at once."""
+
+    log_end_offset = 0
+
+
 class FakeShard:
-    """Knows whether it was started and closed."""
+    """Knows whether it was loaded and closed."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.started = self.closed = 0
+        self.log = FakeLog()
+        self.loaded = self.closed = 0
+        self.damage: Refused | None = None
 
-    def start_timer(self) -> None:
-        self.started += 1
+    def load(self) -> None:
+        self.loaded += 1
+        if self.damage is not None:
+            raise self.damage
 
     def close(self) -> None:
         self.closed += 1
 
 
-def coordinator(refused: Mapping[int, Code] = NOBODY) -> tuple[Coordinator[Any], list[FakeShard]]:
+def coordinator(
+    refused: Mapping[int, Code] = NOBODY, *, damaged: Collection[int] = ()
+) -> tuple[Coordinator[Any], list[FakeShard]]:
     made: list[FakeShard] = []
 
     def make(partition: int) -> Shard[Any]:
         if partition in refused:
             raise Refused(refused[partition], "the disk")
         made.append(FakeShard(partition))
+        if partition in damaged:
+            made[-1].damage = Refused(Code.CORRUPT_MESSAGE, "a bit")
         return cast(Shard[Any], made[-1])
 
-    return Coordinator("__consumer_offsets", make), made
+    return Coordinator("__consumer_offsets", make, Loading()), made
+
+
+def all_of(count: int, *, epoch: int = 0) -> tuple[int, dict[int, int]]:
+    """A topic of which this node leads everything."""
+    return count, dict.fromkeys(range(count), epoch)
 
 
 def test_nobody_coordinates_before_the_topic_exists() -> None:
@@ -52,7 +72,7 @@ def test_nobody_coordinates_before_the_topic_exists() -> None:
 
 def test_a_key_is_coordinated_by_the_partition_that_kafka_gives_it() -> None:
     groups, made = coordinator()
-    groups.load(50)
+    groups.follow(*all_of(50))
     for key in ("shop", "", "größe", "a" * 1000):
         shard = cast(Any, groups.shard_of(key))
         assert shard.partition == groups.partition_of(key) == partition_for(key, 50)
@@ -61,9 +81,9 @@ def test_a_key_is_coordinated_by_the_partition_that_kafka_gives_it() -> None:
 
 def test_more_partitions_are_loaded_and_those_that_are_there_stay() -> None:
     groups, made = coordinator()
-    groups.load(2)
-    groups.load(5)
-    groups.load(5)
+    groups.follow(*all_of(2))
+    groups.follow(*all_of(5))
+    groups.follow(*all_of(5))
     assert [shard.partition for shard in made] == [0, 1, 2, 3, 4]
     assert groups.partition_count == len(groups.shards()) == 5
 
@@ -71,49 +91,64 @@ def test_more_partitions_are_loaded_and_those_that_are_there_stay() -> None:
 @pytest.mark.parametrize("partition", [-1, 5, 1000])
 def test_a_partition_that_is_not_there_coordinates_nothing(partition: int) -> None:
     groups, made = coordinator()
-    groups.load(5)
+    groups.follow(*all_of(5))
     assert cast(Any, groups.shard_at(4)) is made[4]
     with pytest.raises(Refused, match="NOT_COORDINATOR"):
         groups.shard_at(partition)
 
 
-def test_all_begin_to_tick_when_the_loop_runs() -> None:
-    groups, made = coordinator()
-    groups.load(3)
-    groups.start()
-    assert [shard.started for shard in made] == [1, 1, 1]
-
-
 def test_what_is_unloaded_is_closed_and_can_be_loaded_anew() -> None:
     groups, made = coordinator()
-    groups.load(3)
+    groups.follow(*all_of(3))
     groups.unload()
     assert [shard.closed for shard in made] == [1, 1, 1]
     with pytest.raises(Refused, match="NOT_COORDINATOR"):
         groups.shard_of("shop")
-    groups.load(2)
+    groups.follow(*all_of(2))
     assert [shard.partition for shard in made] == [0, 1, 2, 0, 1]
 
 
 def test_a_partition_whose_log_is_damaged_coordinates_nothing_and_the_others_go_on() -> None:
-    groups, made = coordinator({1: Code.CORRUPT_MESSAGE})
-    groups.load(3)
-    groups.start()
-    assert [shard.partition for shard in made] == [0, 2]
+    groups, made = coordinator(damaged={1})
+    groups.follow(*all_of(3))
     assert [groups.is_unusable(partition) for partition in range(4)] == [False, True, False, False]
     assert groups.partition_count == 3, "keys belong where they did"
     with pytest.raises(Refused, match="NOT_COORDINATOR"):
         groups.shard_at(1)
     groups.unload()
-    assert [shard.closed for shard in made] == [1, 1]
+    assert [shard.closed for shard in made] == [1, 1, 1]
+    assert not groups.is_unusable(1)
 
 
 def test_a_log_that_could_not_be_opened_coordinates_as_soon_as_it_can_be() -> None:
     refused = {1: Code.KAFKA_STORAGE_ERROR}
     groups, made = coordinator(refused)
-    groups.load(2)
+    groups.follow(*all_of(2))
     assert groups.is_unusable(1)
     refused.clear()
     assert not groups.is_unusable(1)
     assert cast(Any, groups.shard_at(1)) is made[1]
-    assert made[1].started == 1
+    assert made[1].loaded == 1
+
+
+def test_what_another_node_leads_from_now_on_is_let_go_and_the_rest_stays() -> None:
+    groups, made = coordinator()
+    groups.follow(*all_of(3))
+    groups.follow(3, {0: 0, 2: 0})
+    assert [shard.closed for shard in made] == [0, 1, 0]
+    with pytest.raises(Refused, match="NOT_COORDINATOR"):
+        groups.shard_at(1)
+    assert groups.partition_count == 3
+    assert [shard.partition for shard in groups.shards()] == [0, 2]
+
+
+def test_a_new_leader_epoch_is_a_new_shard() -> None:
+    told: list[tuple[str, int]] = []
+    groups, made = coordinator()
+    groups._on_loaded = lambda shard: told.append(("loaded", shard.partition))
+    groups._on_unloaded = lambda shard: told.append(("unloaded", shard.partition))
+    groups.follow(2, {0: 0, 1: 0})
+    groups.follow(2, {0: 0, 1: 1})
+    assert [shard.closed for shard in made] == [0, 1, 0]
+    assert cast(Any, groups.shard_at(1)) is made[2]
+    assert told == [("loaded", 0), ("loaded", 1), ("unloaded", 1), ("loaded", 1)]

@@ -14,6 +14,7 @@ from ottla.broker.context import ConnectionInfo, Context
 from ottla.broker.coordinators import Coordinator
 from ottla.broker.dispatch import handler_of
 from ottla.broker.group_settings import group_settings
+from ottla.broker.loading import Loading
 from ottla.coordinator.classic_requests import GroupSettings
 from ottla.coordinator.groups import Groups
 from ottla.protocol.api_keys import ApiKey
@@ -21,7 +22,7 @@ from ottla.protocol.errors import Code, Refused
 from ottla.protocol.messages import answer
 from ottla.storage.catalog import CONSUMER_OFFSETS
 
-NOBODY: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, lambda partition: 1 / 0)  # type: ignore
+NOBODY: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, lambda partition: 1 / 0, Loading())  # type: ignore
 CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", ("localhost", 9092))
 TOPICS = {"orders": SimpleNamespace(partitions=(0, 1))}
 NODE: Any = SimpleNamespace(

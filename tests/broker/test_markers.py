@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import markers
+from ottla.broker import marker_channel, markers
 from ottla.broker.config import BrokerConfig
 from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
@@ -133,7 +133,8 @@ async def turns_of_the_loop() -> None:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markers, "RETRY_S", 0)
+    monkeypatch.setattr(marker_channel, "RETRY_MS", 0)
+    monkeypatch.setattr(marker_channel, "RETRY_MAX_MS", 0)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -281,6 +282,34 @@ def test_a_marker_settles_the_offsets_of_a_group(
         assert markers_of(node, (CONSUMER_OFFSETS, 0)) == [(True, 1)]
 
     on_a_node(tmp_path, talk)
+
+
+def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there, and its records are undecided: that is no topic that was deleted."""
+
+    async def before(node: Node) -> None:
+        producers.append(prepare(node))
+
+    async def after(node: Node) -> None:
+        node.logs.failed[BOTH[1]] = "too many open files"
+        closed = node.logs._logs.pop(BOTH[1])
+        with monkeypatch.context() as patch:
+            patch.setattr(node.controller, "open_logs_of", lambda topic: None)
+            end(node, producers[0])
+            await turns_of_the_loop()
+            assert known(node).state is State.PREPARE_COMMIT
+            assert len(node.marker_channel.destinations[node.node_id]) == 1
+            assert node.marker_channel.retries > 0
+        node.logs._logs[BOTH[1]] = closed
+        await turns_of_the_loop()
+        assert known(node).state is State.COMPLETE_COMMIT
+        assert markers_of(node, BOTH[1]) == [(True, 1)]
+
+    producers: list[Producer] = []
+    on_a_node(tmp_path, before)
+    on_a_node(tmp_path, after)
 
 
 @pytest.mark.parametrize("place", [("nowhere", 0), ("orders", 2)])

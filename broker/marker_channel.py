@@ -1,0 +1,372 @@
+"""Carries out `WriteMarkers`: a control batch into every partition of a decided transaction.
+
+As Kafka's TransactionMarkerChannelManager: a queue for each destination and one for partitions
+whose leader is not there; tried again for ever. What this node leads is written in the turn of the
+event loop in which the decision was made, so that the next request never meets a transaction
+without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Nobody waits for a marker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Collection, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ..coordinator.transaction_states import Partition, WriteMarkers
+from ..coordinator.transactions import Transactions
+from ..protocol.errors import Code, Refused
+from ..storage.catalog import TRANSACTION_STATE
+from ..storage.log import PartitionLog
+from . import markers
+from .logs import Log
+from .shard import Shard
+
+if TYPE_CHECKING:
+    from .marker_requests import MarkerRequests
+    from .node import Node
+
+RETRY_MS: Final = 50
+RETRY_MAX_MS: Final = 1000
+MOST_IN_A_REQUEST: Final = 1000
+
+# Nothing is left to be written. The partition has seen a later epoch, so the transaction has ended
+# there already: its marker came another way (an administrator's WriteTxnMarkers). Kafka drops the
+# whole transaction then, which stays prepared until its coordinator is loaded anew.
+_ENDED_OTHERWISE: Final = frozenset(
+    {Code.INVALID_PRODUCER_EPOCH, Code.TRANSACTION_COORDINATOR_FENCED}
+)
+_SETTLED: Final = _ENDED_OTHERWISE | {
+    Code.NONE,
+    Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing of a transaction can be in such a partition
+    Code.UNSUPPORTED_VERSION,
+}
+
+_log = Log("markers")
+
+
+class Ending:
+    """A prepared transaction on its way to its end.
+
+    Attributes:
+        left: the partitions that have no marker yet.
+        logs: of this node, with markers that may not be on disk yet.
+    """
+
+    __slots__ = ("effect", "left", "logs", "shard")
+
+    def __init__(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
+        self.shard = shard
+        self.effect = effect
+        self.left = set(effect.transaction.partitions)
+        self.logs: list[PartitionLog] = []
+
+
+Entry = tuple[Ending, Partition]
+
+
+class Destination:
+    """The queue of one node.
+
+    Attributes:
+        node_id: whose.
+        entries: what is to be sent next.
+        in_flight: how many markers of a request have no answer yet.
+        failures: attempts since one went well.
+    """
+
+    __slots__ = ("entries", "failures", "in_flight", "node_id", "timer")
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.entries: deque[Entry] = deque()
+        self.in_flight = 0
+        self.failures = 0
+        self.timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries) + self.in_flight
+
+
+class MarkerChannel:
+    """The markers of the transactions that one node coordinates.
+
+    Attributes:
+        destinations: the queues by node id; this node's own has what could not be written at once.
+        unknown_leader: markers for partitions whose leader is not there.
+        completions: transactions with all markers whose completion the log did not take.
+        retries: how many markers were sent once more.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.destinations: dict[int, Destination] = {}
+        self.unknown_leader: deque[Entry] = deque()
+        self.completions: deque[Ending] = deque()
+        self.retries = 0
+        self._node = node
+        self._completion_timer: asyncio.TimerHandle | None = None
+        self._requests: MarkerRequests | None = None
+        self._stopped = False
+
+    def write(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
+        """Write the markers of a transaction, then tell its coordinator that it is complete."""
+        ending = Ending(shard, effect)
+        self._route((ending, place) for place in sorted(ending.left))
+        self._settle(ending)
+
+    def leaders_changed(self) -> None:
+        """Send what waits for a node that was gone, or does not lead any more, to who leads now."""
+        waiting = [*self.unknown_leader]
+        self.unknown_leader.clear()
+        for destination in self.destinations.values():
+            waiting += destination.entries
+            destination.entries.clear()
+        self._route_again(waiting)
+
+    def forget(self, shard: Shard[Transactions]) -> None:
+        """A coordinator was unloaded: whoever loads its partition next begins anew."""
+        for queue in (self.unknown_leader, *(each.entries for each in self.destinations.values())):
+            kept = [entry for entry in queue if entry[0].shard is not shard]
+            queue.clear()
+            queue.extend(kept)
+        kept_endings = [ending for ending in self.completions if ending.shard is not shard]
+        self.completions = deque(kept_endings)
+
+    def stop(self) -> None:
+        """Send nothing more, for good: the node stops."""
+        self._stopped = True
+        for destination in self.destinations.values():
+            if destination.timer is not None:
+                destination.timer.cancel()
+        if self._completion_timer is not None:
+            self._completion_timer.cancel()
+        if self._requests is not None:
+            self._requests.close()
+        self.destinations.clear()
+        self.unknown_leader.clear()
+        self.completions.clear()
+        self._requests = None
+
+    # Where to
+
+    def _route(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            ending, place = entry
+            leader_id = self._leader_of(place)
+            if leader_id is None:
+                ending.left.discard(place)  # deleted while the transaction was open
+            elif leader_id == self._node.node_id:
+                self._write_here(entry)
+            elif leader_id < 0:
+                self.unknown_leader.append(entry)
+            else:
+                destination = self._destination(leader_id)
+                destination.entries.append(entry)
+                self._send_soon(destination)
+
+    def _route_again(self, entries: Collection[Entry]) -> None:
+        if self._stopped:
+            return
+        endings = {entry[0] for entry in entries if not entry[0].shard.is_closed}
+        self._route(entry for entry in entries if entry[0] in endings)
+        for ending in endings:
+            self._settle(ending)
+
+    def _leader_of(self, place: Partition) -> int | None:
+        """The node that leads a partition; -1: it is not there; None: the partition is not."""
+        topic, index = place
+        known = self._node.catalog.topics.get(topic)
+        if known is None or not 0 <= index < len(known.partitions):
+            return None
+        leader_id = known.partitions[index].leader_id
+        if leader_id != self._node.node_id:
+            broker = self._node.catalog.brokers.get(leader_id)
+            if broker is None or broker.is_fenced:
+                return -1
+        return leader_id
+
+    def _destination(self, node_id: int) -> Destination:
+        destination = self.destinations.get(node_id)
+        if destination is None:
+            destination = self.destinations[node_id] = Destination(node_id)
+        return destination
+
+    # To this node
+
+    def _write_here(self, entry: Entry) -> bool:
+        """Append a marker; one that is refused for now waits in this node's queue."""
+        ending, place = entry
+        effect = ending.effect
+        code, why = Code.NONE, ""
+        try:
+            log = markers.append(
+                self._node,
+                place,
+                effect.transaction.producer,
+                commit=effect.commit,
+                coordinator_epoch=effect.coordinator_epoch,
+            )
+            ending.logs.append(log)
+        except Refused as refused:
+            code, why = refused.code, str(refused)
+        if self._is_settled(entry, code, why):
+            return True
+        destination = self._destination(self._node.node_id)
+        destination.entries.append(entry)
+        self._again_later(destination, self._write_queued)
+        return False
+
+    def _write_queued(self, destination: Destination) -> None:
+        entries = [*destination.entries]
+        destination.entries.clear()
+        self.retries += len(entries)
+        self._route_again(entries)
+        if not destination.entries:
+            destination.failures = 0
+
+    def _is_settled(self, entry: Entry, code: Code, why: str) -> bool:
+        """Whether nothing more is to be done about a partition that answered so."""
+        ending, place = entry
+        settled = code in _SETTLED
+        if settled:
+            ending.left.discard(place)
+        if code != Code.NONE:
+            _log.warning(
+                "a marker was refused",
+                transactional_id=ending.effect.transaction.transactional_id,
+                topic=place[0],
+                partition=place[1],
+                reason=why or code.name,
+                is_tried_again=not settled,
+            )
+        return settled
+
+    # To other nodes
+
+    def _send_soon(self, destination: Destination) -> None:
+        """Begin a request in the next turn, with all that has gathered by then."""
+        if destination.timer is None and not destination.in_flight:
+            loop = asyncio.get_running_loop()
+            destination.timer = loop.call_later(0, self._send, destination)
+
+    def _again_later(self, destination: Destination, attempt: Any) -> None:
+        if destination.timer is None and not self._stopped:
+            wait_ms = min(RETRY_MS << min(destination.failures, 10), RETRY_MAX_MS)
+            destination.failures += 1
+            destination.timer = asyncio.get_running_loop().call_later(
+                wait_ms / 1000, self._attempt, destination, attempt
+            )
+
+    @staticmethod
+    def _attempt(destination: Destination, attempt: Any) -> None:
+        destination.timer = None
+        attempt(destination)
+
+    def _send(self, destination: Destination) -> None:
+        destination.timer = None
+        batch: list[Entry] = []
+        while destination.entries and len(batch) < MOST_IN_A_REQUEST:
+            entry = destination.entries.popleft()
+            if not entry[0].shard.is_closed:
+                batch.append(entry)
+        if not batch:
+            return
+        if self._requests is None:
+            from .marker_requests import MarkerRequests
+
+            self._requests = MarkerRequests(self._node)
+        destination.in_flight = len(batch)
+        sending = asyncio.ensure_future(self._requests.send(destination.node_id, batch))
+        sending.add_done_callback(partial(self._answered, destination, batch))
+
+    def _answered(
+        self, destination: Destination, batch: list[Entry], answer: asyncio.Future[list[Code]]
+    ) -> None:
+        destination.in_flight = 0
+        if self._stopped or answer.cancelled():
+            return
+        failure = answer.exception()
+        if failure is None:
+            codes = answer.result()
+        else:
+            _log.warning(
+                "markers did not reach a node", to=destination.node_id, reason=str(failure)
+            )
+            codes = [Code.NETWORK_EXCEPTION] * len(batch)
+        again = [
+            entry
+            for entry, code in zip(batch, codes, strict=True)
+            if not entry[0].shard.is_closed and not self._heard(entry, code)
+        ]
+        if not again:
+            destination.failures = 0
+        for ending in {entry[0] for entry in batch}:
+            if not ending.shard.is_closed:
+                self._settle(ending)
+        if again:
+            self._later_anew(destination, again)
+        elif destination.entries:
+            self._send_soon(destination)
+
+    def _heard(self, entry: Entry, code: Code) -> bool:
+        """Whether an answer settles an entry; of a node that is away one line is enough."""
+        return code != Code.NETWORK_EXCEPTION and self._is_settled(entry, code, code.name)
+
+    def _later_anew(self, destination: Destination, entries: list[Entry]) -> None:
+        """After a pause, send to whoever leads then, what waits for this destination too."""
+        destination.entries.extendleft(reversed(entries))
+        if destination.timer is not None:
+            destination.timer.cancel()
+            destination.timer = None
+        self._again_later(destination, self._write_queued)
+
+    # The end
+
+    def _settle(self, ending: Ending) -> None:
+        """Tell the coordinator when each marker is written, and on disk where that is wanted."""
+        if ending.left or self._stopped:
+            return
+        while ending.logs:
+            log = ending.logs[-1]
+            if log.recovery_point < log.flush_asked:
+                self._node.flushes.when_flushed(log, partial(self._flushed, ending))
+                return
+            ending.logs.pop()
+        self._complete(ending)
+
+    def _flushed(self, ending: Ending, refused: Refused | None = None) -> None:
+        if refused is None:
+            self._settle(ending)
+        else:
+            self._complete_later(ending)
+
+    def _complete(self, ending: Ending) -> None:
+        prepared = ending.effect.transaction
+        try:
+            ending.shard.run_now(
+                lambda machine, now_ms: machine.markers_written(prepared, now_ms=now_ms)
+            )
+        except Refused as refused:
+            if refused.code != Code.NOT_COORDINATOR:  # or else whoever loads it next goes on
+                self._complete_later(ending)
+
+    def _complete_later(self, ending: Ending) -> None:
+        self.completions.append(ending)
+        if self._completion_timer is None and not self._stopped:
+            self._completion_timer = asyncio.get_running_loop().call_later(
+                RETRY_MAX_MS / 1000, self._complete_again
+            )
+
+    def _complete_again(self) -> None:
+        self._completion_timer = None
+        endings, self.completions = self.completions, deque()
+        for ending in endings:
+            self._settle(ending)
+
+
+def resume(channel: MarkerChannel, shard: Shard[Transactions]) -> None:
+    """Go on with what a coordinator that was just loaded had prepared."""
+    assert shard.log.topic == TRANSACTION_STATE
+    for effect in shard.machine.unfinished():
+        channel.write(shard, effect)

@@ -1,0 +1,63 @@
+"""The other side of `messages.py`: a request's frame and the reading of its answer.
+
+For what a broker asks of another one; requests and answers are of flexible versions.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from . import codec
+from .api_keys import ApiKey
+from .decoding import skip_tagged_fields
+from .errors import Malformed
+from .messages import Body, built
+
+_HEADER: Final = struct.Struct(">ihhih")  # size, API key, version, correlation id, client id length
+_CORRELATION_ID: Final = struct.Struct(">i")
+
+
+def request_frame(
+    api_key: ApiKey, version: int, correlation_id: int, client_id: str, body: Body
+) -> bytearray:
+    """The frame of a request, its size in front.
+
+    Args:
+        body: the request's fields; what is missing gets its schema's default.
+    """
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+
+    cls = codec.message_class(api_key, "Request")
+    assert cls.flexible_version_q(version), (api_key, version)
+    message = built(cls, version, body)
+    name = client_id.encode()
+    with EncodeBufferPool.acquire() as out:
+        start = _HEADER.size + len(name)
+        out.buf[_HEADER.size : start] = name
+        out.buf[start] = 0  # no tagged fields
+        out.pos = start + 1
+        codec.encoder(cls, version)(message, out)
+        size = out.pos - 4
+        _HEADER.pack_into(out.buf, 0, size, api_key, version, correlation_id, len(name))
+        framed: bytearray = out.result()
+        return framed
+
+
+def read_answer(api_key: ApiKey, version: int, correlation_id: int, frame: bytes) -> Any:
+    """The body of an answer, of which the size is not in the frame. Raises Malformed."""
+    cls = codec.message_class(api_key, "Response")
+    view = memoryview(frame)
+    try:
+        (answered,) = _CORRELATION_ID.unpack_from(view)
+        if answered != correlation_id:
+            raise Malformed(f"an answer to request {answered}, not {correlation_id}")
+        position = skip_tagged_fields(view, _CORRELATION_ID.size)
+        body, position = codec.decoder(cls, version)(view, position)
+    except Malformed:
+        raise
+    except Exception as broken:
+        raise Malformed(f"{type(broken).__name__}: {broken}") from None
+    if position > len(view):
+        raise Malformed("the answer ends early")
+    return body
