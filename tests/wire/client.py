@@ -11,10 +11,13 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.codec import api_name, message_class
 from ottla.protocol.errors import Code
 
 T = TypeVar("T")
@@ -34,6 +37,11 @@ APIS: dict[str, tuple[Any, Any]] = {
     and hasattr(getattr(module, name), "API_KEY")
 }
 """Request and response class of each API that the codec knows, by the API's name."""
+
+for _key in ApiKey:  # and those of our own schemas
+    if api_name(_key) not in APIS:
+        with suppress(FileNotFoundError):
+            APIS[api_name(_key)] = message_class(_key, "Request"), message_class(_key, "Response")
 
 KNOWN_CODES = frozenset(int(code) for code in Code)
 

@@ -1,0 +1,60 @@
+"""AlterReplicaLogDirs (34), versions 1-2: bring replicas to another data directory of the broker.
+
+1     throttle time
+2     flexible encoding
+
+Ottla has one data directory: to be brought there is done already, and others are not found.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+from ..context import Context
+from ..dispatch import serves
+from ..log_dirs import log_dir
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2))
+async def alter_replica_log_dirs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    # Who names a partition twice is answered for the last directory.
+    paths: dict[str, dict[int, str]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            for partition in topic.partitions:
+                paths.setdefault(topic.name, {})[partition] = directory.path
+    here = log_dir(node)
+    return {
+        "results": [
+            {
+                "topic_name": name,
+                "partitions": [
+                    {
+                        "partition_index": partition,
+                        "error_code": _code(node, name, partition, is_here=path == here),
+                    }
+                    for partition, path in partitions.items()
+                ],
+            }
+            for name, partitions in paths.items()
+        ]
+    }
+
+
+def _code(node: Node, name: str, partition: int, *, is_here: bool) -> Code:
+    if not is_here:
+        return Code.LOG_DIR_NOT_FOUND
+    topic = node.catalog.topics.get(name)
+    if topic is None or not 0 <= partition < len(topic.partitions):
+        return Code.UNKNOWN_TOPIC_OR_PARTITION
+    if node.log_of(name, partition) is None:
+        return node.why_missing(name, partition)
+    if node.node_id not in topic.partitions[partition].replicas:
+        return Code.REPLICA_NOT_AVAILABLE
+    return Code.NONE

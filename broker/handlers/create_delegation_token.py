@@ -1,0 +1,37 @@
+"""CreateDelegationToken (38), versions 1-3: a secret that stands for a user for some time.
+
+2     flexible encoding
+3     a token for somebody else (KIP-373)
+
+Skipped: tokens (broker/delegation_tokens.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..context import Context
+from ..delegation_tokens import NO_TIME_MS, principal_of, why_refused
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3))
+async def create_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    kind, _, name = principal_of(context).partition(":")
+    owner_kind, owner_name = kind, name
+    if request.owner_principal_name:
+        owner_kind, owner_name = request.owner_principal_type, request.owner_principal_name
+    return {
+        "error_code": why_refused(context),
+        "principal_type": owner_kind,
+        "principal_name": owner_name,
+        "token_requester_principal_type": kind,
+        "token_requester_principal_name": name,
+        "issue_timestamp_ms": NO_TIME_MS,
+        "expiry_timestamp_ms": NO_TIME_MS,
+        "max_timestamp_ms": NO_TIME_MS,
+    }

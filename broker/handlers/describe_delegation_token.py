@@ -1,0 +1,25 @@
+"""DescribeDelegationToken (41), versions 1-3: the tokens of these owners.
+
+2     flexible encoding
+3     who asked for each (KIP-373)
+
+Skipped: tokens (broker/delegation_tokens.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
+from ..context import Context
+from ..delegation_tokens import why_refused
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_DELEGATION_TOKEN, versions=(1, 3))
+async def describe_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    raise Refused(why_refused(context))

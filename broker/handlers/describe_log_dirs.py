@@ -1,0 +1,68 @@
+"""DescribeLogDirs (35), versions 1-4: the data directory, and how big each partition's log is.
+
+1     throttle time
+2     flexible encoding
+3     an error of the whole answer
+4     the size of the volume, and how much of it is free (KIP-827)
+
+Skipped: nothing. There is one directory, and no replica is ever on its way to another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+from ..context import Context
+from ..dispatch import serves
+from ..log_dirs import log_dir, volume_bytes
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 4))
+async def describe_log_dirs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    path = log_dir(node)
+    total_bytes, usable_bytes = volume_bytes(path)
+    directory = {
+        "error_code": Code.NONE,
+        "log_dir": path,
+        "topics": _topics(node, request),
+        "total_bytes": total_bytes,
+        "usable_bytes": usable_bytes,
+    }
+    return {"results": [directory]}
+
+
+def _topics(node: Node, request: Any) -> list[dict[str, Any]]:
+    """The topics that have a replica here, among those asked for; None asks for all."""
+    asked: dict[str, set[int]] | None = None
+    if request.topics is not None:
+        asked = {}
+        for topic in request.topics:
+            asked.setdefault(topic.topic, set()).update(topic.partitions)
+    told = []
+    for name in node.catalog.topics if asked is None else asked:
+        partitions = _partitions(node, name, None if asked is None else asked[name])
+        if partitions:
+            told.append({"name": name, "partitions": partitions})
+    return told
+
+
+def _partitions(node: Node, name: str, asked: set[int] | None) -> list[dict[str, Any]]:
+    topic = node.catalog.topics.get(name)
+    told = []
+    for partition in topic.partitions if topic is not None else ():
+        log = node.logs.log_of(name, partition.index)
+        if log is None or node.node_id not in partition.replicas:
+            continue
+        if asked is None or partition.index in asked:
+            told.append({
+                "partition_index": partition.index,
+                "partition_size": log.size_bytes,
+                "offset_lag": 0,
+                "is_future_key": False,
+            })  # fmt: skip
+    return told

@@ -1,0 +1,23 @@
+"""ExpireDelegationToken (40), versions 1-2: let a token end.
+
+2     flexible encoding
+
+Skipped: tokens (broker/delegation_tokens.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..context import Context
+from ..delegation_tokens import NO_TIME_MS, why_refused
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.EXPIRE_DELEGATION_TOKEN, versions=(1, 2))
+async def expire_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return {"error_code": why_refused(context), "expiry_timestamp_ms": NO_TIME_MS}

@@ -1,0 +1,53 @@
+"""ListConfigResources (74), versions 0-1: what may have settings of its own, by type and name.
+
+0     client-metrics subscriptions only (as ListClientMetricsResources, KIP-714)
+1     any types, or all for none named (KIP-1142)
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog import ResourceType
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_TYPES_SINCE: Final = 1
+
+
+def _brokers(node: Node) -> list[str]:
+    brokers = sorted(node.catalog.brokers.items())
+    return [str(node_id) for node_id, broker in brokers if not broker.is_fenced]
+
+
+_NAMES: Final[Mapping[int, Callable[[Node], Iterable[str]]]] = {
+    ResourceType.TOPIC: lambda node: sorted(node.catalog.topics),
+    ResourceType.BROKER: _brokers,
+    ResourceType.BROKER_LOGGER: _brokers,
+    ResourceType.CLIENT_METRICS: lambda node: node.catalog.resources(ResourceType.CLIENT_METRICS),
+    ResourceType.GROUP: lambda node: node.catalog.resources(ResourceType.GROUP),
+}
+
+
+@serves(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1))
+async def list_config_resources(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    wanted: Iterable[int] = (ResourceType.CLIENT_METRICS,)
+    if context.version >= _TYPES_SINCE:
+        wanted = dict.fromkeys(request.resource_types or _NAMES)
+    if not all(kind in _NAMES for kind in wanted):
+        raise Refused(Code.UNSUPPORTED_VERSION)
+    return {
+        "config_resources": [
+            {"resource_name": name, "resource_type": kind}
+            for kind in wanted
+            for name in _NAMES[kind](node)
+        ]
+    }

@@ -1,0 +1,23 @@
+"""RenewDelegationToken (39), versions 1-2: let a token live longer.
+
+2     flexible encoding
+
+Skipped: tokens (broker/delegation_tokens.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..context import Context
+from ..delegation_tokens import NO_TIME_MS, why_refused
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2))
+async def renew_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return {"error_code": why_refused(context), "expiry_timestamp_ms": NO_TIME_MS}
