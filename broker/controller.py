@@ -107,6 +107,10 @@ def _pairs(assignments: Assignments | Mapping[int, Sequence[int]] | None) -> Ass
     return assignments or None
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 class Controller:
     """The one who changes the catalog.
 
@@ -118,6 +122,7 @@ class Controller:
         on_topic_created, on_topic_deleted: called after the logs are there, or gone.
         on_partitions_created: called with the topic as it is now, and the first new index.
         on_configs_changed: called with the type and name of the resource.
+        on_decided: called when a decision is in the log and true.
     """
 
     def __init__(
@@ -136,6 +141,7 @@ class Controller:
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
         self.on_configs_changed: list[Callable[[int, str], None]] = []
+        self.on_decided: Callable[[], None] = _nothing
         self._metadata_log = metadata_log
         self._directory = directory
         self._node_id = node_id
@@ -150,6 +156,7 @@ class Controller:
         offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
         for delta, record in enumerate(records):
             self.catalog.replay(record, offset + delta)
+        self.on_decided()
 
     # Start.
 

@@ -35,6 +35,7 @@ from .flushes import Flushes
 from .listeners import Listener
 from .loading import Loading
 from .logs import Log
+from .metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .marker_channel import MarkerChannel, resume
 from .shard import Shard
 from .storage_trouble import StorageTrouble
@@ -78,7 +79,7 @@ class Node:
         self.cluster_id = self.logs.cluster_id
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(
-            self.logs, now_ms=now_ms, flush_messages=config["log.flush.interval.messages"]
+            self.logs, now_ms=now_ms, config=metadata_log_config(config)
         )
         metadata_log.replay_into(self.catalog)
         self.flushes = Flushes(metadata_log.log)
@@ -86,6 +87,8 @@ class Node:
         self.controller = Controller(
             self.catalog, metadata_log, self.logs, node_id=self.node_id, config=config, clock=clock
         )
+        self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
+        self.controller.on_decided = self._snapshots.decided
         self.controller.bootstrap()
         self.controller.open_logs()
         self.producer_ids = ProducerIds(self.controller.next_producer_id_block)
@@ -186,6 +189,7 @@ class Node:
             if topic is not None:
                 self._topic_created(topic)
         self._background.start()
+        self._snapshots.start()
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Do what a decision asked for besides records and a reply."""
@@ -206,6 +210,7 @@ class Node:
         """Unload the coordinators, flush and close all logs, and leave the clean mark."""
         self.stop_coordinating()
         self._background.stop()
+        self._snapshots.stop()
         self.flushes.close()
         if clean:
             with suppress(Refused):  # the disk fails: the next start meets a broker that lives

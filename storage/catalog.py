@@ -8,13 +8,14 @@ the same catalog, whoever wrote them. Refusals carry Kafka's codes and words
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
+from .catalog_foreign import ForeignRecords
 from .metadata_records import (
     LEADER_UNCHANGED,
     NO_LEADER,
@@ -26,6 +27,7 @@ from .metadata_records import (
     ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
+    ForeignRecord,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -33,6 +35,7 @@ from .metadata_records import (
     RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from .topics import (
     CLUSTER_METADATA,
@@ -76,6 +79,13 @@ Assignments = Sequence[tuple[int, Sequence[int]]]
 """Replicas by partition, as a client wrote them: in any order, maybe one twice."""
 
 
+class Part(Protocol):
+    """A part of the state with a module of its own (`catalog_*.py`)."""
+
+    def records(self) -> Iterable[MetadataRecord]:
+        """All of it: replayed in this order, they give it again."""
+
+
 class Catalog:
     """The state that the metadata log leads to.
 
@@ -84,6 +94,7 @@ class Catalog:
         brokers: by node id.
         features: finalized levels by feature name.
         next_producer_id: the first that no block has been given out of.
+        foreign: a part of its own; only `replay` changes it either.
         last_offset: of the last record replayed; -1 before the first.
     """
 
@@ -93,6 +104,7 @@ class Catalog:
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         self.last_offset = -1
+        self.foreign = ForeignRecords()
         self._names: dict[UUID, str] = {}
         self._collisions: dict[str, list[str]] = {}
         self._overrides: dict[tuple[int, str], dict[str, str]] = {}
@@ -118,6 +130,21 @@ class Catalog:
     def resources(self, resource_type: int) -> list[str]:
         """The names of the resources of one type that have settings."""
         return sorted(name for kind, name in self._overrides if kind == resource_type)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Those with a module of their own, in the order of a snapshot."""
+        return (self.foreign,)
+
+    def configured(self) -> list[tuple[int, str]]:
+        """Type and name of each resource that has settings."""
+        return list(self._overrides)
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """All of the state, as records; see `records_of`."""
+        from .catalog_records import records_of
+
+        return records_of(self)
 
     # Decisions.
 
@@ -406,17 +433,11 @@ class Catalog:
 
     # Replay.
 
-    def replay(self, record: MetadataRecord | None, offset: int) -> None:
-        """Make true what the log says. Nothing else assigns.
-
-        Args:
-            record: None is one whose type means nothing here.
-        """
+    def replay(self, record: MetadataRecord, offset: int) -> None:
+        """Make true what the log says. Nothing else assigns."""
         assert offset > self.last_offset, (offset, self.last_offset)
         self.last_offset = offset
         match record:
-            case None:
-                return
             case BeginTransactionRecord():
                 self._undecided = []
             case AbortTransactionRecord():
@@ -467,11 +488,16 @@ class Catalog:
                     record.fenced,
                     record.in_controlled_shutdown,
                     record.log_dirs,
+                    record.features,
                 )
+            case UnregisterBrokerRecord():
+                self.brokers.pop(record.broker_id, None)
             case BrokerRegistrationChangeRecord():
                 self._change_broker(record)
             case ClearElrRecord():
                 self._clear_elr(record.topic_name)
+            case ForeignRecord():
+                self.foreign.replay(record)
 
     def _add_topic(self, record: TopicRecord) -> None:
         assert record.name not in self.topics, record
@@ -495,7 +521,8 @@ class Catalog:
         changes: dict[str, Any] = {
             name: value
             for name in (
-                "isr", "replicas", "directories", "eligible_leader_replicas", "last_known_elr"
+                "isr", "replicas", "directories", "eligible_leader_replicas", "last_known_elr",
+                "removing_replicas", "adding_replicas",
             )
             if (value := getattr(record, name)) is not None
         }  # fmt: skip
@@ -503,6 +530,8 @@ class Catalog:
         before = partitions[record.partition_id]
         if record.leader != LEADER_UNCHANGED:
             changes |= {"leader_id": record.leader, "leader_epoch": before.leader_epoch + 1}
+        if record.leader_recovery_state >= 0:
+            changes["leader_recovery_state"] = record.leader_recovery_state
         changes["partition_epoch"] = before.partition_epoch + 1
         partitions[record.partition_id] = replace(before, **changes)
         self.topics[topic.name] = replace(topic, partitions=tuple(partitions))

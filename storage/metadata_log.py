@@ -1,22 +1,38 @@
 """`__cluster_metadata-0`: the log that the catalog is replayed from, in the format of KRaft.
 
 One batch is one decision: all of it is there after a crash, or nothing. The log is a partition's
-log like any other; nobody fetches it, and nothing is ever deleted from it.
+log like any other; nobody fetches it. Now and then a snapshot says what all records up to there
+have led to; what lies before a snapshot may be removed when it is too much or too old
+(org.apache.kafka.image.publisher.SnapshotGenerator, kafka.raft.KafkaMetadataLog).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from ..protocol.batch import BatchHeader, build, headers_in
-from ..protocol.errors import Malformed, Refused
+from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.records import records_in
 from .catalog import CLUSTER_METADATA, Catalog
 from .log import Origin, PartitionLog
 from .log_config import LONG_MAX, LogConfig
 from .metadata_records import MetadataRecord, decode, encode
+from .metadata_snapshot import (
+    SnapshotName,
+    Steps,
+    ToWrite,
+    controls_in,
+    last_contained_ms,
+    read_snapshot,
+    remove_parts,
+    snapshots_in,
+    write,
+)
 from .quorum import (
     STATIC_VOTERS,
     QuorumState,
@@ -33,52 +49,95 @@ if TYPE_CHECKING:
 
 METADATA_TOPIC_ID: Final = UUID(int=1)
 _READ_BYTES: Final = 1 << 20
-_SNAPSHOT_SUFFIX: Final = ".checkpoint"
 
 
-def metadata_log_config(flush_messages: int = LONG_MAX) -> LogConfig:
-    """The settings of the log: it is kept for ever (org.apache.kafka.raft.MetadataLogConfig)."""
-    return LogConfig(
-        flush_messages=flush_messages,
-        max_message_bytes=8 << 20,
-        retention_bytes=-1,
-        retention_ms=-1,
-        segment_ms=LONG_MAX,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataLogConfig:
+    """Settings of the log, with Kafka's defaults (org.apache.kafka.raft.MetadataLogConfig).
 
+    Attributes:
+        bytes_between_snapshots: `metadata.log.max.record.bytes.between.snapshots`
+        snapshot_interval_ms: `metadata.log.max.snapshot.interval.ms`; 0: by bytes alone.
+        segment_bytes, segment_ms: `metadata.log.segment.bytes` and `.ms`
+        retention_bytes, retention_ms: `metadata.max.retention.bytes` and `.ms`; below 0: for ever.
+        flush_messages: after how many records it is flushed before they are acknowledged.
+    """
 
-class Snapshot(NamedTuple):
-    """A file of KRaft's: what all records before `end_offset` have led to, as records."""
+    bytes_between_snapshots: int = 20 << 20
+    snapshot_interval_ms: int = 3_600_000
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 604_800_000
+    retention_bytes: int = 100 << 20
+    retention_ms: int = 604_800_000
+    flush_messages: int = LONG_MAX
 
-    end_offset: int
-    data: bytes
+    def log_config(self) -> LogConfig:
+        """What the log itself goes by: it loses nothing but by its snapshots."""
+        return LogConfig(
+            flush_messages=self.flush_messages,
+            max_message_bytes=8 << 20,
+            retention_bytes=-1,
+            retention_ms=-1,
+            segment_bytes=self.segment_bytes,
+            segment_ms=self.segment_ms,
+        )
 
 
 class MetadataLog:
-    """Appends decisions, and replays them."""
+    """Appends decisions, and replays them.
+
+    Attributes:
+        config: its settings.
+        bytes_since_snapshot: of the batches behind the newest snapshot.
+    """
 
     def __init__(
-        self, log: PartitionLog, data_directory: LogDirectory, snapshot: Snapshot | None = None
+        self,
+        log: PartitionLog,
+        data_directory: LogDirectory,
+        config: MetadataLogConfig,
+        now_ms: int,
     ) -> None:
+        self.config = config
+        self.bytes_since_snapshot = 0
         self._log = log
         self._data_directory = data_directory
-        self._snapshot = snapshot
+        self._files = data_directory.files
+        self._snapshots = snapshots_in(self._files, log.directory)
+        self._snapshot_ms = now_ms
+        self._newest_ms = 0
+        self._controls: dict[int, tuple[bytes, bytes]] = {}
 
     @classmethod
     def open(
-        cls, directory: LogDirectory, *, now_ms: int, flush_messages: int = LONG_MAX
+        cls,
+        directory: LogDirectory,
+        *,
+        now_ms: int,
+        config: MetadataLogConfig = MetadataLogConfig(),
     ) -> MetadataLog:
-        """The metadata log of a data directory, made when it is not there."""
+        """The metadata log of a data directory, made when it is not there.
+
+        Raises:
+            Refused: CORRUPT_MESSAGE: its snapshot does not go with it.
+            FileNotFoundError: its beginning is gone, and there is no snapshot in its place.
+        """
         log = directory.open_log(
             CLUSTER_METADATA,
             0,
             topic_id=METADATA_TOPIC_ID,
-            config=metadata_log_config(flush_messages),
+            config=config.log_config(),
             now_ms=now_ms,
         )
-        if log.log_start_offset == 0:
-            return cls(log, directory)
-        return cls(log, directory, _newest_snapshot(directory.files, log.directory))
+        made = cls(log, directory, config=config, now_ms=now_ms)
+        remove_parts(directory.files, log.directory)
+        end_offset = made._snapshots[-1].end_offset if made._snapshots else 0
+        if end_offset < log.log_start_offset:
+            raise FileNotFoundError(f"{log.directory} begins late, and has no snapshot")
+        if end_offset > log.log_end_offset:
+            why = f"it ends at {log.log_end_offset}, before its snapshot {made._snapshots[-1].file}"
+            raise Refused(Code.CORRUPT_MESSAGE, f"{log.directory}: {why}")
+        return made
 
     @property
     def log(self) -> PartitionLog:
@@ -96,6 +155,8 @@ class MetadataLog:
             timestamp_ms=now_ms,
             leader_epoch=self._log.leader_epoch,
         )
+        self._newest_ms = now_ms
+        self.bytes_since_snapshot += len(batch)
         return self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR).base_offset
 
     def lead(self, node_id: int, *, now_ms: int) -> None:
@@ -111,6 +172,8 @@ class MetadataLog:
         write_quorum_state(files, log.directory, state)
         log.leader_epoch = epoch
         batch = leader_change_batch(state, timestamp_ms=now_ms)
+        self._newest_ms = now_ms
+        self.bytes_since_snapshot += len(batch)
         log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
     def write_bootstrap(self, records: Sequence[MetadataRecord], *, now_ms: int) -> None:
@@ -131,8 +194,11 @@ class MetadataLog:
             Malformed: a record that cannot be read: this is not to be started on.
             Refused: CORRUPT_MESSAGE, with the file, position and offset of what is damaged.
         """
-        if self._snapshot is not None and catalog.last_offset < 0:
-            catalog.load(_records_of(self._snapshot), self._snapshot.end_offset)
+        if self._snapshots and catalog.last_offset < 0:
+            snapshot = read_snapshot(self._files, self._log.directory, self._snapshots[-1])
+            catalog.load(snapshot.records(), snapshot.end_offset)
+            self._controls = snapshot.controls()
+            self._newest_ms = last_contained_ms(snapshot)
         offset = max(self._log.log_start_offset, catalog.last_offset + 1)
         end_offset = self._log.log_end_offset
         while offset < end_offset:
@@ -141,12 +207,80 @@ class MetadataLog:
             ).records
             before = offset
             for position, header in headers_in(data):
-                if not header.is_control:
-                    for record in records_in(data, position, header):
-                        catalog.replay(decode(record.value or b""), record.offset)
+                self._replay_batch(catalog, data, position, header)
                 offset = header.next_offset
             if offset == before:
                 raise RuntimeError(f"nothing to read at {offset} before the end, {end_offset}")
+
+    def _replay_batch(
+        self, catalog: Catalog, data: bytes | memoryview, position: int, header: BatchHeader
+    ) -> None:
+        self.bytes_since_snapshot += header.size_bytes
+        self._newest_ms = header.max_timestamp_ms
+        if header.is_control:
+            self._controls |= controls_in(data, position, header)
+            return
+        for record in records_in(data, position, header):
+            catalog.replay(decode(record.value or b""), record.offset)
+
+    # Snapshots
+
+    def snapshot_is_due(self, now_ms: int) -> bool:
+        """Whether there is enough, or for long enough something, that is in no snapshot.
+
+        To be asked when something was appended: a log that does not grow needs no other snapshot.
+        """
+        interval_ms = self.config.snapshot_interval_ms
+        return self.bytes_since_snapshot >= self.config.bytes_between_snapshots or (
+            0 < interval_ms <= now_ms - self._snapshot_ms and self.bytes_since_snapshot > 0
+        )
+
+    def take_snapshot(self, catalog: Catalog, *, now_ms: int) -> ToWrite | None:
+        """What a snapshot of this moment holds; None when there is one, or no end of a decision.
+
+        All of the log up to here must be on disk before it is written.
+        """
+        name = SnapshotName(self._log.log_end_offset, self._log.leader_epoch)
+        if catalog.is_undecided or name in self._snapshots:
+            return None
+        assert catalog.last_offset < name.end_offset
+        self.bytes_since_snapshot, self._snapshot_ms = 0, now_ms
+        return ToWrite(name, list(catalog.records()), self._controls, self._newest_ms)
+
+    def write_snapshot(self, content: ToWrite, *, now_ms: int) -> Steps:
+        """Write what was taken, then remove what `clean` does; see `metadata_snapshot.write`."""
+        yield from write(self._files, self._log.directory, content, now_ms)
+        self._snapshots.append(content.name)
+        self.clean(now_ms=now_ms)
+
+    def clean(self, *, now_ms: int) -> None:
+        """Let the log begin at a later snapshot while it is too large, or the first one too old.
+
+        As KafkaMetadataLog.maybeClean: never without a snapshot, and whole segments only.
+
+        Raises:
+            OSError: a file could not be renamed or removed.
+        """
+        for oldest, following in pairwise(tuple(self._snapshots)):
+            if not self._is_too_large() and not self._is_too_old(oldest, now_ms):
+                break
+            self._log.delete_records(following.end_offset)
+            self._snapshots.remove(oldest)
+            with suppress(FileNotFoundError):
+                self._files.remove(f"{self._log.directory}/{oldest.file}")
+
+    def _is_too_large(self) -> bool:
+        if self.config.retention_bytes < 0:
+            return False
+        paths = [f"{self._log.directory}/{each.file}" for each in self._snapshots]
+        size_bytes = self._log.size_bytes + sum(map(self._files.size, paths))
+        return size_bytes > self.config.retention_bytes
+
+    def _is_too_old(self, name: SnapshotName, now_ms: int) -> bool:
+        if self.config.retention_ms < 0:
+            return False
+        snapshot = read_snapshot(self._files, self._log.directory, name)
+        return now_ms - last_contained_ms(snapshot) > self.config.retention_ms
 
 
 def catalog_of(
@@ -155,9 +289,10 @@ def catalog_of(
     """What the log of a directory says, looked at from outside; None when it cannot be read."""
     catalog = Catalog()
     try:
-        if any(name.endswith(_SNAPSHOT_SUFFIX) for name in files.names_in(directory)):
-            snapshot = _newest_snapshot(files, directory)
-            catalog.load(_records_of(snapshot), snapshot.end_offset)
+        names = snapshots_in(files, directory)
+        if names:
+            snapshot = read_snapshot(files, directory, names[-1])
+            catalog.load(snapshot.records(), snapshot.end_offset)
         for segment, position, header in batches:
             if not header.is_control and header.base_offset > catalog.last_offset:
                 for record in records_in(segment.batch_at(position, header), 0, header):
@@ -165,25 +300,3 @@ def catalog_of(
     except (Malformed, Refused, LookupError, AssertionError):
         return None
     return catalog
-
-
-def _newest_snapshot(files: Files, directory: str) -> Snapshot:
-    """What stands for the beginning of a log that Apache Kafka has cut off.
-
-    Raises:
-        FileNotFoundError: there is none: this metadata cannot be known.
-    """
-    names = [name for name in files.names_in(directory) if name.endswith(_SNAPSHOT_SUFFIX)]
-    if not names:
-        raise FileNotFoundError(f"{directory} begins late, and has no snapshot")
-    newest = max(names)  # END_OFFSET-EPOCH.checkpoint, with leading zeros
-    return Snapshot(int(newest.partition("-")[0]), files.read(f"{directory}/{newest}"))
-
-
-def _records_of(snapshot: Snapshot) -> Iterator[MetadataRecord]:
-    for position, header in headers_in(snapshot.data):
-        if not header.is_control:
-            for record in records_in(snapshot.data, position, header):
-                known = decode(record.value or b"")
-                if known is not None:
-                    yield known

@@ -2,7 +2,7 @@
 
 A record's value is a frame version, the schema's number, its version and its fields; the numbers
 in front are unsigned varints (org.apache.kafka.metadata.MetadataRecordSerde). Whoever reads a log
-of Apache Kafka meets types that mean nothing here: they decode to None and are passed over.
+of Apache Kafka meets types that mean nothing here: they are kept as they are (`ForeignRecord`).
 """
 
 from __future__ import annotations
@@ -185,9 +185,31 @@ class NoOpRecord(MetadataRecord):
     """Nothing; Kafka writes one every half second, so that followers see the log move."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnregisterBrokerRecord(MetadataRecord):
+    """A broker is no part of the cluster any more."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRecord(MetadataRecord):
+    """One whose type means nothing here.
+
+    Attributes:
+        number: of its schema.
+        value: all of it, as it lies in the log.
+    """
+
+    number: int
+    value: bytes
+
+
 # The schema's number, and the version that is written at metadata.version 27 (4.1-IV1).
 _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     RegisterBrokerRecord: (0, 3),
+    UnregisterBrokerRecord: (1, 0),
     TopicRecord: (2, 0),
     PartitionRecord: (3, 2),
     ConfigRecord: (4, 0),
@@ -210,6 +232,8 @@ _NESTED: Final[Mapping[str, type]] = {"end_points": EndPoint, "features": Featur
 
 def encode(record: MetadataRecord) -> bytes:
     """The value of a record in the metadata log."""
+    if isinstance(record, ForeignRecord):
+        return record.value
     number, version = _WRITTEN[type(record)]
     front = bytes((FRAME_VERSION, number, version))
     if type(record) in _EMPTY:
@@ -229,8 +253,8 @@ def _fields(item: Any) -> dict[str, Any]:
     return made
 
 
-def decode(value: Bytes) -> MetadataRecord | None:
-    """The record in a value; None when its type means nothing here.
+def decode(value: Bytes) -> MetadataRecord:
+    """The record in a value.
 
     Raises:
         Malformed: the bytes are cut, of another frame version, or of a version that the schema
@@ -247,7 +271,7 @@ def decode(value: Bytes) -> MetadataRecord | None:
         raise Malformed(f"a metadata record of frame version {frame_version}")
     kind = _TYPES.get(number)
     if kind is None:
-        return None
+        return ForeignRecord(number, bytes(view))
     if kind in _EMPTY:
         if position == len(view):
             raise Malformed(f"{kind.__name__} ends early")

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final
 from uuid import UUID
 
-from .metadata_records import EndPoint, MetadataRecord, PartitionRecord, TopicRecord
+from .metadata_records import EndPoint, FeatureRange, MetadataRecord, PartitionRecord, TopicRecord
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 TRANSACTION_STATE: Final = "__transaction_state"
@@ -43,6 +43,9 @@ class Partition:
     directories: tuple[UUID, ...] = ()
     eligible_leader_replicas: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class Broker:
     is_fenced: bool = True
     in_controlled_shutdown: bool = False
     log_dirs: tuple[UUID, ...] = ()
+    features: tuple[FeatureRange, ...] = ()
 
     @property
     def is_active(self) -> bool:
@@ -88,6 +92,9 @@ def partition_of(record: PartitionRecord) -> Partition:
         record.directories,
         record.eligible_leader_replicas or (),
         record.last_known_elr or (),
+        record.removing_replicas,
+        record.adding_replicas,
+        record.leader_recovery_state,
     )
 
 

@@ -29,7 +29,7 @@ from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
 from ottla.storage.doubt import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
-from ottla.storage.metadata_log import MetadataLog
+from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
 from ottla.storage.metadata_records import EndPoint
 from tests.campaign.crash_disk import CrashDisk
 from tests.storage.compacting import committed, compacted, values
@@ -40,6 +40,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
+METADATA = MetadataLogConfig(flush_messages=1, retention_bytes=3000)
 SEGMENT_BYTES = 420
 INTERNAL_SEGMENT_BYTES = 900
 HERE = EndPoint("PLAINTEXT", "localhost", 9092)
@@ -57,10 +58,11 @@ class World:
         )
         self.directory.report = self.damages.append
         self.catalog = Catalog()
-        metadata_log = MetadataLog.open(self.directory, now_ms=now_ms, flush_messages=1)
+        metadata_log = MetadataLog.open(self.directory, now_ms=now_ms, config=METADATA)
         metadata_log.replay_into(self.catalog)
         config = BrokerConfig.from_settings(SETTINGS)
         ids = count(len(self.catalog.topics) + 1)
+        self.metadata_log = metadata_log
         self.controller = Controller(
             self.catalog, metadata_log, self.directory, node_id=1, config=config, clock=self,
             new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
@@ -191,6 +193,16 @@ class World:
         log.remove_deleted(self.time_ms)
         log.remove_deleted(self.time_ms + 10**9)
 
+    def snapshot(self) -> None:
+        """Of the metadata; the second one takes the place of the first, and of old segments."""
+        content = self.metadata_log.take_snapshot(self.catalog, now_ms=self.time_ms)
+        if content is not None:  # it is there already when this is done again
+            self.metadata_log.log.flush()
+            for blocking in self.metadata_log.write_snapshot(content, now_ms=self.time_ms):
+                if blocking is not None:
+                    blocking()
+        self.metadata_log.log.roll(self.time_ms)
+
     def internal(self, name: str) -> None:
         self.controller.create_internal_topic(name)
 
@@ -267,6 +279,7 @@ def steps() -> list[Step]:
         *_transaction(0, commit=True, offset=4),
         *(Step(f"key {n}", _append(batch(b"v%d" % n, key=b"k%d" % (n % 3)), topic="table"))
           for n in range(9)),
+        Step("snapshot", World.snapshot, again=True),
         Step("checkpoint", lambda world: world.directory.checkpoint()),
         Step("create gone", lambda world: world.create("gone", 1)),
         Step("into gone", _append(batch(b"x"), topic="gone")),
@@ -275,6 +288,9 @@ def steps() -> list[Step]:
         Step("compact table", partial(World.compact, topic="table")),
         Step("create gone again", lambda world: world.create("gone", 1)),
         Step("third", _append(sent_by(1, 5, 4)), again=True),
+        Step("snapshot again", World.snapshot, again=True),
+        Step("create late", lambda world: world.create("late", 1)),
+        Step("snapshot at last", World.snapshot, again=True),
         *(Step(f"commit offset {n}", partial(World.commit_offset, partition=1, offset=n))
           for n in range(2, 6)),
         Step("delete records", partial(World.delete_records, before_offset=6)),

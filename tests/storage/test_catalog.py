@@ -21,6 +21,7 @@ from ottla.storage.metadata_records import (
     EndPoint,
     EndTransactionRecord,
     FeatureLevelRecord,
+    ForeignRecord,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -274,7 +275,7 @@ def test_the_records_of_a_transaction_count_when_it_ends_and_not_when_it_is_abor
 def test_an_unknown_record_moves_the_offset_on_and_nothing_else() -> None:
     catalog = with_topic()
     offset = catalog.last_offset
-    catalog.replay(None, offset + 1)
+    catalog.replay(ForeignRecord(27, b"\1\x1b\0"), offset + 1)
     assert catalog.last_offset == offset + 1
     assert list(catalog.topics) == ["orders"]
 
@@ -368,6 +369,12 @@ class Life(RuleBasedStateMachine):
             restarted.replay(decode(value), offset)
         assert restarted == self.catalog
         self.catalog = restarted
+
+    @invariant()
+    def its_records_give_it_again(self) -> None:
+        again = Catalog()
+        again.load(self.catalog.records(), self.catalog.last_offset + 1)
+        assert again == self.catalog
 
     @invariant()
     def ids_and_names_agree(self) -> None:

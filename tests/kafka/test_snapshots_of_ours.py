@@ -1,0 +1,56 @@
+"""Snapshots that Ottla writes of its metadata log: Kafka's tools read them, Kafka starts on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..wire.client import until
+from .dump import complaints, dumped
+from .place import Place
+from .seen import seen
+from .story import Story
+from .test_ottla_opens_kafkas import newest_snapshot
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
+
+OFTEN = {
+    "metadata.log.max.record.bytes.between.snapshots": "1000",
+    "metadata.max.retention.bytes": "1",
+}
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+def test_kafka_opens_a_directory_whose_metadata_begins_with_our_snapshot(
+    place: Place, kill: bool
+) -> None:
+    story, log = Story(), place.data / "__cluster_metadata-0"
+    with place.ottla(settings=OFTEN, kill=kill) as ottla:
+        story.play(ottla.bootstrap)
+        assert until(lambda: newest_snapshot(log) > 0, bool)
+        before = seen(ottla.bootstrap)
+    found = snapshots(log)
+    output = dumped(found, "--cluster-metadata-decoder", "--deep-iteration")
+    assert complaints(output) == []
+    for said in ("SnapshotHeader", "SnapshotFooter", '"type":"TOPIC_RECORD"', "FEATURE_LEVEL"):
+        assert said in output
+    without_the_beginning(log)
+    with place.kafka() as kafka:
+        assert seen(kafka) == before
+        story.play(kafka)
+        left = seen(kafka)
+    with place.ottla(settings=OFTEN) as ottla:
+        assert seen(ottla.bootstrap) == left
+    assert place.complaints == []
+
+
+def snapshots(log: Path) -> list[Path]:
+    return sorted(log.glob("*.checkpoint"))
+
+
+def without_the_beginning(log: Path) -> None:
+    """Only one snapshot is left: what it stands for can be had from nowhere else."""
+    found = snapshots(log)
+    for older in found[:-1]:
+        older.unlink()
