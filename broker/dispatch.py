@@ -79,12 +79,21 @@ class Dispatch:
         if served is None:
             raise Malformed(f"API key {header.api_key} is not served")
         lowest, highest = served
-        if not lowest <= header.api_version <= highest and header.api_key != ApiKey.API_VERSIONS:
-            raise Malformed(
-                f"{ApiKey(header.api_key).name} version {header.api_version} is not served "
-                f"({lowest} to {highest} are)"
-            )
-        return header
+        if lowest <= header.api_version <= highest or header.api_key == ApiKey.API_VERSIONS:
+            return header
+        if self._is_unstable(header):
+            return header
+        raise Malformed(
+            f"{ApiKey(header.api_key).name} version {header.api_version} is not served "
+            f"({lowest} to {highest} are)"
+        )
+
+    def _is_unstable(self, header: RequestHeader) -> bool:
+        """Whether a version is one of those that only `unstable.api.versions.enable` offers."""
+        listed = HANDLERS[ApiKey(header.api_key)]
+        if not listed.highest < header.api_version <= listed.highest_unstable:
+            return False
+        return bool(self._node.config["unstable.api.versions.enable"])
 
     def serve(
         self, frame: memoryview, connection: ConnectionInfo
@@ -103,9 +112,10 @@ class Dispatch:
             header.client_id,
             connection,
         )
-        _, highest = self._versions[header.api_key]
-        if not 0 <= header.api_version <= highest:  # ApiVersions alone gets here
-            return context, _unsupported_api_versions(context)
+        if header.api_key == ApiKey.API_VERSIONS:
+            _, highest = self._versions[header.api_key]
+            if not 0 <= header.api_version <= highest:
+                return context, _unsupported_api_versions(context)
         try:
             request = read_request(header, frame)
         except Malformed as malformed:

@@ -79,6 +79,8 @@ def value_version_of(transaction_version: int) -> int:
 
 def _tagged(record: Transaction) -> bytes:
     previous, following = record.previous_producer_id, record.next_producer_id
+    if record.last_producer_epoch == NO_EPOCH:
+        previous = NO_PRODUCER_ID  # its owner is another one, and has nothing to repeat
     if previous == NO_PRODUCER_ID and following == NO_PRODUCER_ID:
         return _CLIENT_VERSION_ALONE[record.client_version]
     fields = []

@@ -82,8 +82,8 @@ class Transaction:
         started_ms: the start of the open or last transaction; -1 when there was none.
         last_producer_epoch: the epoch before, when its owner is the owner of this one: a retry by
             it is answered again. Not in the log (as in Kafka), but for what `decode` can tell.
-        previous_producer_id: the id before, when this change replaced it and its owner is the
-            owner of this one.
+        previous_producer_id: the id before, when this very change replaced it. Its owner may
+            repeat its request once (Kafka forgets the id with the next change, of any kind).
         next_producer_id: the id that replaces this one when the markers are written.
         client_version: the level of transaction.version the last change went by.
     """
@@ -119,11 +119,7 @@ class Transaction:
         self, producer: Producer, *, last_producer_epoch: int, timeout_ms: int, now_ms: int
     ) -> Transaction:
         """Empty, owned by `producer`: this id at this or a later epoch, or another id."""
-        previous_producer_id = NO_PRODUCER_ID
-        if producer == self.producer:  # the repetition of an answer
-            previous_producer_id = self.previous_producer_id
-        elif producer.producer_id != self.producer_id and last_producer_epoch != NO_EPOCH:
-            previous_producer_id = self.producer_id
+        is_new_id = producer.producer_id != self.producer_id
         return replace(
             self,
             producer_id=producer.producer_id,
@@ -133,7 +129,7 @@ class Transaction:
             updated_ms=now_ms,
             started_ms=-1,
             last_producer_epoch=last_producer_epoch,
-            previous_producer_id=previous_producer_id,
+            previous_producer_id=self.producer_id if is_new_id else NO_PRODUCER_ID,
         )
 
     def with_partitions(
@@ -189,6 +185,7 @@ class Transaction:
             state=State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
             partitions=NO_PARTITIONS,
             updated_ms=now_ms,
+            previous_producer_id=NO_PRODUCER_ID,
             next_producer_id=NO_PRODUCER_ID,
         )
         if self.next_producer_id == NO_PRODUCER_ID:

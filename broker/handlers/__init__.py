@@ -13,12 +13,14 @@ class Served(NamedTuple):
     Attributes:
         closed_below: versions below it are offered, yet close the connection: Kafka offers Produce
             from 0 on for an old librdkafka that looks for it, and answers from 3 on (KIP-896).
+        highest_unstable: served and offered too under `unstable.api.versions.enable`.
     """
 
     lowest: int
     highest: int
     module: str
     closed_below: int = 0
+    highest_unstable: int = -1
 
 
 HANDLERS: Final[dict[ApiKey, Served]] = {
@@ -40,7 +42,7 @@ HANDLERS: Final[dict[ApiKey, Served]] = {
     ApiKey.CREATE_TOPICS: Served(2, 7, "create_topics"),
     ApiKey.DELETE_TOPICS: Served(1, 6, "delete_topics"),
     ApiKey.DELETE_RECORDS: Served(0, 2, "delete_records"),
-    ApiKey.INIT_PRODUCER_ID: Served(0, 5, "init_producer_id"),
+    ApiKey.INIT_PRODUCER_ID: Served(0, 5, "init_producer_id", highest_unstable=6),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Served(2, 4, "offset_for_leader_epoch"),
     ApiKey.ADD_PARTITIONS_TO_TXN: Served(0, 5, "add_partitions_to_txn"),
     ApiKey.ADD_OFFSETS_TO_TXN: Served(0, 4, "add_offsets_to_txn"),

@@ -30,6 +30,10 @@ _API_KEYS: Final = [
     {"api_key": int(key), "min_version": served.lowest, "max_version": served.highest}
     for key, served in sorted(HANDLERS.items())
 ]
+_UNSTABLE_API_KEYS: Final = [
+    {**offered, "max_version": max(offered["max_version"], served.highest_unstable)}
+    for offered, (_, served) in zip(_API_KEYS, sorted(HANDLERS.items()), strict=True)
+]
 
 
 @serves(ApiKey.API_VERSIONS, versions=(0, 4))
@@ -41,7 +45,7 @@ async def api_versions(node: Node, context: Context, request: Any) -> dict[str, 
         context.connection.client_software = software
     lowest_told = 0 if context.version >= 4 else 1
     return {
-        "api_keys": _API_KEYS,
+        "api_keys": _offered(node),
         "supported_features": [
             {
                 "name": feature.name,
@@ -59,3 +63,7 @@ async def api_versions(node: Node, context: Context, request: Any) -> dict[str, 
         ],
         "zk_migration_ready": False,
     }
+
+
+def _offered(node: Node) -> list[dict[str, int]]:
+    return _UNSTABLE_API_KEYS if node.config["unstable.api.versions.enable"] else _API_KEYS

@@ -1,19 +1,21 @@
-"""InitProducerId (22), versions 0-5: a producer id and epoch, under which older ones are fenced.
+"""InitProducerId (22), versions 0-6: a producer id and epoch, under which older ones are fenced.
 
 0-1  a producer that somebody came after is told INVALID_PRODUCER_EPOCH, up to version 3
 2    flexible encoding
 3    the client may say who it was, to go on after an error (KIP-360)
 4    ... and is told PRODUCER_FENCED when somebody came after it
 5    may answer TRANSACTION_ABORTABLE (KIP-890)
+6    two-phase commit: transactions without a timeout (KIP-939); offered only under
+     `unstable.api.versions.enable`, as by Kafka, whatever `transaction.two.phase.commit.enable` is
 
 An open transaction is aborted first, under an epoch nobody gets, and the client asked to come
 again by CONCURRENT_TRANSACTIONS; as the markers are written at once, it finds the way clear.
-Skipped: version 6 (two-phase commit), which Kafka 4.1 does not offer.
+Skipped: `keep_prepared_txn`, which Kafka 4.1 answers with UNSUPPORTED_VERSION too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
 from ...protocol.api_keys import ApiKey
@@ -25,11 +27,13 @@ from ..dispatch import serves
 if TYPE_CHECKING:
     from ..node import Node
 
+_TWO_PHASES_SINCE: Final = 6
+
 
 @serves(ApiKey.INIT_PRODUCER_ID, versions=(0, 5))
 async def init_producer_id(node: Node, context: Context, request: Any) -> dict[str, Any]:
     try:
-        answer = await _init(node, request)
+        answer = await _init(node, context, request)
     except Refused as refused:
         answer = refused.code
     if isinstance(answer, Producer):
@@ -38,7 +42,7 @@ async def init_producer_id(node: Node, context: Context, request: Any) -> dict[s
     return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
 
 
-async def _init(node: Node, request: Any) -> Producer | Code:
+async def _init(node: Node, context: Context, request: Any) -> Producer | Code:
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         raise Refused(Code.INVALID_REQUEST, "a producer id and no epoch, or the other way round")
     expected = None
@@ -48,12 +52,18 @@ async def _init(node: Node, request: Any) -> Producer | Code:
         return Producer(node.producer_ids.next(), 0)
     if not request.transactional_id:
         raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+    in_two_phases = context.version >= _TWO_PHASES_SINCE and request.enable2_pc
+    if in_two_phases and not node.config["transaction.two.phase.commit.enable"]:
+        raise Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "two-phase commit is not enabled")
+    if context.version >= _TWO_PHASES_SINCE and request.keep_prepared_txn:
+        raise Refused(Code.UNSUPPORTED_VERSION, "a prepared transaction cannot be kept")
     shard = node.transactions.shard_of(request.transactional_id)
     return await shard.run(
         lambda machine, now_ms: machine.init_producer_id(
             request.transactional_id,
             timeout_ms=request.transaction_timeout_ms,
             expected=expected,
+            in_two_phases=in_two_phases,
             now_ms=now_ms,
         )
     )

@@ -139,7 +139,9 @@ def by_the_schema(record: Transaction, version: int) -> bytes:
         version,
         {
             "producer_id": record.producer_id,
-            "previous_producer_id": record.previous_producer_id,
+            "previous_producer_id": -1
+            if record.last_producer_epoch == -1
+            else record.previous_producer_id,
             "next_producer_id": record.next_producer_id,
             "producer_epoch": record.producer_epoch,
             "transaction_timeout_ms": record.timeout_ms,
@@ -169,6 +171,7 @@ RECORDS = st.sampled_from([state for state in State if state is not State.DEAD])
         else st.frozensets(st.tuples(TOPIC_NAMES, st.integers(0, 2**31 - 1)), max_size=200),
         INT64,
         INT64,
+        last_producer_epoch=st.sampled_from([-1, 5, 32766]),
         previous_producer_id=INT64,
         next_producer_id=INT64,
         client_version=st.integers(0, 2),

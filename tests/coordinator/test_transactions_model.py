@@ -256,7 +256,9 @@ def _in(machine: Transactions, transactional_id: str) -> Transaction | None:
 
 
 def _but_for_the_last_epoch(known: Transaction | None) -> Transaction | None:
-    return known and replace(known, last_producer_epoch=-1)
+    if known is None or known.last_producer_epoch != -1:
+        return known and replace(known, last_producer_epoch=-1)
+    return replace(known, previous_producer_id=-1)
 
 
 TestCoordinator = Coordinator.TestCase
