@@ -239,7 +239,7 @@ class BrokerConfig:
         """The settings given that Kafka knows and Ottla does nothing with."""
         from .settings_docs import BROKER_DOCS
 
-        return sorted(name for name in self.given if name not in BROKER_DOCS)
+        return sorted(self.given.keys() - BROKER_DOCS.keys() - set(FOREIGN))
 
 
 def validate_topic_configs(configs: Mapping[str, str]) -> None:

@@ -181,6 +181,12 @@ def _protocols_of_groups(config: BrokerConfig) -> None:
         raise BadSetting(name, config.text(name), "must have classic among them")
 
 
+def _authorizer(config: BrokerConfig) -> None:
+    from .authorization import check_settings
+
+    check_settings(config)
+
+
 RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
     (("node.id", "broker.id"), _ids),
     (("process.roles",), _roles),
@@ -212,4 +218,5 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
         _connections,
     ),
     (("group.coordinator.rebalance.protocols",), _protocols_of_groups),
+    (("authorizer.class.name", "super.users"), _authorizer),
 )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ..protocol.api_keys import ApiKey
+
+ANONYMOUS: Final = "User:ANONYMOUS"
 
 
 class Disconnect(Exception):
@@ -21,9 +23,10 @@ class ConnectionInfo:
         host: REMOTE_HOST.
         advertised: host and port by which clients of this connection's listener reach the node.
         client_software: name and version, told by ApiVersions 3 and later.
+        principal: TYPE:NAME; who has not logged in is anonymous.
     """
 
-    __slots__ = ("advertised", "client_software", "host", "id", "peer")
+    __slots__ = ("advertised", "client_software", "host", "id", "peer", "principal")
 
     def __init__(
         self, connection_id: str, peer: str, host: str, advertised: tuple[str, int]
@@ -33,6 +36,7 @@ class ConnectionInfo:
         self.host = host
         self.advertised = advertised
         self.client_software = ("unknown", "unknown")
+        self.principal = ANONYMOUS
 
 
 class Context:
@@ -55,6 +59,11 @@ class Context:
         self.connection = connection
         # Set by a handler that waits only because it may (a Fetch below min_bytes): answer now.
         self.hasten: Callable[[], None] | None = None
+
+    @property
+    def principal(self) -> str:
+        """Who asks, as TYPE:NAME."""
+        return self.connection.principal
 
     def log_fields(self) -> dict[str, Any]:
         """What every log line about this request carries."""

@@ -158,6 +158,10 @@ class Controller:
             self.catalog.replay(record, offset + delta)
         self.on_decided()
 
+    def change(self, records: Sequence[MetadataRecord]) -> None:
+        """Make true what a part of the catalog has decided: ACLs, credentials, quotas."""
+        self._commit(records)
+
     # Start.
 
     def bootstrap(self) -> None:

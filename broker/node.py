@@ -24,6 +24,7 @@ from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory
 from ..storage.metadata_log import MetadataLog
 from ..storage.metadata_records import EndPoint
+from .authorization import authorizer_of
 from .background import Background
 from .clock import Clock
 from .config import BrokerConfig
@@ -82,6 +83,7 @@ class Node:
             self.logs, now_ms=now_ms, config=metadata_log_config(config)
         )
         metadata_log.replay_into(self.catalog)
+        self.authorizer = authorizer_of(config, self.catalog.acls)
         self.flushes = Flushes(metadata_log.log)
         self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
         self.controller = Controller(

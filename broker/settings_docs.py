@@ -29,6 +29,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "advertised.listeners": (
         "What clients are told to connect to, when that is not what listeners says."
     ),
+    "authorizer.class.name": (
+        "Who decides what clients may do: nobody, when empty, or Kafka's StandardAuthorizer."
+    ),
     "auto.create.topics.enable": (
         "Whether a topic is made when somebody asks for one that does not exist."
     ),

@@ -157,6 +157,65 @@ class BrokerRegistrationChangeRecord(MetadataRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class AccessControlEntryRecord(MetadataRecord):
+    """What a principal may or may not do (the numbers are those of protocol/acls.py)."""
+
+    id: UUID
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveAccessControlEntryRecord(MetadataRecord):
+    """An access control entry is gone."""
+
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class UserScramCredentialRecord(MetadataRecord):
+    """What a user's password is checked by (RFC 5802); mechanism 1 is SHA-256, 2 is SHA-512."""
+
+    name: str
+    mechanism: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveUserScramCredentialRecord(MetadataRecord):
+    """A credential of a user is gone."""
+
+    name: str
+    mechanism: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityData:
+    """One part of whom a quota is for; the name None is the default of that type."""
+
+    entity_type: str
+    entity_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuotaRecord(MetadataRecord):
+    """One quota of one entity, set or taken away (KIP-546)."""
+
+    entity: tuple[EntityData, ...]
+    key: str
+    value: float = 0.0
+    remove: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BeginTransactionRecord(MetadataRecord):
     """The records up to the end count together or not at all (KIP-868)."""
 
@@ -215,10 +274,15 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     ConfigRecord: (4, 0),
     PartitionChangeRecord: (5, 2),
     RemoveTopicRecord: (9, 0),
+    UserScramCredentialRecord: (11, 0),
     FeatureLevelRecord: (12, 0),
+    ClientQuotaRecord: (14, 0),
     ProducerIdsRecord: (15, 0),
     BrokerRegistrationChangeRecord: (17, 0),
+    AccessControlEntryRecord: (18, 0),
+    RemoveAccessControlEntryRecord: (19, 0),
     NoOpRecord: (20, 0),
+    RemoveUserScramCredentialRecord: (22, 0),
     BeginTransactionRecord: (23, 0),
     EndTransactionRecord: (24, 0),
     AbortTransactionRecord: (25, 0),
@@ -227,7 +291,11 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
 _TYPES: Final = {number: kind for kind, (number, _) in _WRITTEN.items()}
 # The codec knows no struct without fields; these are nothing but an empty set of tagged ones.
 _EMPTY: Final = frozenset({NoOpRecord, EndTransactionRecord, AbortTransactionRecord})
-_NESTED: Final[Mapping[str, type]] = {"end_points": EndPoint, "features": FeatureRange}
+_NESTED: Final[Mapping[str, type]] = {
+    "end_points": EndPoint,
+    "features": FeatureRange,
+    "entity": EntityData,
+}
 
 
 def encode(record: MetadataRecord) -> bytes:

@@ -14,12 +14,15 @@ from ottla.protocol.errors import Malformed
 from ottla.storage.metadata_records import (
     _WRITTEN,
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     EndPoint,
     EndTransactionRecord,
+    EntityData,
     FeatureLevelRecord,
     FeatureRange,
     ForeignRecord,
@@ -29,8 +32,11 @@ from ottla.storage.metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
     decode,
     encode,
 )
@@ -40,6 +46,51 @@ TOPIC = UUID("c1864db5-324f-4079-a35e-5d6948264873")
 
 # Values of records in the __cluster_metadata-0 of a broker of Apache Kafka 4.1.1.
 WRITTEN_BY_KAFKA: list[tuple[str, MetadataRecord]] = [
+    (
+        "011200745ca8cbc0fd45c38274b1a3efca0f13040e6b61666b612d636c7573746572030f557365723a414e4f"
+        "4e594d4f55530a3132372e302e302e31020300",
+        AccessControlEntryRecord(
+            UUID("745ca8cb-c0fd-45c3-8274-b1a3efca0f13"),
+            4,
+            "kafka-cluster",
+            3,
+            "User:ANONYMOUS",
+            "127.0.0.1",
+            2,
+            3,
+        ),
+    ),
+    (
+        "0113006b763e2ad42b4c00a49d719d7b6d09bd00",
+        RemoveAccessControlEntryRecord(UUID("6b763e2a-d42b-4c00-a49d-719d7b6d09bd")),
+    ),
+    (
+        "010b0004626f62010573616c7421f4695af4c64263f1e68abd850edb59b206bded8ce10d6fdd8b8af9a1db80"
+        "07fd21ef1ec68ad1add5f3f8fd010997d9bf074025de4bbfb9a818d835d310a0f864690000200000",
+        UserScramCredentialRecord(
+            "bob",
+            1,
+            b"salt",
+            bytes.fromhex("f4695af4c64263f1e68abd850edb59b206bded8ce10d6fdd8b8af9a1db8007fd"),
+            bytes.fromhex("ef1ec68ad1add5f3f8fd010997d9bf074025de4bbfb9a818d835d310a0f86469"),
+            8192,
+        ),
+    ),
+    ("01160004626f620200", RemoveUserScramCredentialRecord("bob", 2)),
+    (
+        "010e00030a636c69656e742d6964026300057573657206616c6963650013636f6e73756d65725f627974655f"
+        "7261746540080000000000000000",
+        ClientQuotaRecord(
+            (EntityData("client-id", "c"), EntityData("user", "alice")), "consumer_byte_rate", 3.0
+        ),
+    ),
+    (
+        "010e00020369700a6c6f63616c686f73740019636f6e6e656374696f6e5f6372656174696f6e5f7261746500"
+        "000000000000000100",
+        ClientQuotaRecord(
+            (EntityData("ip", "localhost"),), "connection_creation_rate", remove=True
+        ),
+    ),
     (
         "01170001001212426f6f747374726170207265636f726473",
         BeginTransactionRecord("Bootstrap records"),
@@ -120,6 +171,23 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 RECORDS = st.one_of(
     st.builds(TopicRecord, st.text(max_size=20), IDS),
     st.builds(RemoveTopicRecord, IDS),
+    st.builds(
+        AccessControlEntryRecord, IDS, st.integers(0, 9), st.text(max_size=9), st.integers(0, 9),
+        st.text(max_size=9), st.text(max_size=9), st.integers(0, 9), st.integers(0, 9),
+    ),
+    st.builds(RemoveAccessControlEntryRecord, IDS),
+    st.builds(
+        UserScramCredentialRecord, st.text(max_size=9), st.integers(0, 9), st.binary(max_size=9),
+        st.binary(max_size=9), st.binary(max_size=9), INT32,
+    ),
+    st.builds(RemoveUserScramCredentialRecord, st.text(max_size=9), st.integers(0, 9)),
+    st.builds(
+        ClientQuotaRecord,
+        st.lists(
+            st.builds(EntityData, st.text(max_size=9), st.none() | st.text(max_size=9)), max_size=3
+        ).map(tuple),
+        st.text(max_size=9), st.floats(allow_nan=False), st.booleans(),
+    ),
     st.builds(
         PartitionRecord, INT32, IDS, NODES, NODES, INT32, INT32, INT32,
         st.lists(IDS, max_size=12).map(tuple), NODES, NODES, st.integers(0, 1),

@@ -1,0 +1,68 @@
+"""AlterClientQuotas (49), versions 0-1: change how much users, clients and addresses may use.
+
+1    flexible encoding
+
+Each entity is answered for by itself (KIP-546). Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog_quotas import IP, Alteration, Entity, entity_of
+from ..authorization import Operation, must_cluster
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ALTER_CLIENT_QUOTAS, versions=(0, 1))
+async def alter_client_quotas(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    alterations = [
+        Alteration(
+            [(part.entity_type, part.entity_name) for part in entry.entity],
+            [(change.key, None if change.remove else change.value) for change in entry.ops],
+        )
+        for entry in request.entries
+    ]
+    try:
+        must_cluster(node, context, Operation.ALTER_CONFIGS)
+    except Refused as refused:
+        return _answer({entity_of(each.entity): refused for each in alterations})
+    addresses = await _resolvable(alterations)
+    told, records = node.catalog.quotas.alter(alterations, is_address=addresses.__contains__)
+    if not request.validate_only:
+        node.controller.change(records)
+        await node.decided()
+    return _answer(told)
+
+
+async def _resolvable(alterations: list[Alteration]) -> set[str]:
+    """Those of the addresses that are one, or are the name of one."""
+    asked = {name for each in alterations for kind, name in each.entity if kind == IP and name}
+    found = set()
+    for name in asked:
+        try:
+            await asyncio.get_running_loop().getaddrinfo(name, None)
+        except (OSError, UnicodeError):
+            continue
+        found.add(name)
+    return found
+
+
+def _answer(told: dict[Entity, Any]) -> dict[str, Any]:
+    return {
+        "entries": [
+            {
+                "error_code": Code.NONE if refused is None else refused.code,
+                "error_message": None if refused is None else refused.why,
+                "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
+            }
+            for entity, refused in told.items()
+        ]
+    }

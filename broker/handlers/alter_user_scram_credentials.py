@@ -1,0 +1,48 @@
+"""AlterUserScramCredentials (51), version 0: give users passwords, or take them away (KIP-554).
+
+The client salts the password; what is kept can check it and not tell it. Each user is answered for
+by itself, and what is wrong of one does not hinder the others.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog_scram import Deletion, Upsertion
+from ..authorization import Operation, must_cluster
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+async def alter_user_scram_credentials(
+    node: Node, context: Context, request: Any
+) -> dict[str, Any]:
+    deletions = [Deletion(each.name, each.mechanism) for each in request.deletions]
+    upsertions = [
+        Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
+        for each in request.upsertions
+    ]
+    try:
+        must_cluster(node, context, Operation.ALTER)
+    except Refused as refused:
+        asked = [*request.deletions, *request.upsertions]
+        return {"results": [_told(name, refused) for name in dict.fromkeys(e.name for e in asked)]}
+    told, records = node.catalog.scram.alter(deletions, upsertions)
+    node.controller.change(records)
+    await node.decided()
+    return {"results": [_told(*each) for each in told.items()]}
+
+
+def _told(name: str, refused: Refused | None) -> dict[str, Any]:
+    return {
+        "user": name,
+        "error_code": Code.NONE if refused is None else refused.code,
+        "error_message": None if refused is None else refused.why,
+    }

@@ -1,0 +1,82 @@
+"""CreateAcls (30), versions 1-3: let principals do something, or forbid it.
+
+1    patterns: literal and prefixed names (KIP-290)
+2    flexible encoding
+3    users are resources too (KIP-373)
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, PatternType, Permission
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog_acls import Acl
+from ..authorization import must_cluster
+from ..context import Context
+from ..controller import random_topic_id
+from ..dispatch import serves
+from .describe_acls import known
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.CREATE_ACLS, versions=(1, 3))
+async def create_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    wanted = [_acl(creation) for creation in request.creations]
+    try:
+        must_cluster(node, context, Operation.ALTER)
+        if node.authorizer is None:
+            raise Refused(Code.SECURITY_DISABLED, "No Authorizer is configured.")
+        if any(_is_a_filter(acl) for acl in wanted):
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+    except Refused as refused:
+        return {"results": [_told(refused)] * len(wanted)}
+    wrong = [_what_is_wrong(acl) for acl in wanted]
+    right = [acl for acl, refused in zip(wanted, wrong, strict=True) if refused is None]
+    told, records = node.catalog.acls.create(right, random_topic_id)
+    node.controller.change(records)
+    await node.decided()
+    decided = iter(told)
+    return {"results": [_told(refused or next(decided)) for refused in wrong]}
+
+
+def _acl(creation: Any) -> Acl:
+    return Acl(
+        known(AclResource, creation.resource_type),
+        creation.resource_name,
+        known(PatternType, creation.resource_pattern_type),
+        creation.principal,
+        creation.host,
+        known(Operation, creation.operation),
+        known(Permission, creation.permission_type),
+    )
+
+
+def _is_a_filter(acl: Acl) -> bool:
+    """Whether it has what only filters may have; to Kafka that is a fault of the whole request."""
+    return (
+        acl.resource_type == AclResource.ANY
+        or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or acl.operation == Operation.ANY
+        or acl.permission_type == Permission.ANY
+    )
+
+
+def _what_is_wrong(acl: Acl) -> Refused | None:
+    if acl.resource_type == AclResource.CLUSTER and acl.resource_name != CLUSTER_NAME:
+        why = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+        return Refused(Code.INVALID_REQUEST, why)
+    if not acl.resource_name:
+        return Refused(Code.INVALID_REQUEST, "Invalid empty resource name")
+    return None
+
+
+def _told(refused: Refused | None) -> dict[str, Any]:
+    if refused is None:
+        return {"error_code": Code.NONE, "error_message": ""}
+    return {"error_code": refused.code, "error_message": refused.why}

@@ -1,0 +1,66 @@
+"""DeleteAcls (31), versions 1-3: take away the access control entries that filters mean.
+
+1    patterns: literal and prefixed names, and filters that match (KIP-290)
+2    flexible encoding
+3    users are resources too (KIP-373)
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.acls import Operation
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog_acls import Acl
+from ..authorization import must_cluster
+from ..context import Context
+from ..dispatch import serves
+from .describe_acls import filter_of
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DELETE_ACLS, versions=(1, 3))
+async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    filters = [filter_of(each) for each in request.filters]
+    try:
+        must_cluster(node, context, Operation.ALTER)
+        if node.authorizer is None:
+            raise Refused(Code.SECURITY_DISABLED, "No Authorizer is configured.")
+    except Refused as refused:
+        return {"filter_results": [_told(refused)] * len(filters)}
+    told, records = node.catalog.acls.delete(filters)
+    node.controller.change(records)
+    await node.decided()
+    return {"filter_results": [_told(each) for each in told]}
+
+
+def _told(result: Refused | list[Acl]) -> dict[str, Any]:
+    if isinstance(result, Refused):
+        return {
+            "error_code": result.code,
+            "error_message": result.why,
+            "matching_acls": [],
+        }
+    return {
+        "error_code": Code.NONE,
+        "error_message": None,
+        "matching_acls": [
+            {
+                "error_code": Code.NONE,
+                "error_message": None,
+                "resource_type": acl.resource_type,
+                "resource_name": acl.resource_name,
+                "pattern_type": acl.pattern_type,
+                "principal": acl.principal,
+                "host": acl.host,
+                "operation": acl.operation,
+                "permission_type": acl.permission_type,
+            }
+            for acl in result
+        ],
+    }

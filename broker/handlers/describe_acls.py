@@ -1,0 +1,78 @@
+"""DescribeAcls (29), versions 1-3: the access control entries that a filter means.
+
+1    patterns: literal and prefixed names, and filters that match (KIP-290)
+2    flexible encoding
+3    users are resources too (KIP-373)
+
+What says UNKNOWN is no request: the connection is closed, as Kafka does.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.acls import AclResource, Operation, PatternType, Permission
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...storage.catalog_acls import Acl, AclFilter
+from ..authorization import must_cluster
+from ..context import Context, Disconnect
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_ACLS, versions=(1, 3))
+async def describe_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    wanted = filter_of(request)
+    must_cluster(node, context, Operation.DESCRIBE)
+    if node.authorizer is None:
+        raise Refused(Code.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+    found = sorted(node.catalog.acls.matching(wanted))
+    return {
+        "resources": [
+            {
+                "resource_type": resource_type,
+                "resource_name": name,
+                "pattern_type": pattern_type,
+                "acls": [
+                    {
+                        "principal": acl.principal,
+                        "host": acl.host,
+                        "operation": acl.operation,
+                        "permission_type": acl.permission_type,
+                    }
+                    for acl in acls
+                ],
+            }
+            for (resource_type, name, pattern_type), acls in groupby(found, _resource)
+        ]
+    }
+
+
+def _resource(acl: Acl) -> tuple[int, str, int]:
+    return acl[:3]
+
+
+def filter_of(asked: Any) -> AclFilter:
+    """The filter of a request, or of one element of a request; raises Disconnect."""
+    return AclFilter(
+        known(AclResource, asked.resource_type_filter),
+        asked.resource_name_filter,
+        known(PatternType, asked.pattern_type_filter),
+        asked.principal_filter,
+        asked.host_filter,
+        known(Operation, asked.operation),
+        known(Permission, asked.permission_type),
+    )
+
+
+def known(kind: type[IntEnum], number: int) -> int:
+    """The number, or that of UNKNOWN for one of the future; who says UNKNOWN has said nothing."""
+    if number == 0:
+        raise Disconnect(f"{kind.__name__} UNKNOWN")
+    return number if number in kind.__members__.values() else 0

@@ -1,0 +1,42 @@
+"""DescribeClientQuotas (48), versions 0-1: how much users, clients and addresses may use (KIP-546).
+
+1    flexible encoding
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
+from ...storage.catalog_quotas import Component
+from ..authorization import Operation, must_cluster
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions=(0, 1))
+async def describe_client_quotas(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    components = [
+        Component(each.entity_type, each.match_type, each.match) for each in request.components
+    ]
+    try:
+        must_cluster(node, context, Operation.DESCRIBE_CONFIGS)
+        found = node.catalog.quotas.describe(components, strict=request.strict)
+    except Refused as refused:
+        return {"error_code": refused.code, "error_message": refused.why, "entries": None}
+    return {
+        "error_message": "",
+        "entries": [
+            {
+                "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
+                "values": [{"key": key, "value": value} for key, value in quotas.items()],
+            }
+            for entity, quotas in found
+        ],
+    }

@@ -1,0 +1,46 @@
+"""DescribeUserScramCredentials (50), version 0: mechanisms and iterations of users' credentials.
+
+Null or no users are all of them (KIP-554). Keys and salts are told to nobody.
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..authorization import Operation, must_cluster
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+async def describe_user_scram_credentials(
+    node: Node, context: Context, request: Any
+) -> dict[str, Any]:
+    must_cluster(node, context, Operation.DESCRIBE)
+    names = [user.name for user in request.users or ()]
+    described = node.catalog.scram.describe(names)
+    return {"error_message": "", "results": [_told(*each) for each in described.items()]}
+
+
+def _told(name: str, result: Refused | list[tuple[int, int]]) -> dict[str, Any]:
+    if isinstance(result, Refused):
+        return {
+            "user": name,
+            "error_code": result.code,
+            "error_message": result.why,
+            "credential_infos": [],
+        }
+    return {
+        "user": name,
+        "error_code": Code.NONE,
+        "error_message": "",
+        "credential_infos": [
+            {"mechanism": mechanism, "iterations": iterations} for mechanism, iterations in result
+        ],
+    }

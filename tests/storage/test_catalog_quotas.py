@@ -1,0 +1,169 @@
+"""Client quotas: who may have which, whom a filter means, and that records lead back to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.catalog import Catalog
+from ottla.storage.catalog_quotas import (
+    Alteration,
+    ClientQuotas,
+    Component,
+    Entity,
+    entity_of,
+)
+
+ALICE = [("user", "alice")]
+ALICE_C: list[tuple[str, str | None]] = [("user", "alice"), ("client-id", "c")]
+EVERYBODY: list[tuple[str, str | None]] = [("user", None)]
+ADDRESS = [("ip", "10.0.0.1")]
+SET: list[tuple[list[tuple[str, str | None]], str, float]] = [
+    ([*ALICE], "producer_byte_rate", 1000.0),
+    (ALICE_C, "producer_byte_rate", 2000.0),
+    (EVERYBODY, "request_percentage", 12.5),
+    ([*ADDRESS], "connection_creation_rate", 5.0),
+]
+
+
+def altered(
+    quotas: ClientQuotas, *alterations: Alteration
+) -> tuple[dict[Entity, Refused | None], int]:
+    told, records = quotas.alter(alterations, is_address=lambda text: text[0].isdigit())
+    for record in records:
+        quotas.replay(record)
+    return told, len(records)
+
+
+def holding() -> ClientQuotas:
+    quotas = ClientQuotas()
+    for entity, key, value in SET:
+        altered(quotas, Alteration(entity, [(key, value)]))
+    return quotas
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value", "why"),
+    [
+        ([], "producer_byte_rate", 1.0, "Invalid empty client quota entity"),
+        ([("group", "g")], "x", 1.0, "Unhandled client quota entity type: group"),
+        ([("user", "")], "producer_byte_rate", 1.0, "Empty user not supported"),
+        (ALICE, "nothing", 1.0, "Invalid configuration key nothing"),
+        (
+            ALICE,
+            "connection_creation_rate",
+            1.0,
+            "Invalid configuration key connection_creation_rate",
+        ),
+        (ADDRESS, "producer_byte_rate", 1.0, "Invalid configuration key producer_byte_rate"),
+        (
+            [("ip", "nowhere")],
+            "connection_creation_rate",
+            1.0,
+            "nowhere is not a valid IP or resolvable host.",
+        ),
+        (
+            [*ADDRESS, *ALICE],
+            "connection_creation_rate",
+            1.0,
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId",
+        ),
+        (ALICE, "producer_byte_rate", 0.0, "Quota producer_byte_rate must be greater than 0"),
+        (ALICE, "producer_byte_rate", 1.5, "producer_byte_rate cannot be a fractional value."),
+        (
+            ALICE,
+            "producer_byte_rate",
+            1e19,
+            "Proposed value for producer_byte_rate is too large for a LONG.",
+        ),
+        (
+            ADDRESS,
+            "connection_creation_rate",
+            3e9,
+            "Proposed value for connection_creation_rate is too large for an INT.",
+        ),
+    ],
+)
+def test_a_quota_that_cannot_be(
+    entity: list[tuple[str, str | None]], key: str, value: float, why: str
+) -> None:
+    quotas = ClientQuotas()
+    told, records = altered(
+        quotas, Alteration(entity, [(key, value)]), Alteration([("user", "b")], [])
+    )
+    refused = told[entity_of(entity)]
+    assert refused is not None
+    assert (refused.code, refused.why) == (Code.INVALID_REQUEST, why)
+    assert told[("user", "b"),] is None
+    assert records == 0
+
+
+def test_what_is_so_already_needs_no_record_and_what_is_not_there_cannot_go() -> None:
+    quotas = holding()
+    told, records = altered(
+        quotas, Alteration(ALICE, [("producer_byte_rate", 1000.0), ("request_percentage", None)])
+    )
+    assert (told, records) == ({entity_of(ALICE): None}, 0)
+
+
+def test_an_entity_that_is_there_twice_is_told_so_and_its_first_change_holds() -> None:
+    quotas = ClientQuotas()
+    change = Alteration(ALICE, [("producer_byte_rate", 1.0)])
+    told, records = altered(quotas, change, change._replace(changes=[("producer_byte_rate", 2.0)]))
+    refused = told[entity_of(ALICE)]
+    assert refused is not None
+    assert refused.why == "Ignoring duplicate entity ClientQuotaEntity(entries={user=alice})"
+    assert records == 1
+    assert quotas.by_entity == {entity_of(ALICE): {"producer_byte_rate": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("components", "strict", "meant"),
+    [
+        ([], False, [0, 1, 2, 3]),
+        ([], True, []),
+        ([("user", 2, None)], False, [0, 1, 2]),
+        ([("user", 2, None)], True, [0, 2]),
+        ([("user", 0, "alice")], False, [0, 1]),
+        ([("user", 1, None)], False, [2]),
+        ([("user", 0, "alice"), ("client-id", 2, None)], True, [1]),
+        ([("ip", 2, None)], False, [3]),
+    ],
+)
+def test_a_filter_means(
+    components: list[tuple[str, int, str | None]], strict: bool, meant: list[int]
+) -> None:
+    found = holding().describe([Component(*each) for each in components], strict=strict)
+    expected = {entity_of(SET[index][0]): {SET[index][1]: SET[index][2]} for index in meant}
+    assert dict(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("components", "code"),
+    [
+        ([("", 0, "x")], Code.INVALID_REQUEST),
+        ([("user", 0, None)], Code.INVALID_REQUEST),
+        ([("user", 1, "x")], Code.INVALID_REQUEST),
+        ([("user", 2, "x")], Code.INVALID_REQUEST),
+        ([("user", 9, None)], Code.INVALID_REQUEST),
+        ([("user", 2, None), ("user", 1, None)], Code.INVALID_REQUEST),
+        ([("user", 2, None), ("ip", 1, None)], Code.INVALID_REQUEST),
+        ([("group", 2, None)], Code.UNSUPPORTED_VERSION),
+    ],
+)
+def test_a_filter_that_cannot_be(components: list[tuple[str, int, str | None]], code: Code) -> None:
+    with pytest.raises(Refused) as refused:
+        holding().describe([Component(*each) for each in components], strict=False)
+    assert refused.value.code == code
+
+
+def test_its_records_lead_back_to_it_and_an_entity_without_quotas_is_gone() -> None:
+    quotas = holding()
+    catalog = Catalog()
+    for offset, record in enumerate(quotas.records()):
+        catalog.replay(record, offset)
+    assert catalog.quotas == quotas
+    for entity, key, _ in SET:
+        altered(catalog.quotas, Alteration(entity, [(key, None)]))
+    assert catalog.quotas == ClientQuotas()
