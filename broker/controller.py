@@ -38,7 +38,9 @@ from ..storage.metadata_records import (
     EndTransactionRecord,
     FeatureLevelRecord,
     MetadataRecord,
+    PartitionChangeRecord,
     RegisterBrokerRecord,
+    UnregisterBrokerRecord,
 )
 from .config import BrokerConfig, validate_topic_configs
 from .logs import Log
@@ -221,10 +223,23 @@ class Controller:
     def _is_registered(self, node_id: int) -> None:
         """What a node that is here may lead has a leader again; its directory knows its epoch."""
         self._commit(self.catalog.revive(node_id))
+        self._finish_reassignments()
         if node_id == self._node_id:
             self._directory.broker_epoch = self.catalog.brokers[node_id].epoch
         for topic in self.catalog.topics.values():
             self._take_leader_epochs(topic)
+
+    def _finish_reassignments(self) -> None:
+        """Replicas that were to come to a broker are there once it is."""
+        waiting = any(
+            partition.adding_replicas
+            for topic in self.catalog.topics.values()
+            for partition in topic.partitions
+        )
+        if waiting:
+            from .reassignments import finished
+
+            self._commit(tuple(finished(self.catalog)))
 
     def _take_leader_epochs(self, topic: Topic) -> None:
         """The logs write under the leader epochs that clients are told."""
@@ -413,8 +428,31 @@ class Controller:
 
     def change_leader(self, name: str, partition: int, leader_id: int) -> None:
         """Let another replica lead. Raises as `Catalog.change_leader` does."""
-        self._commit(self.catalog.change_leader(name, partition, leader_id))
-        self._take_leader_epochs(self.catalog.topics[name])
+        self.change_partitions(self.catalog.change_leader(name, partition, leader_id))
+
+    def change_partitions(self, records: Iterable[PartitionChangeRecord]) -> None:
+        """Give partitions other leaders or replicas, as was decided."""
+        decided = tuple(records)
+        self._commit(decided)
+        for topic_id in {record.topic_id for record in decided}:
+            topic = self.catalog.topic_by_id(topic_id)
+            assert topic is not None, topic_id
+            self._take_leader_epochs(topic)
+
+    def forget_broker(self, node_id: int) -> None:
+        """Take a broker out of the cluster; it is back when it registers anew.
+
+        Raises:
+            Refused: BROKER_ID_NOT_REGISTERED.
+        """
+        from .elections import without
+
+        broker = self.catalog.brokers.get(node_id)
+        if broker is None:
+            why = f"Broker ID {node_id} is not currently registered"
+            raise Refused(Code.BROKER_ID_NOT_REGISTERED, why)
+        self.change_partitions(without(self.catalog, node_id))
+        self._commit([UnregisterBrokerRecord(node_id, broker.epoch)])
 
     # Features, settings and producer ids.
 

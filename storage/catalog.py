@@ -15,20 +15,16 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
-from .catalog_acls import Acls
+from . import placement
 from .catalog_foreign import ForeignRecords
-from .catalog_quotas import ClientQuotas
-from .catalog_scram import ScramCredentials
 from .metadata_records import (
     LEADER_UNCHANGED,
     NO_LEADER,
     ZERO_ID,
     AbortTransactionRecord,
-    AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
-    ClientQuotaRecord,
     ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
@@ -38,13 +34,11 @@ from .metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
-    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
-    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
-    UserScramCredentialRecord,
 )
+from .placement import Assignments
 from .topics import (
     CLUSTER_METADATA,
     CONSUMER_OFFSETS,
@@ -83,9 +77,6 @@ PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _LAST_PRODUCER_ID: Final = 0x7FFFFFFFFFFFFFFF
 _NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
-Assignments = Sequence[tuple[int, Sequence[int]]]
-"""Replicas by partition, as a client wrote them: in any order, maybe one twice."""
-
 
 class Part(Protocol):
     """A part of the state with a module of its own (`catalog_*.py`)."""
@@ -102,7 +93,7 @@ class Catalog:
         brokers: by node id.
         features: finalized levels by feature name.
         next_producer_id: the first that no block has been given out of.
-        acls, scram, quotas, foreign: parts of their own; only `replay` changes them either.
+        foreign: a part of its own; only `replay` changes it either.
         last_offset: of the last record replayed; -1 before the first.
     """
 
@@ -112,9 +103,6 @@ class Catalog:
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         self.last_offset = -1
-        self.acls = Acls()
-        self.scram = ScramCredentials()
-        self.quotas = ClientQuotas()
         self.foreign = ForeignRecords()
         self._names: dict[UUID, str] = {}
         self._collisions: dict[str, list[str]] = {}
@@ -145,7 +133,7 @@ class Catalog:
     @property
     def parts(self) -> tuple[Part, ...]:
         """Those with a module of their own, in the order of a snapshot."""
-        return self.quotas, self.acls, self.scram, self.foreign
+        return (self.foreign,)
 
     def configured(self) -> list[tuple[int, str]]:
         """Type and name of each resource that has settings."""
@@ -198,7 +186,7 @@ class Catalog:
         """
         self.check_free(name)
         if assignments:
-            replicas = self._assigned(assignments, partitions, replication_factor)
+            replicas = placement.assigned(self.brokers, assignments, partitions, replication_factor)
         else:
             replicas = self._placed(partitions, replication_factor)
         return (
@@ -250,7 +238,10 @@ class Catalog:
         if assignments is None:
             chosen = self._placed(added, replication_factor)
         else:
-            chosen = [self._checked(replicas, replication_factor) for replicas in assignments]
+            chosen = [
+                placement.checked(self.brokers, replicas, replication_factor)
+                for replicas in assignments
+            ]
         return tuple(
             self._new_partition(topic.topic_id, index, replicas)
             for index, replicas in enumerate(chosen, start=present)
@@ -258,7 +249,7 @@ class Catalog:
 
     def change_leader(
         self, name: str, partition: int, leader_id: int
-    ) -> tuple[MetadataRecord, ...]:
+    ) -> tuple[PartitionChangeRecord, ...]:
         """Another replica in sync leads a partition from now on, under the next leader epoch.
 
         Raises:
@@ -340,92 +331,12 @@ class Catalog:
         after = first + PRODUCER_ID_BLOCK_SIZE
         return first, (ProducerIdsRecord(node_id, broker.epoch, after),)
 
-    def _assigned(
-        self, assignments: Assignments, partitions: int, replication_factor: int
-    ) -> list[tuple[int, ...]]:
-        for given, what in (
-            (replication_factor, "replication factor"),
-            (partitions, "numPartitions"),
-        ):
-            if given != -1:
-                raise Refused(
-                    Code.INVALID_REQUEST,
-                    f"A manual partition assignment was specified, but {what} was not set to -1.",
-                )
-        chosen: dict[int, tuple[int, ...]] = {}
-        expected: int | None = None
-        for index, replicas in assignments:
-            if index in chosen:
-                raise Refused(
-                    Code.INVALID_REPLICA_ASSIGNMENT,
-                    f"Found multiple manual partition assignments for partition {index}",
-                )
-            chosen[index] = self._checked(replicas, expected)
-            expected = len(replicas)
-        if sorted(chosen) != list(range(len(chosen))):
-            raise Refused(
-                Code.INVALID_REPLICA_ASSIGNMENT,
-                "partitions should be a consecutive 0-based integer sequence",
-            )
-        return [chosen[index] for index in range(len(chosen))]
-
-    def _checked(self, replicas: Sequence[int], expected: int | None) -> tuple[int, ...]:
-        """One partition's replicas, chosen by hand (validateManualPartitionAssignment)."""
-        assignment = "The manual partition assignment includes"
-        if not replicas:
-            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{assignment} an empty replica list.")
-        previous = None
-        for node_id in sorted(replicas):
-            if node_id not in self.brokers:
-                why = f"{assignment} broker {node_id}, but no such broker is registered."
-                raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, why)
-            if node_id == previous:
-                why = f"{assignment} the broker {node_id} more than once."
-                raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, why)
-            previous = node_id
-        if expected is not None and len(replicas) != expected:
-            raise Refused(
-                Code.INVALID_REPLICA_ASSIGNMENT,
-                f"{assignment} a partition with {len(replicas)} replica(s), but this is not "
-                f"consistent with previous partitions, which have {expected} replica(s).",
-            )
-        if not any(self.brokers[node_id].is_active for node_id in replicas):
-            raise Refused(
-                Code.INVALID_REPLICA_ASSIGNMENT,
-                "All brokers specified in the manual partition assignment are fenced or in "
-                "controlled shutdown.",
-            )
-        return tuple(replicas)
-
     def _placed(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
         """Replicas in turn over the nodes, beginning where the last topic ended."""
-        if replication_factor < 1:
-            raise Refused(
-                Code.INVALID_REPLICATION_FACTOR,
-                "Replication factor must be larger than 0, or -1 to use the default value.",
-            )
-        if partitions < 1:
-            raise Refused(
-                Code.INVALID_PARTITIONS,
-                "Number of partitions was set to an invalid non-positive value.",
-            )
-        unable = f"Unable to replicate the partition {replication_factor} time(s):"
-        nodes = sorted(node_id for node_id, broker in self.brokers.items() if broker.is_active)
-        if not nodes:
-            why = f"{unable} All brokers are currently fenced."
-            raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-        if replication_factor > len(self.brokers):
-            why = (
-                f"{unable} The target replication factor of {replication_factor} cannot be "
-                f"reached because only {len(self.brokers)} broker(s) are registered."
-            )
-            raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-        start = sum(len(topic.partitions) for topic in self.topics.values()) if nodes[1:] else 0
-        width = min(replication_factor, len(nodes))
-        return [
-            tuple(nodes[(start + index + step) % len(nodes)] for step in range(width))
-            for index in range(partitions)
-        ]
+        start = 0
+        if len(self.brokers) > 1:
+            start = sum(len(topic.partitions) for topic in self.topics.values())
+        return placement.placed(self.brokers, partitions, replication_factor, start=start)
 
     def _new_partition(
         self, topic_id: UUID, index: int, replicas: tuple[int, ...]
@@ -507,12 +418,6 @@ class Catalog:
                 self._change_broker(record)
             case ClearElrRecord():
                 self._clear_elr(record.topic_name)
-            case AccessControlEntryRecord() | RemoveAccessControlEntryRecord():
-                self.acls.replay(record)
-            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
-                self.scram.replay(record)
-            case ClientQuotaRecord():
-                self.quotas.replay(record)
             case ForeignRecord():
                 self.foreign.replay(record)
 

@@ -1,0 +1,67 @@
+"""AlterPartitionReassignments (45), versions 0-1: give partitions other replicas (KIP-455).
+
+0     replicas of partitions, or null to take back what waits
+1     whether their number may change (KIP-860)
+
+Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
+answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+from ..reassignments import reassigned
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_RESIZING_SINCE: Final = 1
+
+
+@serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1))
+async def alter_partition_reassignments(
+    node: Node, context: Context, request: Any
+) -> dict[str, Any]:
+    late = request.timeout_ms <= 0
+    may_resize = True
+    if context.version >= _RESIZING_SINCE:
+        may_resize = request.allow_replication_factor_change
+    responses = []
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            error, why = Code.NONE, None
+            try:
+                if late:
+                    raise Refused(Code.REQUEST_TIMED_OUT)
+                node.controller.change_partitions(
+                    reassigned(
+                        node.catalog,
+                        topic.name,
+                        partition.partition_index,
+                        partition.replicas,
+                        may_resize=may_resize,
+                    )
+                )
+            except Refused as refused:
+                error, why = refused.code, refused.why
+            answers.append(
+                {
+                    "partition_index": partition.partition_index,
+                    "error_code": error,
+                    "error_message": why,
+                }
+            )
+        responses.append({"name": topic.name, "partitions": answers})
+    await node.decided()
+    return {
+        "allow_replication_factor_change": may_resize,
+        "error_code": Code.REQUEST_TIMED_OUT if late and responses else Code.NONE,
+        "error_message": None if responses else "",
+        "responses": responses,
+    }

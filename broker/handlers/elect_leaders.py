@@ -1,0 +1,74 @@
+"""ElectLeaders (43), versions 0-2: let the preferred replicas lead, or any where nobody does.
+
+0     preferred leaders only
+1     the type of the election: preferred 0, unclean 1 (KIP-460)
+2     flexible encoding
+
+Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
+answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..context import Context
+from ..dispatch import serves
+from ..elections import ElectionType, elected
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ELECT_LEADERS, versions=(0, 2))
+async def elect_leaders(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if request.timeout_ms <= 0 and request.topic_partitions != []:
+        return _all(request, Refused(Code.REQUEST_TIMED_OUT))
+    if request.election_type not in set(ElectionType):
+        why = f"Unknown election type {request.election_type}"
+        return _all(request, Refused(Code.INVALID_REQUEST, why))
+    if request.topic_partitions is None:
+        asked = [
+            (topic.name, range(len(topic.partitions))) for topic in node.catalog.topics.values()
+        ]
+    else:
+        asked = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
+    election_type = ElectionType(request.election_type)
+    results = []
+    for name, partitions in asked:
+        answers = [_elect(node, name, partition, election_type) for partition in partitions]
+        if request.topic_partitions is None:  # who asks for all is not told of most
+            answers = [each for each in answers if each["error_code"] != Code.ELECTION_NOT_NEEDED]
+        results.append({"topic": name, "partition_result": answers})
+    await node.decided()
+    return {"replica_election_results": results}
+
+
+def _elect(node: Node, name: str, partition: int, election_type: ElectionType) -> dict[str, Any]:
+    try:
+        record = elected(node.catalog, name, partition, election_type=election_type)
+        node.controller.change_partitions([record])
+    except Refused as refused:
+        return _result(partition, refused)
+    return {"partition_id": partition, "error_code": Code.NONE, "error_message": None}
+
+
+def _result(partition: int, refused: Refused) -> dict[str, Any]:
+    return {
+        "partition_id": partition, "error_code": refused.code, "error_message": refused.why
+    }  # fmt: skip
+
+
+def _all(request: Any, refused: Refused) -> dict[str, Any]:
+    return {
+        "error_code": refused.code,
+        "replica_election_results": [
+            {
+                "topic": topic.topic,
+                "partition_result": [_result(partition, refused) for partition in topic.partitions],
+            }
+            for topic in request.topic_partitions or ()
+        ],
+    }

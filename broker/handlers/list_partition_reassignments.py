@@ -1,0 +1,43 @@
+"""ListPartitionReassignments (46), version 0: the partitions that wait for a replica (KIP-455).
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..context import Context
+from ..dispatch import serves
+from ..reassignments import is_in_progress
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, versions=(0, 0))
+async def list_partition_reassignments(
+    node: Node, context: Context, request: Any
+) -> dict[str, Any]:
+    asked = None
+    if request.topics is not None:
+        asked = {
+            (topic.name, index) for topic in request.topics for index in topic.partition_indexes
+        }
+    told = []
+    for topic in node.catalog.topics.values():
+        waiting = [
+            {
+                "partition_index": partition.index,
+                "replicas": list(partition.replicas),
+                "adding_replicas": list(partition.adding_replicas),
+                "removing_replicas": list(partition.removing_replicas),
+            }
+            for partition in topic.partitions
+            if is_in_progress(partition)
+            and (asked is None or (topic.name, partition.index) in asked)
+        ]
+        if waiting:
+            told.append({"name": topic.name, "partitions": waiting})
+    return {"error_message": None, "topics": told}

@@ -1,0 +1,132 @@
+"""Which brokers get the replicas of new partitions: chosen by hand, or in turn.
+
+Pure; refusals carry Kafka's codes and words (org.apache.kafka.controller,
+ReplicationControlManager and StripedReplicaPlacer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..protocol.errors import Code, Refused
+from .topics import Broker
+
+Assignments = Sequence[tuple[int, Sequence[int]]]
+"""Replicas by partition, as a client wrote them: in any order, maybe one twice."""
+
+Brokers = Mapping[int, Broker]
+
+
+def assigned(
+    brokers: Brokers, assignments: Assignments, partitions: int, replication_factor: int
+) -> list[tuple[int, ...]]:
+    """The replicas of a new topic's partitions, all chosen by hand.
+
+    Args:
+        partitions, replication_factor: -1, as who chooses does not count.
+
+    Raises:
+        Refused: INVALID_REQUEST, INVALID_REPLICA_ASSIGNMENT.
+    """
+    for given, what in (
+        (replication_factor, "replication factor"),
+        (partitions, "numPartitions"),
+    ):
+        if given != -1:
+            raise Refused(
+                Code.INVALID_REQUEST,
+                f"A manual partition assignment was specified, but {what} was not set to -1.",
+            )
+    chosen: dict[int, tuple[int, ...]] = {}
+    expected: int | None = None
+    for index, replicas in assignments:
+        if index in chosen:
+            raise Refused(
+                Code.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {index}",
+            )
+        chosen[index] = checked(brokers, replicas, expected)
+        expected = len(replicas)
+    if sorted(chosen) != list(range(len(chosen))):
+        raise Refused(
+            Code.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+    return [chosen[index] for index in range(len(chosen))]
+
+
+def checked(brokers: Brokers, replicas: Sequence[int], expected: int | None) -> tuple[int, ...]:
+    """One new partition's replicas, chosen by hand; raises Refused(INVALID_REPLICA_ASSIGNMENT)."""
+    chosen = known(brokers, replicas, expected)
+    if not any(brokers[node_id].is_active for node_id in replicas):
+        raise Refused(
+            Code.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment are fenced or in "
+            "controlled shutdown.",
+        )
+    return chosen
+
+
+def known(
+    brokers: Brokers, replicas: Sequence[int], expected: int | None = None
+) -> tuple[int, ...]:
+    """One partition's replicas: registered brokers, each once (validateManualPartitionAssignment).
+
+    Raises:
+        Refused: INVALID_REPLICA_ASSIGNMENT.
+    """
+    assignment = "The manual partition assignment includes"
+    if not replicas:
+        raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, f"{assignment} an empty replica list.")
+    previous = None
+    for node_id in sorted(replicas):
+        if node_id not in brokers:
+            why = f"{assignment} broker {node_id}, but no such broker is registered."
+            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, why)
+        if node_id == previous:
+            why = f"{assignment} the broker {node_id} more than once."
+            raise Refused(Code.INVALID_REPLICA_ASSIGNMENT, why)
+        previous = node_id
+    if expected is not None and len(replicas) != expected:
+        raise Refused(
+            Code.INVALID_REPLICA_ASSIGNMENT,
+            f"{assignment} a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {expected} replica(s).",
+        )
+    return tuple(replicas)
+
+
+def placed(
+    brokers: Brokers, partitions: int, replication_factor: int, *, start: int
+) -> list[tuple[int, ...]]:
+    """Replicas in turn over the brokers that are there; the first is number `start` of them.
+
+    Raises:
+        Refused: INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
+    """
+    if replication_factor < 1:
+        raise Refused(
+            Code.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if partitions < 1:
+        raise Refused(
+            Code.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    unable = f"Unable to replicate the partition {replication_factor} time(s):"
+    nodes = sorted(node_id for node_id, broker in brokers.items() if broker.is_active)
+    if not nodes:
+        why = f"{unable} All brokers are currently fenced."
+        raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
+    if replication_factor > len(brokers):
+        why = (
+            f"{unable} The target replication factor of {replication_factor} cannot be "
+            f"reached because only {len(brokers)} broker(s) are registered."
+        )
+        raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
+    width = min(replication_factor, len(nodes))
+    return [
+        tuple(nodes[(start + index + step) % len(nodes)] for step in range(width))
+        for index in range(partitions)
+    ]
