@@ -16,15 +16,20 @@ from uuid import UUID
 
 from ..protocol.errors import Code, Refused
 from . import placement
+from .catalog_acls import Acls
 from .catalog_foreign import ForeignRecords
+from .catalog_quotas import ClientQuotas
+from .catalog_scram import ScramCredentials
 from .metadata_records import (
     LEADER_UNCHANGED,
     NO_LEADER,
     ZERO_ID,
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
@@ -34,9 +39,12 @@ from .metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 from .placement import Assignments
 from .topics import (
@@ -93,7 +101,7 @@ class Catalog:
         brokers: by node id.
         features: finalized levels by feature name.
         next_producer_id: the first that no block has been given out of.
-        foreign: a part of its own; only `replay` changes it either.
+        acls, scram, quotas, foreign: parts of their own; only `replay` changes them either.
         last_offset: of the last record replayed; -1 before the first.
     """
 
@@ -103,6 +111,9 @@ class Catalog:
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         self.last_offset = -1
+        self.acls = Acls()
+        self.scram = ScramCredentials()
+        self.quotas = ClientQuotas()
         self.foreign = ForeignRecords()
         self._names: dict[UUID, str] = {}
         self._collisions: dict[str, list[str]] = {}
@@ -133,7 +144,7 @@ class Catalog:
     @property
     def parts(self) -> tuple[Part, ...]:
         """Those with a module of their own, in the order of a snapshot."""
-        return (self.foreign,)
+        return self.quotas, self.acls, self.scram, self.foreign
 
     def configured(self) -> list[tuple[int, str]]:
         """Type and name of each resource that has settings."""
@@ -418,6 +429,12 @@ class Catalog:
                 self._change_broker(record)
             case ClearElrRecord():
                 self._clear_elr(record.topic_name)
+            case AccessControlEntryRecord() | RemoveAccessControlEntryRecord():
+                self.acls.replay(record)
+            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
+                self.scram.replay(record)
+            case ClientQuotaRecord():
+                self.quotas.replay(record)
             case ForeignRecord():
                 self.foreign.replay(record)
 
