@@ -1,0 +1,147 @@
+"""The whole state of a catalog as records: nothing that was ever replayed is left out."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+import pytest
+
+from ottla.storage.catalog import Catalog
+from ottla.storage.metadata_records import (
+    _WRITTEN,
+    AbortTransactionRecord,
+    AccessControlEntryRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    EndPoint,
+    EndTransactionRecord,
+    EntityData,
+    FeatureLevelRecord,
+    FeatureRange,
+    ForeignRecord,
+    MetadataRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+    UserScramCredentialRecord,
+)
+
+ORDERS, GONE, DIRECTORY, RULE, OLD_RULE = (UUID(int=number) for number in range(1, 6))
+ALICE = (EntityData("user", "alice"),)
+
+
+def foreign(number: int, content: bytes) -> ForeignRecord:
+    return ForeignRecord(number, bytes((1, number, 0)) + content)
+
+
+# One of every kind at least.
+LIFE: Final[tuple[MetadataRecord, ...]] = (
+    NoOpRecord(),
+    FeatureLevelRecord("group.version", 1),
+    FeatureLevelRecord("metadata.version", 27),
+    RegisterBrokerRecord(
+        1, UUID(int=11), 3, (EndPoint("X", "here", 1),), (FeatureRange("group.version", 0, 1),),
+        rack="r", log_dirs=(DIRECTORY,),
+    ),
+    RegisterBrokerRecord(2, UUID(int=12), 4, ()),
+    RegisterBrokerRecord(3, UUID(int=13), 5, ()),
+    BrokerRegistrationChangeRecord(1, 3, fenced=-1, in_controlled_shutdown=1),
+    UnregisterBrokerRecord(3, 5),
+    BeginTransactionRecord("one"),
+    TopicRecord("orders.all", ORDERS),
+    TopicRecord("gone", GONE),
+    EndTransactionRecord(),
+    PartitionRecord(0, ORDERS, (1, 2), (1,), 1, 5, 6, (DIRECTORY, DIRECTORY)),
+    PartitionRecord(1, ORDERS, (1, 2), (1,), 1, eligible_leader_replicas=(2,)),
+    PartitionChangeRecord(
+        0, ORDERS, leader=2, isr=(2,), replicas=(2, 1, 3), removing_replicas=(1,),
+        adding_replicas=(3,), leader_recovery_state=1, eligible_leader_replicas=(1,),
+        last_known_elr=(1,),
+    ),
+    ConfigRecord(2, "orders.all", "retention.ms", "5"),
+    ConfigRecord(2, "orders.all", "retention.bytes", "5"),
+    ConfigRecord(2, "orders.all", "retention.bytes", None),
+    ConfigRecord(4, "", "min.insync.replicas", "1"),
+    ConfigRecord(32, "group", "consumer.session.timeout.ms", "46000"),
+    ConfigRecord(2, "gone", "retention.ms", "5"),
+    RemoveTopicRecord(GONE),
+    ProducerIdsRecord(1, 3, 4000),
+    BeginTransactionRecord("two"),
+    ConfigRecord(2, "orders.all", "retention.bytes", "7"),
+    AbortTransactionRecord(),
+    AccessControlEntryRecord(RULE, 2, "orders", 3, "User:alice", "*", 3, 3),
+    AccessControlEntryRecord(OLD_RULE, 2, "orders", 3, "User:bob", "*", 3, 3),
+    RemoveAccessControlEntryRecord(OLD_RULE),
+    UserScramCredentialRecord("alice", 1, b"salt", b"stored", b"server", 4096),
+    UserScramCredentialRecord("bob", 1, b"salt", b"stored", b"server", 4096),
+    RemoveUserScramCredentialRecord("bob", 1),
+    ClientQuotaRecord(ALICE, "producer_byte_rate", 1000.0),
+    ClientQuotaRecord(ALICE, "consumer_byte_rate", 1000.0),
+    ClientQuotaRecord(ALICE, "consumer_byte_rate", remove=True),
+    foreign(10, b"a token"),
+    foreign(27, b"\0\0\0\x09 a controller as it was"),
+    foreign(27, b"\0\0\0\x09 a controller as it is"),
+    foreign(26, b"a token is gone"),
+)  # fmt: skip
+CLEARED: Final = (*LIFE, ClearElrRecord("orders.all"))
+
+# What changes the state and is no part of it: the record of what was changed has it.
+CHANGES: Final = {
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    EndTransactionRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    UnregisterBrokerRecord,
+}
+
+
+def after(records: tuple[MetadataRecord, ...]) -> Catalog:
+    catalog = Catalog()
+    for offset, record in enumerate(records):
+        catalog.replay(record, offset)
+    return catalog
+
+
+@pytest.mark.parametrize("records", [(), LIFE, CLEARED], ids=["nothing", "life", "cleared"])
+def test_the_records_of_a_catalog_give_it_again(records: tuple[MetadataRecord, ...]) -> None:
+    catalog = after(records)
+    again = Catalog()
+    again.load(catalog.records(), catalog.last_offset + 1)
+    assert again == catalog
+    assert list(again.topics) == list(catalog.topics)
+    assert list(again.records()) == list(catalog.records())
+
+
+def test_every_kind_that_is_replayed_is_among_the_records_or_known_to_be_a_change() -> None:
+    """A new kind needs an example in LIFE, and a place in `records`."""
+    assert {type(record) for record in CLEARED} == {*_WRITTEN, ForeignRecord}
+    kept = {type(record) for record in after(LIFE).records()}
+    assert kept == {*_WRITTEN, ForeignRecord} - CHANGES
+
+
+def test_the_metadata_version_comes_first() -> None:
+    first = next(iter(after(LIFE).records()))
+    assert first == FeatureLevelRecord("metadata.version", 27)
+
+
+def test_what_means_nothing_here_keeps_its_order_and_the_newest_of_a_controller() -> None:
+    kept = [record for record in after(LIFE).records() if isinstance(record, ForeignRecord)]
+    assert [record.number for record in kept] == [10, 27, 26]
+    assert kept[1].value.endswith(b"as it is")
