@@ -15,7 +15,7 @@ from .cleaner import Cleaner
 from .logs import Log
 
 if TYPE_CHECKING:
-    from .node import Node
+    from .nodes import Cluster
 
 _LOGS_IN_A_STEP: Final = 64
 _REMOVE_INTERVAL_MS: Final = 30_000
@@ -25,17 +25,17 @@ Job = Callable[[PartitionLog, int], None]
 
 
 class Background:
-    """The timed jobs of a node; they run from `start` to `stop`."""
+    """The timed jobs of a process; they run from `start` to `stop`."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._tasks: list[asyncio.Task[None]] = []
         self._flushed_ms: dict[tuple[str, int], int] = {}
-        self._cleaner = Cleaner(node)
+        self._cleaner = Cleaner(cluster)
 
     def start(self) -> None:
         """Begin; the event loop runs."""
-        config = self._node.config
+        config = self._cluster.config
         for interval_ms, job in (
             (config["log.retention.check.interval.ms"], self._retain),
             (config["log.flush.scheduler.interval.ms"], self._flush),
@@ -60,11 +60,11 @@ class Background:
             return
         while True:
             await asyncio.sleep(interval_ms / 1000)
-            now_ms = self._node.clock.now_ms()
-            for count, log in enumerate(list(self._node.logs.logs())):
+            now_ms = self._cluster.clock.now_ms()
+            for count, log in enumerate(list(self._cluster.logs.logs())):
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
                     await asyncio.sleep(0)
-                if self._node.log_of(log.topic, log.partition) is not log:
+                if self._cluster.log_of(log.topic, log.partition) is not log:
                     continue  # deleted while this went on
                 try:
                     job(log, now_ms)
@@ -79,9 +79,9 @@ class Background:
     async def _checkpoint(self, interval_ms: int) -> None:
         while True:
             await asyncio.sleep(interval_ms / 1000)
-            self._node.flushes.ask_for_metadata()
+            self._cluster.flushes.ask_for_metadata()
             try:
-                self._node.logs.checkpoint()
+                self._cluster.logs.checkpoint()
             except OSError as trouble:
                 _log.error("the checkpoints could not be written", reason=str(trouble))
 
@@ -102,7 +102,7 @@ class Background:
             return
         since_ms = self._flushed_ms.setdefault((log.topic, log.partition), now_ms)
         if now_ms - since_ms >= log.config.flush_ms:
-            self._node.flushes.ask(log, log.log_end_offset)
+            self._cluster.flushes.ask(log, log.log_end_offset)
 
     @staticmethod
     def _forget_producers(log: PartitionLog, now_ms: int) -> None:

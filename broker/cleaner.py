@@ -20,7 +20,7 @@ from .logs import Log
 if TYPE_CHECKING:
     from ..storage.cleanable import Cleanable
     from ..storage.compaction import Compacted, Steps
-    from .node import Node
+    from .nodes import Cluster
 
 # A tenth of a processor. Whoever takes all of it loses his turn to other processes, for
 # milliseconds, also when the next request comes.
@@ -32,10 +32,10 @@ _log = Log("cleaner")
 
 
 class Cleaner:
-    """Compacts the logs of a node; it runs from `start` to `stop`."""
+    """Compacts the logs of a process; it runs from `start` to `stop`."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._task: asyncio.Task[None] | None = None
         self._steps: Steps[Compacted] | None = None  # of the round that goes on
         self._uncleanable: set[PartitionLog] = set()
@@ -43,7 +43,7 @@ class Cleaner:
 
     def start(self) -> None:
         """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""
-        if self._node.config["log.cleaner.enable"]:
+        if self._cluster.config["log.cleaner.enable"]:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
@@ -56,7 +56,7 @@ class Cleaner:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(self._node.config["log.cleaner.backoff.ms"] / 1000)
+            await asyncio.sleep(self._cluster.config["log.cleaner.backoff.ms"] / 1000)
             self._failed.clear()
             while await self.clean_dirtiest():
                 pass
@@ -70,7 +70,7 @@ class Cleaner:
         try:
             did = await self._clean(todo)
             if did is not None:
-                self._node.logs.set_cleaned_up_to(log, did.end_offset)
+                self._cluster.logs.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
         except OSError as trouble:
             self._failed.add(log)
@@ -99,7 +99,7 @@ class Cleaner:
     async def _dirtiest(self) -> Cleanable | None:
         from ..storage.cleanable import cleanable
 
-        now_ms, logs = self._node.clock.now_ms(), self._node.logs
+        now_ms, logs = self._cluster.clock.now_ms(), self._cluster.logs
         dirtiest: Cleanable | None = None
         for count, log in enumerate(list(logs.logs()), 1):
             if count % _LOGS_IN_A_STEP == 0:
@@ -124,13 +124,13 @@ class Cleaner:
         """Take all steps of a round; None when the log was deleted or shortened on the way."""
         from ..storage.compaction import Superseded, compact
 
-        config = self._node.config
+        config = self._cluster.config
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
         steps = self._steps = compact(
             todo,
-            self._node.logs.files,
+            self._cluster.logs.files,
             map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
-            now_ms=self._node.clock.now_ms(),
+            now_ms=self._cluster.clock.now_ms(),
         )
         try:
             return await self._taken(steps, todo.log)
@@ -161,8 +161,8 @@ class Cleaner:
 
     def _is_there(self, log: PartitionLog) -> bool:
         """Whether it is a partition's log, and no coordinator is being loaded from it."""
-        loading = self._node.loading.is_loading(log)
-        return self._node.log_of(log.topic, log.partition) is log and not loading
+        loading = self._cluster.loading.is_loading(log)
+        return self._cluster.log_of(log.topic, log.partition) is log and not loading
 
 
 def _name(log: PartitionLog) -> dict[str, Any]:

@@ -7,7 +7,7 @@ directories, `open_logs` does at the next start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -43,6 +43,7 @@ from ..storage.metadata_records import (
     UnregisterBrokerRecord,
 )
 from .config import BrokerConfig, validate_topic_configs
+from .fencing import caught_up, fenced
 from .logs import Log
 from .storage_trouble import remedy
 from .topic_names import check_topic_name
@@ -124,6 +125,7 @@ class Controller:
         on_topic_created, on_topic_deleted: called after the logs are there, or gone.
         on_partitions_created: called with the topic as it is now, and the first new index.
         on_configs_changed: called with the type and name of the resource.
+        on_leaders_changed: called with a topic of which leaders or replicas in sync have changed.
         on_decided: called when a decision is in the log and true.
     """
 
@@ -143,6 +145,7 @@ class Controller:
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
         self.on_configs_changed: list[Callable[[int, str], None]] = []
+        self.on_leaders_changed: list[Callable[[Topic], None]] = []
         self.on_decided: Callable[[], None] = _nothing
         self._metadata_log = metadata_log
         self._directory = directory
@@ -159,6 +162,13 @@ class Controller:
         for delta, record in enumerate(records):
             self.catalog.replay(record, offset + delta)
         self.on_decided()
+        changed = [record.topic_id for record in records if type(record) is PartitionChangeRecord]
+        for topic_id in dict.fromkeys(changed):
+            topic = self.catalog.topic_by_id(topic_id)
+            if topic is not None:
+                self._take_leader_epochs(topic)
+                for tell in self.on_leaders_changed:
+                    tell(topic)
 
     def change(self, records: Sequence[MetadataRecord]) -> None:
         """Make true what a part of the catalog has decided: ACLs, credentials, quotas."""
@@ -220,10 +230,32 @@ class Controller:
         if broker is not None and not broker.is_fenced:
             self._commit([BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)])
 
+    def fence_broker(self, node_id: int) -> None:
+        """A node has stopped while others go on: they lead what it led, if they may."""
+        broker = self.catalog.brokers.get(node_id)
+        if broker is None or broker.is_fenced:
+            return
+        change = BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)
+        self._commit([*fenced(self.catalog, node_id, self._min_isr), change])
+
+    def fence_others(self, here: Collection[int]) -> None:
+        """Of brokers that an earlier life had, and this one has not, nobody is to expect anything.
+
+        What they led in a life that was stopped well they lead no more either.
+        """
+        for node_id in [known for known in self.catalog.brokers if known not in here]:
+            self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
+            self.unregister_broker(node_id)
+
+    def _min_isr(self, topic: Topic) -> int:
+        overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
+        return self._config.log_config(overrides).min_insync_replicas
+
     def _is_registered(self, node_id: int) -> None:
         """What a node that is here may lead has a leader again; its directory knows its epoch."""
         self._commit(self.catalog.revive(node_id))
         self._finish_reassignments()
+        self._commit(tuple(caught_up(self.catalog, self._min_isr)))
         if node_id == self._node_id:
             self._directory.broker_epoch = self.catalog.brokers[node_id].epoch
         for topic in self.catalog.topics.values():
@@ -432,12 +464,7 @@ class Controller:
 
     def change_partitions(self, records: Iterable[PartitionChangeRecord]) -> None:
         """Give partitions other leaders or replicas, as was decided."""
-        decided = tuple(records)
-        self._commit(decided)
-        for topic_id in {record.topic_id for record in decided}:
-            topic = self.catalog.topic_by_id(topic_id)
-            assert topic is not None, topic_id
-            self._take_leader_epochs(topic)
+        self._commit(tuple(records))
 
     def forget_broker(self, node_id: int) -> None:
         """Take a broker out of the cluster; it is back when it registers anew.
@@ -496,8 +523,8 @@ class Controller:
                 if log is not None:
                     log.config = config
 
-    def next_producer_id_block(self) -> tuple[int, int]:
-        """The first of a block of producer ids that nobody else gets, and how many they are."""
-        first, records = self.catalog.allocate_producer_ids(self._node_id)
+    def next_producer_id_block(self, node_id: int) -> tuple[int, int]:
+        """The first of a block of producer ids that only a node gets, and how many they are."""
+        first, records = self.catalog.allocate_producer_ids(node_id)
         self._commit(records)
         return first, PRODUCER_ID_BLOCK_SIZE

@@ -1,14 +1,12 @@
 """A node: what a handler is given.
 
-It has an id and a listener and leads partitions; whether it leads is asked of it from the first
-day, although one node leads all. It owns the logs, the catalog and the coordinators, and knows
-neither sockets nor frames.
+It has an id and a listener, leads partitions and coordinates what is in internal ones. The storage,
+the catalog and the controller it shares with the other nodes of the process, if there are any
+(nodes.py). It knows neither sockets nor frames.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,35 +15,22 @@ from ..coordinator.producer_ids import ProducerIds
 from ..coordinator.transaction_states import TransactionRecord, WriteMarkers
 from ..coordinator.transactions import Transactions
 from ..protocol.errors import Code, Refused
-from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, Topic
-from ..storage.doubt import Damage
-from ..storage.files import RealFiles
+from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, ResourceType, Topic
 from ..storage.log import PartitionLog
-from ..storage.log_directory import LogDirectory
-from ..storage.metadata_log import MetadataLog
 from ..storage.metadata_records import EndPoint
-from .authorization import authorizer_of
-from .background import Background
 from .clock import Clock
 from .config import BrokerConfig
-from .controller import Controller
 from .coordinators import Coordinator
 from .fetch_sessions import FetchSessions
-from .fetch_waits import FetchWaits
-from .flushes import Flushes
 from .listeners import Listener
-from .loading import Loading
-from .logs import Log
-from .metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .marker_channel import MarkerChannel, resume
+from .nodes import Cluster
 from .shard import Shard
-from .storage_trouble import StorageTrouble
 
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
 
 _NO_EPOCH = -1
-_log = Log("node")
 
 
 class Node:
@@ -55,68 +40,66 @@ class Node:
         config: its settings.
         data_dir: where its logs are; locked while it runs.
         clock: the time.
+        cluster: what it shares with other nodes; None: it is the only one, and makes it.
+
+    Attributes:
+        runs: it answers, and leads what the catalog says.
+        is_stopping: long polls end.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
         Refused: CORRUPT_MESSAGE: the log of the metadata is damaged.
     """
 
-    def __init__(self, config: BrokerConfig, data_dir: Path, clock: Clock) -> None:
+    def __init__(
+        self, config: BrokerConfig, data_dir: Path, clock: Clock, *, cluster: Cluster | None = None
+    ) -> None:
+        cluster = cluster or Cluster(config, data_dir, clock)
+        self.cluster = cluster
         self.config = config
         self.clock = clock
         self.node_id = config.node_id
+        self.runs = False
         self.is_stopping = False
         self.listener = ("", 0)  # what clients are told where they say nothing of a listener
-        self.storage_trouble = StorageTrouble(clock)
-        self.fetch_waits = FetchWaits()
-        self.fetch_sessions = FetchSessions(
-            limit=config["max.incremental.fetch.session.cache.slots"]
+        self.storage_trouble = cluster.storage_trouble
+        self.fetch_waits = cluster.fetch_waits
+        self.logs = cluster.logs
+        self.cluster_id = cluster.logs.cluster_id
+        self.catalog = cluster.catalog
+        self.flushes = cluster.flushes
+        self.controller = cluster.controller
+        self.loading = cluster.loading
+        self.fetch_sessions = self._new_fetch_sessions()
+        self.producer_ids = ProducerIds(
+            lambda: self.controller.next_producer_id_block(self.node_id)
         )
-        now_ms = clock.now_ms()
-        self.logs = LogDirectory.open(
-            RealFiles(), str(data_dir), node_id=self.node_id, cluster_id=None, now_ms=now_ms
-        )
-        self.logs.report = _tell_of_damage
-        self.cluster_id = self.logs.cluster_id
-        self.catalog = Catalog()
-        metadata_log = MetadataLog.open(
-            self.logs, now_ms=now_ms, config=metadata_log_config(config)
-        )
-        metadata_log.replay_into(self.catalog)
-        self.authorizer = authorizer_of(config, self.catalog.acls)
-        self.flushes = Flushes(metadata_log.log)
-        self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
-        self.controller = Controller(
-            self.catalog, metadata_log, self.logs, node_id=self.node_id, config=config, clock=clock
-        )
-        self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
-        self.controller.on_decided = self._snapshots.decided
-        self.controller.bootstrap()
-        self.controller.open_logs()
-        self.producer_ids = ProducerIds(self.controller.next_producer_id_block)
-        self.loading = Loading()
         self.marker_channel = MarkerChannel(self)
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard, self.loading,
-            on_loaded=partial(resume, self.marker_channel),
-            on_unloaded=self.marker_channel.forget,
+            on_loaded=lambda shard: resume(self.marker_channel, shard),
+            on_unloaded=lambda shard: self.marker_channel.forget(shard),
         )  # fmt: skip
         self.groups: Coordinator[Groups] = Coordinator(
             CONSUMER_OFFSETS, self._group_shard, self.loading, on_loaded=self._group_loaded
         )
         self._deleted_while_loading: set[str] = set()
-        self.controller.on_topic_created.append(self._topic_created)
-        self.controller.on_topic_deleted.append(self._topic_deleted)
-        self.controller.on_partitions_created.append(lambda topic, _: self._topic_created(topic))
-        self._background = Background(self)
+        cluster.nodes[self.node_id] = self
+        self.use_dynamic_settings()
+
+    def _new_fetch_sessions(self) -> FetchSessions:
+        return FetchSessions(limit=self.config["max.incremental.fetch.session.cache.slots"])
+
+    def use_dynamic_settings(self) -> None:
+        """Go by what was set for this broker, and for all, at run time."""
+        self.config.use_dynamic(
+            self.catalog.overrides(ResourceType.BROKER, ""),
+            self.catalog.overrides(ResourceType.BROKER, str(self.node_id)),
+        )
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None: see `why_missing`."""
-        log = self.logs.log_of(topic, partition)
-        if log is None and (topic, partition) in self.logs.failed:
-            self.controller.open_logs_of(topic)  # the disk may have room again
-            log = self.logs.log_of(topic, partition)
-        return log
+        return self.cluster.log_of(topic, partition)
 
     def why_missing(self, topic: str, partition: int) -> Code:
         """What to say of a partition that has no log."""
@@ -176,22 +159,47 @@ class Node:
         self.fetch_waits.wake(log.topic, log.partition)
 
     def start(self, advertised: list[Listener]) -> None:
-        """Register, finish what a crash left unfinished, and begin to tick; the event loop runs.
+        """`register`, then `begin`."""
+        self.register(advertised)
+        self.begin()
+
+    def register(self, advertised: list[Listener]) -> None:
+        """Let clients be told of this node.
 
         Args:
-            advertised: what clients are told to connect to; the first is the default.
+            advertised: what they are told to connect to; the first is the default.
         """
         self.listener = (advertised[0].host, advertised[0].port)
         self.controller.register_broker(
             self.node_id,
             [EndPoint(each.name, each.host, each.port, 0) for each in advertised],
         )
+
+    def begin(self) -> None:
+        """Coordinate what this node leads, finish what a crash left unfinished, begin to tick.
+
+        The event loop runs.
+        """
+        self.runs = True
+        self.cluster.start()
         for name in (TRANSACTION_STATE, CONSUMER_OFFSETS):
             topic = self.catalog.topics.get(name)
             if topic is not None:
-                self._topic_created(topic)
-        self._background.start()
-        self._snapshots.start()
+                self.follow(topic)
+
+    def leave(self) -> None:
+        """Stop this node alone: others lead what they may, and nobody the rest."""
+        self.runs = False
+        self.controller.fence_broker(self.node_id)
+        self.stop_coordinating()
+        self.fetch_waits.wake_all()
+
+    def come_back(self, advertised: list[Listener]) -> None:
+        """Start again after `leave`, as a broker does that has forgotten everything."""
+        self.is_stopping = False
+        self.fetch_sessions = self._new_fetch_sessions()
+        self.marker_channel = MarkerChannel(self)
+        self.start(advertised)
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Do what a decision asked for besides records and a reply."""
@@ -203,40 +211,31 @@ class Node:
     def stop_coordinating(self) -> None:
         """Send away who waits for a coordinator: members of groups would wait for each other."""
         self.is_stopping = True
-        self.loading.stop()
+        self.runs = False
         self.transactions.unload()
         self.groups.unload()
         self.marker_channel.stop()
 
     def close(self, *, clean: bool = True) -> None:
-        """Unload the coordinators, flush and close all logs, and leave the clean mark."""
-        self.stop_coordinating()
-        self._background.stop()
-        self._snapshots.stop()
-        self.flushes.close()
-        if clean:
-            with suppress(Refused):  # the disk fails: the next start meets a broker that lives
-                self.controller.unregister_broker(self.node_id)
-            self.flushes.flush_all(self.logs.logs())
-        self.logs.close(clean=clean)
+        """Stop this node and all that share its storage; see `Cluster.close`."""
+        self.cluster.close(clean=clean)
 
-    def _topic_created(self, topic: Topic) -> None:
-        """A topic, or more partitions of one, are there; internal ones get their coordinators."""
-        led = {
-            partition.index: partition.leader_epoch
-            for partition in topic.partitions
-            if partition.leader_id == self.node_id
-        }
+    def follow(self, topic: Topic) -> None:
+        """An internal topic has other leaders or more partitions: coordinate what is led here."""
         for coordinator in (self.transactions, self.groups):
             if coordinator.topic == topic.name:
+                led = {
+                    partition.index: partition.leader_epoch
+                    for partition in topic.partitions
+                    if partition.leader_id == self.node_id
+                }
                 coordinator.follow(len(topic.partitions), led)
 
-    def _topic_deleted(self, topic: Topic) -> None:
+    def topic_deleted(self, topic: Topic) -> None:
+        """Nothing is coordinated any more, or what groups have committed to it is forgotten."""
         for coordinator in (self.transactions, self.groups):
             if coordinator.topic == topic.name:
                 coordinator.unload()
-        for partition in topic.partitions:
-            self.fetch_waits.wake(topic.name, partition.index)
         if self.loading.left:
             self._deleted_while_loading.add(topic.name)
         for shard in self.groups.shards():
@@ -279,6 +278,7 @@ class Node:
             log, machine, (encode_now, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
+            check_may_append=self.cluster.check_in_sync,
         )  # fmt: skip
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
@@ -292,6 +292,7 @@ class Node:
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
+            check_may_append=self.cluster.check_in_sync,
         )  # fmt: skip
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
@@ -299,14 +300,3 @@ class Node:
         if log is None:
             raise Refused(Code.KAFKA_STORAGE_ERROR, self.logs.failed.get((topic, partition), ""))
         return log
-
-
-def _tell_of_damage(damage: Damage) -> None:
-    _log.error(
-        "data on disk are damaged",
-        file=damage.file,
-        position=damage.position,
-        first_offset=damage.first_offset,
-        end_offset=damage.end_offset,
-        reason=damage.why,
-    )

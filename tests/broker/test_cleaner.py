@@ -53,7 +53,7 @@ def is_clean(it: OneNode, topic: str) -> bool:
 
 
 def checkpoint(directory: Path) -> str:
-    return (directory / "cleaner-offset-checkpoint").read_text()
+    return (directory / "cleaner-offset-checkpoint").read_text().rstrip() + "\n"
 
 
 def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
             it.topic("whole", 2, **COMPACT)
             it.topic("half", **COMPACT)
             it.topic("not", cleanup_policy="delete")
-            cleaner = Cleaner(it.node)
+            cleaner = Cleaner(it.node.cluster)
             assert not await cleaner.clean_dirtiest()
             fill(it, "half", b"a", b"b", b"c")
             assert await cleaner.clean_dirtiest()
@@ -85,11 +85,11 @@ def test_what_was_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a", b"b")
-            assert await Cleaner(it.node).clean_dirtiest()
+            assert await Cleaner(it.node.cluster).clean_dirtiest()
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             assert sorted(values(it.log("t"))) == [1, 2]
             assert it.node.logs.cleaned_up_to(it.log("t")) == 3
-            assert not await Cleaner(it.node).clean_dirtiest()
+            assert not await Cleaner(it.node.cluster).clean_dirtiest()
 
     asyncio.run(scene())
 
@@ -132,7 +132,7 @@ def meanwhile(
     """Begin to compact, and do something when the cleaner has paused a few times."""
 
     async def run(it: OneNode) -> OneNode:
-        round_ = asyncio.create_task(Cleaner(it.node).clean_dirtiest())
+        round_ = asyncio.create_task(Cleaner(it.node.cluster).clean_dirtiest())
         turns = 0
         while not round_.done():
             await asyncio.sleep(0)
@@ -208,12 +208,12 @@ def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path) -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
-            assert await Cleaner(it.node).clean_dirtiest()
+            assert await Cleaner(it.node.cluster).clean_dirtiest()
             it.node.controller.delete_topic("t")
             assert checkpoint(tmp_path) == "0\n0\n"
             it.topic("t", **COMPACT)
             fill(it, "t", b"b", b"b")
-            assert await Cleaner(it.node).clean_dirtiest()
+            assert await Cleaner(it.node.cluster).clean_dirtiest()
             assert values(it.log("t")) == {1: (b"b", b"1")}
 
     asyncio.run(scene())
@@ -253,7 +253,7 @@ def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
                 fill(it, topic, b"a", b"a")
             path = Path(it.log("harmed").directory, f"{0:020d}.log")
             data = harmed(path)
-            cleaner = Cleaner(it.node)
+            cleaner = Cleaner(it.node.cluster)
             assert await cleaner.clean_dirtiest()
             assert await cleaner.clean_dirtiest()
             assert not await cleaner.clean_dirtiest()
@@ -300,7 +300,7 @@ def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
-            cleaner = Cleaner(it.node)
+            cleaner = Cleaner(it.node.cluster)
             with monkeypatch.context() as patch:
                 patch.setattr(it.node.logs.files, "append", refuse)
                 assert await cleaner.clean_dirtiest()
@@ -317,9 +317,9 @@ def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
         async with one_node(tmp_path / ratio, **settings) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a")
-            await Cleaner(it.node).clean_dirtiest()
+            await Cleaner(it.node.cluster).clean_dirtiest()
             fill(it, "t", b"a")
-            return await Cleaner(it.node).clean_dirtiest()
+            return await Cleaner(it.node.cluster).clean_dirtiest()
 
     assert asyncio.run(scene("0.4"))
     assert not asyncio.run(scene("0.6"))

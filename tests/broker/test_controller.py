@@ -273,7 +273,7 @@ def test_no_producer_id_is_given_out_twice_in_all_lives() -> None:
     blocks = []
     for _ in range(3):
         life = Life(disk)
-        blocks += [life.controller.next_producer_id_block() for _ in range(2)]
+        blocks += [life.controller.next_producer_id_block(1) for _ in range(2)]
         disk = disk.after_kill()
     assert blocks == [(first, 1000) for first in range(0, 6000, 1000)]
 

@@ -411,7 +411,7 @@ async def test_what_waited_as_long_as_flush_ms_says_is_flushed_by_the_clock(tmp_
     async with one_node(tmp_path) as one:
         one.topic("orders", flush_ms="1000")
         one.append("orders", b"v")
-        log, flush = one.log("orders"), one.node._background._flush
+        log, flush = one.log("orders"), one.node.cluster._background._flush
         flush(log, NOW_MS)
         flush(log, NOW_MS + 999)
         await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import coordinators, node
+from ottla.broker import coordinators, nodes
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
@@ -24,7 +24,7 @@ SETTINGS = {
 def lines(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
     """What is logged."""
     told = FakeLog()
-    for module in (node, coordinators):
+    for module in (nodes, coordinators):
         monkeypatch.setattr(module, "_log", told)
     return told
 

@@ -1,0 +1,166 @@
+"""The nodes of this process, and what they share: one storage, one catalog, one controller.
+
+Each node leads its part of the partitions; all have the same logs. So a replica on another node is
+in sync as soon as that node is there, and moving a leader is a record of the metadata log.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..protocol.errors import Code, Refused
+from ..storage.catalog import Catalog, ResourceType, Topic
+from ..storage.doubt import Damage
+from ..storage.files import RealFiles
+from ..storage.log import PartitionLog
+from ..storage.log_directory import LogDirectory
+from ..storage.metadata_log import MetadataLog
+from .background import Background
+from .clock import Clock
+from .config import BrokerConfig
+from .controller import Controller
+from .fetch_waits import FetchWaits
+from .flushes import Flushes
+from .loading import Loading
+from .logs import Log
+from .metadata_snapshots import MetadataSnapshots, metadata_log_config
+from .storage_trouble import StorageTrouble
+
+if TYPE_CHECKING:
+    from .node import Node
+
+_log = Log("nodes")
+
+
+class Cluster:
+    """What all nodes of a process share.
+
+    Args:
+        config: of the first node; its settings hold for the storage and for new topics.
+        data_dir: where the logs are; locked while they are open.
+        clock: the time.
+
+    Attributes:
+        nodes: by id, running or not; the first is the one that the directory belongs to.
+
+    Raises:
+        DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
+        Refused: CORRUPT_MESSAGE: the log of the metadata is damaged.
+    """
+
+    def __init__(self, config: BrokerConfig, data_dir: Path, clock: Clock) -> None:
+        self.config = config
+        self.clock = clock
+        self.nodes: dict[int, Node] = {}
+        self.storage_trouble = StorageTrouble(clock)
+        self.fetch_waits = FetchWaits()
+        self.loading = Loading()
+        now_ms = clock.now_ms()
+        self.logs = LogDirectory.open(
+            RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=None, now_ms=now_ms
+        )
+        self.logs.report = _tell_of_damage
+        self.catalog = Catalog()
+        metadata_log = MetadataLog.open(
+            self.logs, now_ms=now_ms, config=metadata_log_config(config)
+        )
+        metadata_log.replay_into(self.catalog)
+        self.flushes = Flushes(metadata_log.log)
+        self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
+        self.controller = Controller(
+            self.catalog, metadata_log, self.logs, node_id=config.node_id, config=config,
+            clock=clock,
+        )  # fmt: skip
+        self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
+        self.controller.on_decided = self._snapshots.decided
+        self.controller.bootstrap()
+        self.controller.open_logs()
+        self.controller.on_topic_created.append(self._follow)
+        self.controller.on_topic_deleted.append(self._topic_deleted)
+        self.controller.on_partitions_created.append(lambda topic, _: self._follow(topic))
+        self.controller.on_leaders_changed.append(self._leaders_changed)
+        self.controller.on_configs_changed.append(self._configs_changed)
+        self._background = Background(self)
+        self._runs = False
+
+    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition; None: see `Node.why_missing`."""
+        log = self.logs.log_of(topic, partition)
+        if log is None and (topic, partition) in self.logs.failed:
+            self.controller.open_logs_of(topic)  # the disk may have room again
+            log = self.logs.log_of(topic, partition)
+        return log
+
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """Whether as many replicas are in sync as acks=all wants (Partition.effectiveMinIsr).
+
+        Raises:
+            Refused: NOT_ENOUGH_REPLICAS.
+        """
+        known = self.catalog.topics[log.topic].partitions[log.partition]
+        wanted = min(log.config.min_insync_replicas, len(known.replicas))
+        if len(known.isr) < wanted:
+            why = f"{len(known.isr)} replicas of {log.topic}-{log.partition} are in sync"
+            raise Refused(Code.NOT_ENOUGH_REPLICAS, f"{why}, {wanted} are wanted")
+
+    def start(self) -> None:
+        """Begin with what is done by the clock, once; the event loop runs."""
+        if not self._runs:
+            self._runs = True
+            self.controller.fence_others(self.nodes.keys())
+            self._background.start()
+            self._snapshots.start()
+
+    def close(self, *, clean: bool = True) -> None:
+        """Stop all nodes, flush and close all logs, and leave the clean mark."""
+        self.loading.stop()
+        for node in self.nodes.values():
+            node.stop_coordinating()
+        self._background.stop()
+        self._snapshots.stop()
+        self.flushes.close()
+        if clean:
+            for node_id in self.nodes:
+                with suppress(Refused):  # the disk fails: the next start meets brokers that live
+                    self.controller.unregister_broker(node_id)
+            self.flushes.flush_all(self.logs.logs())
+        self.logs.close(clean=clean)
+
+    def _running(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.runs]
+
+    def _follow(self, topic: Topic) -> None:
+        for node in self._running():
+            node.follow(topic)
+
+    def _topic_deleted(self, topic: Topic) -> None:
+        for node in self._running():
+            node.topic_deleted(topic)
+        for partition in topic.partitions:
+            self.fetch_waits.wake(topic.name, partition.index)
+
+    def _leaders_changed(self, topic: Topic) -> None:
+        """Coordinators go with the leaders, and so do the markers that wait for one."""
+        for partition in topic.partitions:
+            self.fetch_waits.wake(topic.name, partition.index)
+        self._follow(topic)
+        for node in self._running():
+            node.marker_channel.leaders_changed()
+
+    def _configs_changed(self, resource_type: int, resource_name: str) -> None:
+        if resource_type == ResourceType.BROKER:
+            for node in self.nodes.values():
+                node.use_dynamic_settings()
+
+
+def _tell_of_damage(damage: Damage) -> None:
+    _log.error(
+        "data on disk are damaged",
+        file=damage.file,
+        position=damage.position,
+        first_offset=damage.first_offset,
+        end_offset=damage.end_offset,
+        reason=damage.why,
+    )
