@@ -18,6 +18,7 @@ from ..protocol.errors import Code, Refused
 from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, ResourceType, Topic
 from ..storage.log import PartitionLog
 from ..storage.metadata_records import EndPoint
+from .authorization import authorizer_of
 from .clock import Clock
 from .config import BrokerConfig
 from .coordinators import Coordinator
@@ -67,6 +68,7 @@ class Node:
         self.logs = cluster.logs
         self.cluster_id = cluster.logs.cluster_id
         self.catalog = cluster.catalog
+        self.authorizer = authorizer_of(config, self.catalog.acls)
         self.flushes = cluster.flushes
         self.controller = cluster.controller
         self.loading = cluster.loading
