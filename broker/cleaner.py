@@ -1,9 +1,10 @@
 """The log cleaner: compacts the dirtiest log, then the next, then rests (Kafka's LogCleaner).
 
 It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only what
-blocks goes to a thread. So a request waits for one step at most, and logs need no lock. A log that
-is found damaged is left alone until the next start; one that the disk refused comes again after
-`log.cleaner.backoff.ms`.
+blocks goes to a thread. So a request waits for one step at most, and logs need no lock. As many
+logs are compacted side by side as there are `log.cleaner.threads`; together they read and write no
+more than `log.cleaner.io.max.bytes.per.second`. A log that is found damaged is left alone until the
+next start; one that the disk refused comes again after `log.cleaner.backoff.ms`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .logs import Log
 if TYPE_CHECKING:
     from ..storage.cleanable import Cleanable
     from ..storage.compaction import Compacted, Steps
+    from ..storage.throttle import Throttle
     from .nodes import Cluster
 
 # A tenth of a processor. Whoever takes all of it loses his turn to other processes, for
@@ -36,30 +38,42 @@ class Cleaner:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._task: asyncio.Task[None] | None = None
-        self._steps: Steps[Compacted] | None = None  # of the round that goes on
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._rounds: dict[PartitionLog, Steps[Compacted] | None] = {}  # those that go on
+        self._throttle: Throttle | None = None
         self._uncleanable: set[PartitionLog] = set()
         self._failed: set[PartitionLog] = set()
 
     def start(self) -> None:
         """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""
         if self._cluster.config["log.cleaner.enable"]:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._start_missing()
+
+    def _start_missing(self) -> None:
+        for number in range(self._cluster.config["log.cleaner.threads"]):
+            if number not in self._tasks:
+                run = self._run(number)
+                self._tasks[number] = asyncio.get_running_loop().create_task(run)
 
     def stop(self) -> None:
         """End; a round that goes on leaves the log as it was before it, or as it is after."""
-        if self._task is not None:
-            self._task.cancel()
-        if self._steps is not None:
-            with suppress(OSError):  # the next start does it
-                self._steps.close()  # before the logs are: what it wrote goes now
+        for task in self._tasks.values():
+            task.cancel()
+        for steps in list(self._rounds.values()):
+            if steps is not None:
+                with suppress(OSError):  # the next start does it
+                    steps.close()  # before the logs are: what it wrote goes now
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._cluster.config["log.cleaner.backoff.ms"] / 1000)
+    async def _run(self, number: int) -> None:
+        """One of those that work side by side; their number may change while they do."""
+        config = self._cluster.config
+        while number < max(config["log.cleaner.threads"], 1):
+            await asyncio.sleep(config["log.cleaner.backoff.ms"] / 1000)
+            self._start_missing()
             self._failed.clear()
             while await self.clean_dirtiest():
                 pass
+        del self._tasks[number]
 
     async def clean_dirtiest(self) -> bool:
         """One round over the log that is worth it most. Returns whether there was one."""
@@ -67,6 +81,7 @@ class Cleaner:
         if todo is None:
             return False
         log = todo.log
+        self._rounds[log] = None  # nobody else takes it
         try:
             did = await self._clean(todo)
             if did is not None:
@@ -82,6 +97,8 @@ class Cleaner:
                 **_name(log),
                 reason=str(trouble) if isinstance(trouble, Refused) else repr(trouble),
             )
+        finally:
+            del self._rounds[log]
         return True
 
     @staticmethod
@@ -106,7 +123,7 @@ class Cleaner:
                 await asyncio.sleep(0)
             if not log.config.compacts or not self._is_there(log):
                 continue
-            if log in self._uncleanable or log in self._failed:
+            if log in self._uncleanable or log in self._failed or log in self._rounds:
                 continue
             try:
                 found = cleanable(log, logs.cleaned_up_to(log), now_ms)
@@ -118,30 +135,37 @@ class Cleaner:
                 and (dirtiest is None or found.ratio > dirtiest.ratio)
             ):
                 dirtiest = found
-        return dirtiest if dirtiest is not None and self._is_there(dirtiest.log) else None
+        if dirtiest is None or dirtiest.log in self._rounds:  # another one took it meanwhile
+            return None
+        return dirtiest if self._is_there(dirtiest.log) else None
 
     async def _clean(self, todo: Cleanable) -> Compacted | None:
         """Take all steps of a round; None when the log was deleted or shortened on the way."""
         from ..storage.compaction import Superseded, compact
+        from ..storage.throttle import Throttle
 
         config = self._cluster.config
+        if self._throttle is None:
+            self._throttle = Throttle(monotonic_s())
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
-        steps = self._steps = compact(
+        steps = self._rounds[todo.log] = compact(
             todo,
             self._cluster.logs.files,
             map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
             now_ms=self._cluster.clock.now_ms(),
+            count_io=self._throttle.count,
         )
         try:
-            return await self._taken(steps, todo.log)
+            return await self._taken(steps, todo.log, self._throttle)
         except Superseded:
             return None
         finally:
             steps.close()
-            self._steps = None
 
-    async def _taken(self, steps: Steps[Compacted], log: PartitionLog) -> Compacted | None:
-        loop = asyncio.get_running_loop()
+    async def _taken(
+        self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
+    ) -> Compacted | None:
+        loop, config = asyncio.get_running_loop(), self._cluster.config
         until = monotonic_s() + _STEP_S
         while True:
             try:
@@ -154,7 +178,8 @@ class Cleaner:
             elif monotonic_s() < until:
                 continue
             else:
-                await asyncio.sleep(_PAUSE_S)
+                limit = config["log.cleaner.io.max.bytes.per.second"]
+                await asyncio.sleep(max(throttle.rest_s(limit, monotonic_s()), _PAUSE_S))
             if not self._is_there(log):
                 return None
             until = monotonic_s() + _STEP_S

@@ -38,6 +38,9 @@ IN_ORDER = (
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
 )
 
+# What Kafka's map of keys needs for one: an MD5 and an offset (SkimpyOffsetMap).
+KEY_IN_THE_CLEANER_BYTES = 24
+
 
 def check_together(config: BrokerConfig) -> None:
     """Raise BadSetting for the first rule that does not hold.
@@ -187,6 +190,20 @@ def _authorizer(config: BrokerConfig) -> None:
     check_settings(config)
 
 
+def _cleaner(config: BrokerConfig) -> None:
+    name = "log.cleaner.io.max.bytes.per.second"
+    if config[name] <= 0:
+        raise BadSetting(name, config.text(name), "must be above 0")
+    name = "log.cleaner.io.buffer.load.factor"
+    if config[name] <= 0:
+        raise BadSetting(name, config.text(name), "must be above 0")
+    name, threads = "log.cleaner.dedupe.buffer.size", max(config["log.cleaner.threads"], 1)
+    entries = config[name] // threads // KEY_IN_THE_CLEANER_BYTES
+    if entries * config["log.cleaner.io.buffer.load.factor"] <= 1:
+        why = "must leave each of log.cleaner.threads room for a key"
+        raise BadSetting(name, config.text(name), why)
+
+
 RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
     (("node.id", "broker.id"), _ids),
     (("process.roles",), _roles),
@@ -218,5 +235,14 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
         _connections,
     ),
     (("group.coordinator.rebalance.protocols",), _protocols_of_groups),
+    (
+        (
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.io.buffer.load.factor",
+            "log.cleaner.io.max.bytes.per.second",
+            "log.cleaner.threads",
+        ),
+        _cleaner,
+    ),
     (("authorizer.class.name", "super.users"), _authorizer),
 )

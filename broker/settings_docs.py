@@ -97,15 +97,25 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "free port."
     ),
     "log.cleaner.backoff.ms": "How long the cleaner rests when no log is worth compacting.",
+    "log.cleaner.dedupe.buffer.size": (
+        "How much memory the keys of the logs that are being compacted may take."
+    ),
     "log.cleaner.delete.retention.ms": (
         "How long the mark of a deleted key stays in a compacted log."
     ),
     "log.cleaner.enable": "Whether compacted topics are compacted.",
+    "log.cleaner.io.buffer.load.factor": (
+        "How much of the memory for keys is filled; the rest of the log waits for another round."
+    ),
+    "log.cleaner.io.max.bytes.per.second": (
+        "How many bytes a second the cleaner reads and writes at most."
+    ),
     "log.cleaner.max.compaction.lag.ms": "How long a record may stay uncompacted at most.",
     "log.cleaner.min.cleanable.ratio": (
         "How much of a log must be uncompacted before it is compacted."
     ),
     "log.cleaner.min.compaction.lag.ms": "How long a record stays uncompacted at least.",
+    "log.cleaner.threads": "How many logs are compacted side by side.",
     "log.cleanup.policy": "What becomes of old segments: delete them, compact them, or both.",
     "log.dir": "The directory of the logs when log.dirs is not set.",
     "log.dirs": "The directory of the logs; Ottla keeps everything in one.",
@@ -155,6 +165,20 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "How many partitions one DescribeTopicPartitions answers at most."
     ),
     "message.max.bytes": "How large a batch of records may be.",
+    "metadata.log.max.record.bytes.between.snapshots": (
+        "After how many bytes of changes to topics and settings a snapshot of all is written."
+    ),
+    "metadata.log.max.snapshot.interval.ms": (
+        "After which time with changes a snapshot is written; 0 is by bytes alone."
+    ),
+    "metadata.log.segment.bytes": "How large a segment of the metadata log becomes.",
+    "metadata.log.segment.ms": "After which time a segment of the metadata log is closed.",
+    "metadata.max.retention.bytes": (
+        "How large the metadata log and its snapshots may become before the oldest go."
+    ),
+    "metadata.max.retention.ms": (
+        "How old a snapshot may become before it goes, and the log up to the next one."
+    ),
     "min.insync.replicas": "How many replicas must have a batch before acks=all is answered.",
     "node.id": "The number of this node in its cluster.",
     "num.partitions": "How many partitions a topic has that is made without saying so.",

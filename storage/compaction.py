@@ -69,18 +69,32 @@ class Compacted:
     records_after: int = 0
 
 
-def compact(todo: Cleanable, files: Files, *, map_size_bytes: int, now_ms: int) -> Steps[Compacted]:
+def _nobody(_: int) -> None:
+    """Nobody counts what is read and written."""
+
+
+def compact(
+    todo: Cleanable,
+    files: Files,
+    *,
+    map_size_bytes: int,
+    now_ms: int,
+    count_io: Callable[[int], None] = _nobody,
+) -> Steps[Compacted]:
     """Compact a log. Nothing but this may replace its segments meanwhile.
 
     Args:
         map_size_bytes: how much memory the keys may take; what has no room waits for another round.
+        count_io: is told of each batch's bytes when it is read, and when it is written.
 
     Raises:
         Superseded: see there.
         Refused: CORRUPT_MESSAGE, INVALID_RECORD: a batch is damaged.
         OSError: a file could not be read or written. Whatever is raised, the log is whole.
     """
-    return (yield from _Round(todo, files, map_size_bytes, now_ms).steps())
+    made = _Round(todo, files, map_size_bytes, now_ms)
+    made.count_io = count_io
+    return (yield from made.steps())
 
 
 class _Round:
@@ -94,6 +108,7 @@ class _Round:
         self._transactions = CleanedTransactions(())
         self._last_of_producers: dict[int, tuple[int, int]] = {}
         self._did = Compacted()
+        self.count_io: Callable[[int], None] = _nobody
 
     def steps(self) -> Steps[Compacted]:
         log, end_offset = self._log, self._todo.end_offset
@@ -136,6 +151,7 @@ class _Round:
             for header, data in batches_in(segment):
                 if newest.is_full:
                     return
+                self.count_io(len(data))
                 yield from self._index_batch(header, data)
                 yield None
             newest.end_offset = next_base
@@ -198,8 +214,10 @@ class _Round:
         cleaned.open()
         for segment in group:
             for header, data in batches_in(segment):
+                self.count_io(len(data))
                 left = yield from self._left_of(header, data)
                 if left is not None:
+                    self.count_io(len(left))
                     now = read_header(left)
                     cleaned.append(left, now, now.last_offset, self._config.index_interval_bytes)
                     self._did.records_after += now.record_count

@@ -24,7 +24,7 @@ class NewestOffsets:
     __slots__ = ("_limit", "_offsets", "end_offset")
 
     def __init__(self, size_bytes: int) -> None:
-        self._limit = size_bytes // _ENTRY_BYTES
+        self._limit = max(size_bytes // _ENTRY_BYTES, 1)  # or a round would get nowhere
         self._offsets: dict[bytes, int] = {}
         self.end_offset = 0
 

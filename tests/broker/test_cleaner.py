@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from ottla.broker import cleaner as cleaner_module
 from ottla.broker.cleaner import Cleaner
 from ottla.protocol.batch import build
+from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS, FakeLog
 from tests.broker.one_node import OneNode, one_node
 from tests.storage.compacting import values
@@ -323,3 +325,105 @@ def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
 
     assert asyncio.run(scene("0.4"))
     assert not asyncio.run(scene("0.6"))
+
+
+def test_two_logs_are_compacted_side_by_side_and_each_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            for topic in ("one", "other"):
+                it.topic(topic, **COMPACT)
+                many(it, topic)
+            cleaner = Cleaner(it.node.cluster)
+            rounds = [asyncio.create_task(cleaner.clean_dirtiest()) for _ in range(3)]
+            both = False
+            while not all(round_.done() for round_ in rounds):
+                await asyncio.sleep(0)
+                being_written = [
+                    topic
+                    for topic in ("one", "other")
+                    if any(name.endswith(".cleaned") for name in files(it, topic))
+                ]
+                both = both or len(being_written) == 2
+            assert both, "one waited for the other"
+            assert sorted([await round_ for round_ in rounds]) == [False, True, True]
+            for topic in ("one", "other"):
+                assert sorted(values(it.log(topic))) == [*range(29_950, 30_000)]
+
+    asyncio.run(scene())
+
+
+def test_how_many_work_side_by_side_may_change(tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = {"log_cleaner_backoff_ms": "1", "log_cleaner_threads": "2"}
+        async with one_node(tmp_path, **settings) as it:
+
+            def at_work() -> int:
+                return len([task for task in asyncio.all_tasks() if "Cleaner._run" in repr(task)])
+
+            assert at_work() == 2
+            for number in (1, 2, 3):
+                wanted = {"log.cleaner.threads": str(number)}
+                it.node.controller.set_configs(4, "", wanted)
+                await until(lambda number=number: at_work() == number)  # type: ignore[misc]
+            it.topic("t", **COMPACT)
+            fill(it, "t", b"a", b"a")
+            await until(lambda: is_clean(it, "t"))
+
+    asyncio.run(scene())
+
+
+def test_it_reads_and_writes_no_more_a_second_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that goes forward where the cleaner rests, and a little when it looks at it."""
+    now_s, counted = 100.0, 0
+    count = Throttle.count
+
+    async def rest(delay_s: float) -> None:
+        nonlocal now_s
+        now_s += delay_s
+        await asyncio.sleep(0)
+
+    def look() -> float:
+        nonlocal now_s
+        now_s += 0.00005
+        return now_s
+
+    def count_too(self: Throttle, size_bytes: int) -> None:
+        nonlocal counted
+        counted += size_bytes
+        count(self, size_bytes)
+
+    only_it_rests = SimpleNamespace(sleep=rest, get_running_loop=asyncio.get_running_loop)
+
+    async def took_s(limit: str) -> float:
+        nonlocal now_s, counted
+        settings = {"log_cleaner_enable": "false", "log_cleaner_io_max_bytes_per_second": limit}
+        async with one_node(tmp_path / limit, **settings) as it:
+            it.topic("t", **COMPACT)
+            many(it, "t")
+            size_bytes = it.log("t").size_bytes
+            with monkeypatch.context() as patch:
+                patch.setattr(cleaner_module, "asyncio", only_it_rests)
+                patch.setattr(cleaner_module, "monotonic_s", look)
+                patch.setattr(Throttle, "count", count_too)
+                started_s, counted = now_s, 0
+                assert await Cleaner(it.node.cluster).clean_dirtiest()
+            assert 2 * size_bytes < counted < 3 * size_bytes, "it is read twice, and written"
+            return now_s - started_s
+
+    unlimited_s = asyncio.run(took_s("1e300"))
+    took = asyncio.run(took_s("100000"))
+    assert took > counted / 100_000 - 0.4
+    assert took < counted / 100_000 + 0.4
+    assert unlimited_s < took / 2
+
+
+def test_the_throttle_rests_until_the_rate_is_right() -> None:
+    throttle = Throttle(10.0)
+    throttle.count(1000)
+    assert throttle.rest_s(1000, 10.25) == 0, "too early to say"
+    assert throttle.rest_s(1000, 10.5) == 0.5
+    throttle.count(100)
+    assert throttle.rest_s(1000, 12.0) == 0, "slower than it may"
+    assert throttle.rest_s(1000, 13.0) == 0

@@ -27,6 +27,15 @@ compression.lz4.level=18       | compression.lz4.level | from 1 to 17
 auto.create.topics.enable=yes  | auto.create.topics.enable | true or false
 log.cleaner.min.cleanable.ratio=2 | log.cleaner.min.cleanable.ratio | a number from 0 to 1
 log.cleaner.min.cleanable.ratio=x | log.cleaner.min.cleanable.ratio | a number from 0 to 1
+log.cleaner.threads=-1         | log.cleaner.threads | at least 0
+log.cleaner.backoff.ms=-1      | log.cleaner.backoff.ms | at least 0
+log.cleaner.enable=no          | log.cleaner.enable | true or false
+log.cleaner.io.max.bytes.per.second=0 | log.cleaner.io.max.bytes.per.second | above 0
+log.cleaner.io.buffer.load.factor=0 | log.cleaner.io.buffer.load.factor | above 0
+log.cleaner.dedupe.buffer.size=24 | log.cleaner.dedupe.buffer.size | room for a key
+log.cleaner.dedupe.buffer.size=100;log.cleaner.threads=3 | log.cleaner.dedupe.buffer.size | each of
+metadata.log.segment.bytes=1   | metadata.log.segment.bytes | at least 8388608
+metadata.log.max.snapshot.interval.ms=-1 | metadata.log.max.snapshot.interval.ms | at least 0
 log.retention.ms=0             | log.retention.ms | at least 1, or -1 for no limit
 log.retention.hours=0          | log.retention.hours | at least 1, or -1 for no limit
 log.roll.ms=0                  | log.roll.ms | at least 1
