@@ -41,6 +41,11 @@ SNAPSHOTS = {
     "internal.metadata.log.segment.bytes": "10000",
     "metadata.max.idle.interval.ms": "100",
 }
+# An Ottla that replaces what it has read by a snapshot of its own, and keeps only that.
+OFTEN = {
+    "metadata.log.max.record.bytes.between.snapshots": "1000",
+    "metadata.max.retention.bytes": "1",
+}
 TIMEOUT_S = 20.0
 SCRAM = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
 ACL = AclBinding(
@@ -110,10 +115,11 @@ def test_voters_in_the_log(place: Place) -> None:
             left = seen(kafka)
         written = json.loads(state.read_text())
         assert written["data_version"] == 1
-        with place.ottla() as ottla:
+        with place.ottla(settings=OFTEN) as ottla:
             assert seen(ottla.bootstrap) == left
             story.play(ottla.bootstrap)
             left = seen(ottla.bootstrap)
+        assert newest_snapshot(state.parent) > 0
         expected = written | {"leaderEpoch": written["leaderEpoch"] + 1}
         assert json.loads(state.read_text()) == expected
     assert place.complaints == []
@@ -196,7 +202,7 @@ def groups(bootstrap: str) -> dict[str, str]:
 
 
 def test_users_quotas_and_acls_are_kept(place: Place) -> None:
-    """Records of the metadata log that Ottla passes over are there when Kafka comes back."""
+    """Records that Kafka wrote are there when it comes back, in Ottla's snapshot too."""
     secured = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
@@ -216,10 +222,13 @@ def test_users_quotas_and_acls_are_kept(place: Place) -> None:
             assert broker.call("AlterClientQuotas", 1, body)["entries"][0]["error_code"] == 0
         known = until(lambda: security(kafka), all)
         assert all(known), known
-    with place.ottla() as ottla:
-        Story().play(ottla.bootstrap)
-    with place.kafka(settings=secured) as kafka:
-        assert security(kafka) == known
+    story = Story()
+    for settings in ({}, OFTEN):
+        with place.ottla(settings=settings) as ottla:
+            story.play(ottla.bootstrap)
+        with place.kafka(settings=secured) as kafka:
+            assert security(kafka) == known
+    assert newest_snapshot(place.data / "__cluster_metadata-0") > 0
     assert place.complaints == []
 
 

@@ -1,4 +1,4 @@
-"""Snapshots that Ottla writes of its metadata log: Kafka's tools read them, Kafka starts on them."""
+"""Snapshots that Ottla writes of its metadata: Kafka's tools read them, Kafka starts on them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,9 @@ from .dump import complaints, dumped
 from .place import Place
 from .seen import seen
 from .story import Story
-from .test_ottla_opens_kafkas import newest_snapshot
+from .test_ottla_opens_kafkas import OFTEN, newest_snapshot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
-
-OFTEN = {
-    "metadata.log.max.record.bytes.between.snapshots": "1000",
-    "metadata.max.retention.bytes": "1",
-}
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
