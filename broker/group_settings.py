@@ -1,9 +1,29 @@
-"""The broker's settings that bind groups, as the group coordinator takes them."""
+"""The group coordinator of a partition, under the broker's settings and over its topics."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from ..coordinator.classic_requests import GroupSettings
+from ..coordinator.consumer_requests import ConsumerGroupSettings, GroupLimits
+from ..coordinator.groups import Groups
+from ..storage.catalog import Catalog, ResourceType
 from .config import BrokerConfig
+from .group_topics import CatalogTopics
+
+_SESSION = "consumer.session.timeout.ms"
+_HEARTBEAT = "consumer.heartbeat.interval.ms"
+
+
+def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
+    """A fresh coordinator of a partition of `__consumer_offsets`."""
+    return Groups(
+        group_settings(config),
+        consumer_group_settings(config),
+        CatalogTopics(catalog),
+        limits_of=limits_by_group(config, catalog),
+    )
 
 
 def group_settings(config: BrokerConfig) -> GroupSettings:
@@ -17,3 +37,34 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         offsets_retention_ms=config["offsets.retention.minutes"] * 60_000,
         offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
     )
+
+
+def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
+    """The limits of consumer groups (KIP-848) under this configuration."""
+    policy = config["group.consumer.migration.policy"].lower()
+    return ConsumerGroupSettings(
+        session_timeout_ms=config["group.consumer.session.timeout.ms"],
+        heartbeat_interval_ms=config["group.consumer.heartbeat.interval.ms"],
+        max_size=config["group.consumer.max.size"],
+        assignors=tuple(config["group.consumer.assignors"]),
+        regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
+        may_upgrade=policy in ("bidirectional", "upgrade"),
+        may_downgrade=policy in ("bidirectional", "downgrade"),
+    )
+
+
+def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], GroupLimits]:
+    """What is set for a group: its own settings, or the broker's."""
+
+    def under(overrides: Mapping[str, str]) -> GroupLimits:
+        session_timeout_ms: Any = config.group_value(_SESSION, overrides)
+        heartbeat_interval_ms: Any = config.group_value(_HEARTBEAT, overrides)
+        return GroupLimits(session_timeout_ms, heartbeat_interval_ms)
+
+    usual = under({})
+
+    def limits_of(group_id: str) -> GroupLimits:
+        overrides = catalog.overrides(ResourceType.GROUP, group_id)
+        return under(overrides) if overrides else usual
+
+    return limits_of

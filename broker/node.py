@@ -285,11 +285,10 @@ class Node:
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
-        from ..coordinator.groups import Groups
-        from .group_settings import group_settings
+        from .group_settings import group_machine
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
-        machine = Groups(group_settings(self.config))
+        machine = group_machine(self.config, self.catalog)
         return Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,

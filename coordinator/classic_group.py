@@ -326,6 +326,10 @@ class ClassicGroup:
             return self.uses_consumer_protocol
         return topic in self.subscribed_topics
 
+    def learn_subscriptions(self) -> None:
+        """Read them from the members' metadata for the protocol that was chosen."""
+        self.subscribed_topics = self._subscriptions()
+
     def _subscriptions(self) -> frozenset[str] | None:
         """The topics of all consumers; None when they cannot be known."""
         if not self.uses_consumer_protocol:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..protocol.errors import Code, Refused
 from .classic_group import ClassicGroup, Member, State
@@ -25,6 +26,15 @@ from .group_records import GroupRemoved, GroupStored
 from .outcome import Outcome, Parked
 
 
+class _Adopted(NamedTuple):
+    """A consumer group that becomes a classic one."""
+
+    group: ClassicGroup
+    record: GroupStored
+    now_ms: int
+    rebalance: bool
+
+
 class ClassicGroups:
     """The classic groups of one partition of `__consumer_offsets`."""
 
@@ -33,6 +43,7 @@ class ClassicGroups:
         self._groups: dict[str, ClassicGroup] = {}
         self._rebalances = Rebalances(settings)
         self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
+        self._adopted: dict[str, _Adopted] = {}  # consumer groups until now; not in the log yet
 
     def get(self, group_id: str) -> ClassicGroup | None:
         return self._groups.get(group_id)
@@ -51,10 +62,8 @@ class ClassicGroups:
             Refused: INVALID_SESSION_TIMEOUT, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
                 FENCED_INSTANCE_ID.
         """
+        self.check_session_timeout(request)
         settings = self._settings
-        lowest, highest = settings.min_session_timeout_ms, settings.max_session_timeout_ms
-        if not lowest <= request.session_timeout_ms <= highest:
-            raise Refused(Code.INVALID_SESSION_TIMEOUT)
         turn = Turn(now_ms, ticket)
         group = self._groups.get(request.group_id)
         if group is None:
@@ -69,6 +78,13 @@ class ClassicGroups:
         if not request.member_id:
             return self._join_anew(group, request, turn)
         return self._join_known(group, request, turn)
+
+    def check_session_timeout(self, request: JoinRequest) -> None:
+        """Raises Refused(INVALID_SESSION_TIMEOUT)."""
+        lowest = self._settings.min_session_timeout_ms
+        highest = self._settings.max_session_timeout_ms
+        if not lowest <= request.session_timeout_ms <= highest:
+            raise Refused(Code.INVALID_SESSION_TIMEOUT)
 
     def _join_first(self, request: JoinRequest, turn: Turn) -> Outcome[JoinReply | Parked]:
         """The group is born by this request, even if it is refused; the log is told so."""
@@ -331,9 +347,12 @@ class ClassicGroups:
     def replay(self, record: GroupStored | GroupRemoved) -> None:
         """Make true what the log says."""
         group = self._groups.get(record.group_id)
+        adopted = self._adopted.pop(record.group_id, None)
         if isinstance(record, GroupRemoved):
             if group is not None:
                 self._drop(group)
+        elif adopted is not None and adopted.record == record:
+            self._take_over(adopted)
         elif group is not None and group.unwritten == record:
             group.settle(record)
         else:
@@ -346,6 +365,29 @@ class ClassicGroups:
         """A group of which only offsets are known is an empty one."""
         if group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id)
+
+    def adopt(self, group: ClassicGroup, record: GroupStored, now_ms: int, rebalance: bool) -> None:
+        """A consumer group is a classic one once the record is in the log.
+
+        Args:
+            rebalance: whether its members have to join again.
+        """
+        self._adopted[group.group_id] = _Adopted(group, record, now_ms, rebalance)
+
+    def _take_over(self, adopted: _Adopted) -> None:
+        group, turn = adopted.group, Turn(adopted.now_ms)
+        self._groups[group.group_id] = group
+        for member in group.members.values():
+            self._rebalances.extend_session(group, member, adopted.now_ms)
+        if adopted.rebalance:
+            self._rebalances.prepare(group, turn)
+            assert not turn.records, "nobody has joined yet"
+
+    def forget(self, group_id: str) -> None:
+        """The group turns out to be a consumer group."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            self._drop(group)
 
     def _drop(self, group: ClassicGroup) -> None:
         self._rebalances.cancel(group)

@@ -33,6 +33,9 @@ class Deadlines(Generic[Key]):
         """The key is not due any more; nothing happens if it was not."""
         self._due_ms.pop(key, None)
 
+    def is_set(self, key: Key) -> bool:
+        return key in self._due_ms
+
     def next(self) -> int | None:
         """The earliest deadline; None when there is none."""
         while self._heap:

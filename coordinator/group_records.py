@@ -1,8 +1,8 @@
-"""Records of classic groups and of committed offsets, as `__consumer_offsets` holds them.
+"""Records of groups and of committed offsets, as `__consumer_offsets` holds them.
 
 Keys and values are Kafka's (OffsetCommitKey/Value, GroupMetadataKey/Value): the first two bytes of
 a key say which kind it is. A key without a value deletes. Values are written in the versions that
-Kafka 4.1 writes, and read in all of them.
+Kafka 4.1 writes, and read in all of them. Those of consumer groups are in `consumer_records.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from ..protocol.errors import Malformed
 from ..protocol.messages import decode_data, encode_data
+from . import consumer_records
+from .consumer_records import ConsumerRecord
 
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 GROUP_KEY_VERSION: Final = 2
@@ -94,7 +96,8 @@ class GroupRemoved:
     group_id: str
 
 
-GroupRecord = OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved
+ClassicRecord = GroupStored | GroupRemoved
+GroupRecord = OffsetCommitted | OffsetRemoved | ClassicRecord | ConsumerRecord
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -106,8 +109,10 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
             return _offset_key(record), None
         case GroupStored():
             return _group_key(record.group_id), _group_value(record)
-        case _:
+        case GroupRemoved():
             return _group_key(record.group_id), None
+        case _:
+            return consumer_records.encode(record)
 
 
 def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
@@ -129,6 +134,8 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
         if value is None:
             return GroupRemoved(group_id)
         return _stored(group_id, decode_data("GroupMetadataValue", value))
+    if kind in consumer_records.KINDS:
+        return consumer_records.decode(consumer_records.Kind(kind), key, value)
     return None
 
 

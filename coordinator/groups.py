@@ -1,13 +1,14 @@
 """The group coordinator of one partition of `__consumer_offsets`: its groups and their offsets.
 
-The machine that a shard drives. It brings together what neither half may know of the other: commits
-are checked against the group, and offsets expire by what the group is doing.
+The machine that a shard drives. It brings together what its parts may not know of each other: a
+group is a classic or a consumer group and may become the other one, commits are checked against it,
+and offsets expire by what it is doing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..protocol.errors import Code, Refused
@@ -21,21 +22,47 @@ from .classic_requests import (
     SyncReply,
     SyncRequest,
 )
-from .group_records import GroupRecord, GroupRemoved, OffsetCommitted, OffsetRemoved
+from .consumer_classic import ClassicMembers
+from .consumer_group import ConsumerGroup
+from .consumer_groups import ConsumerGroups
+from .consumer_member import ConsumerMember
+from .consumer_records import ConsumerRemoved
+from .consumer_requests import (
+    ConsumerGroupSettings,
+    DescribedConsumerGroup,
+    GroupLimits,
+    HeartbeatReply,
+    HeartbeatRequest,
+)
+from .consumer_topics import NoTopics, Topics
+from .group_records import (
+    GroupRecord,
+    GroupRemoved,
+    GroupStored,
+    OffsetCommitted,
+    OffsetRemoved,
+)
 from .offsets import Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
 
 CLASSIC = "classic"
-"""The group type of this protocol, as ListGroups calls it."""
+CONSUMER = "consumer"
+"""The types of groups, as ListGroups calls them; `consumer` is also a protocol type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """Who commits: a member of a generation, or nobody (-1 and an empty id)."""
+    """Who commits: a member of a generation, or nobody (-1 and an empty id).
+
+    Attributes:
+        generation_id: or the member's epoch in a consumer group.
+        knows_epochs: whether the request is of a version that members of consumer groups use.
+    """
 
     member_id: str = ""
     generation_id: int = -1
     group_instance_id: str | None = None
+    knows_epochs: bool = True
 
 
 class FetchedOffset(NamedTuple):
@@ -72,9 +99,27 @@ class DescribedGroup:
 class Groups:
     """Groups with their offsets. Methods decide; `replay` and its kin carry out what is logged."""
 
-    def __init__(self, settings: GroupSettings) -> None:
+    def __init__(
+        self,
+        settings: GroupSettings,
+        consumer_settings: ConsumerGroupSettings | None = None,
+        topics: Topics | None = None,
+        *,
+        limits_of: Callable[[str], GroupLimits] | None = None,
+    ) -> None:
+        consumer = consumer_settings or ConsumerGroupSettings()
+        topics = topics or NoTopics()
+        usual = GroupLimits(consumer.session_timeout_ms, consumer.heartbeat_interval_ms)
         self._settings = settings
         self._classic = ClassicGroups(settings)
+        self._consumer = ConsumerGroups(
+            consumer,
+            topics,
+            limits_of=limits_of or (lambda group_id: usual),
+            adopt=self._classic.adopt,
+            max_classic_size=settings.max_size,
+        )
+        self._classic_members = ClassicMembers(self._consumer, topics)
         self._offsets = Offsets(metadata_max_size=settings.offset_metadata_max_size)
         self._expiry_due_ms: int | None = None
 
@@ -83,20 +128,40 @@ class Groups:
     def join(
         self, request: JoinRequest, *, ticket: int, now_ms: int
     ) -> Outcome[JoinReply | Parked]:
-        """JoinGroup (11); see `ClassicGroups.join`."""
+        """JoinGroup (11); see `ClassicGroups.join` and `ClassicMembers.join`."""
         _check_name(request.group_id)
-        return self._classic.join(request, ticket=ticket, now_ms=now_ms)
+        group = self._consumer.get(request.group_id)
+        if group is None:
+            return self._classic.join(request, ticket=ticket, now_ms=now_ms)
+        if group.members:
+            self._classic.check_session_timeout(request)
+            return self._classic_members.join(group, request, now_ms=now_ms)
+        # Nobody is left in it: who joins begins a classic group in its place.
+        outcome = self._classic.join(request, ticket=ticket, now_ms=now_ms)
+        return replace(outcome, records=(*group.removal(), *outcome.records))
 
     def sync(
         self, request: SyncRequest, *, ticket: int, now_ms: int
     ) -> Outcome[SyncReply | Parked]:
-        """SyncGroup (14); see `ClassicGroups.sync`."""
+        """SyncGroup (14); see `ClassicGroups.sync` and `ClassicMembers.sync`."""
         _check_name(request.group_id)
+        group = self._consumer.get(request.group_id)
+        if group is not None and group.members:
+            return self._classic_members.sync(group, request, now_ms=now_ms)
         return self._classic.sync(request, ticket=ticket, now_ms=now_ms)
 
     def heartbeat(self, group_id: str, member: Committer, *, now_ms: int) -> Outcome[Code]:
-        """Heartbeat (12); see `ClassicGroups.heartbeat`."""
+        """Heartbeat (12); see `ClassicGroups.heartbeat` and `ClassicMembers.heartbeat`."""
         _check_name(group_id)
+        group = self._consumer.get(group_id)
+        if group is not None:
+            return self._classic_members.heartbeat(
+                group,
+                member.member_id,
+                generation_id=member.generation_id,
+                group_instance_id=member.group_instance_id,
+                now_ms=now_ms,
+            )
         return self._classic.heartbeat(
             group_id,
             member.member_id,
@@ -108,9 +173,19 @@ class Groups:
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], *, now_ms: int
     ) -> Outcome[tuple[Code, ...]]:
-        """LeaveGroup (13); see `ClassicGroups.leave`."""
+        """LeaveGroup (13); see `ClassicGroups.leave` and `ClassicMembers.leave`."""
         _check_name(group_id)
+        group = self._consumer.get(group_id)
+        if group is not None:
+            return self._classic_members.leave(group, leaving, now_ms=now_ms)
         return self._classic.leave(group_id, leaving, now_ms=now_ms)
+
+    def consumer_heartbeat(
+        self, request: HeartbeatRequest, *, now_ms: int
+    ) -> Outcome[HeartbeatReply]:
+        """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
+        classic = self._classic.get(request.group_id)
+        return self._consumer.heartbeat(request, classic=classic, now_ms=now_ms)
 
     # ---- offsets
 
@@ -130,7 +205,8 @@ class Groups:
 
         Raises:
             Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
-                REBALANCE_IN_PROGRESS.
+                REBALANCE_IN_PROGRESS; STALE_MEMBER_EPOCH and UNSUPPORTED_VERSION for members of
+                consumer groups.
         """
         self._check_commit(group_id, committer, transactional=False)
         self._classic.saw_commit(group_id, committer.member_id, now_ms=now_ms)
@@ -160,13 +236,17 @@ class Groups:
         try:
             self._check_commit(group_id, committer, transactional=True)
         except Refused as refused:
-            if refused.code is Code.GROUP_ID_NOT_FOUND:
+            if refused.code in (Code.GROUP_ID_NOT_FOUND, Code.STALE_MEMBER_EPOCH):
                 raise Refused(Code.ILLEGAL_GENERATION) from None
             raise
         codes, records = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now_ms)
         return Outcome(codes, records, producer=producer)
 
     def _check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
+        group = self._consumer.get(group_id)
+        if group is not None:
+            _check_member_commit(group, committer, transactional=transactional)
+            return
         self._classic.check_commit(
             group_id,
             committer.member_id,
@@ -186,6 +266,16 @@ class Groups:
             return FetchedOffset()
         return FetchedOffset(held.offset, held.leader_epoch, held.metadata)
 
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Whether a member of a consumer group may ask for offsets; anybody else may.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+        """
+        group = self._consumer.get(group_id)
+        if group is not None and not (member_id is None and member_epoch < 0):
+            _check_member_epoch(group.member(member_id or ""), member_epoch)
+
     def committed_partitions(self, group_id: str) -> Mapping[str, Sequence[int]]:
         """The partitions, by topic, for which the group has committed offsets."""
         return self._offsets.partitions_of(group_id)
@@ -200,17 +290,24 @@ class Groups:
                 consumers, so that nobody knows what they read).
         """
         _check_name(group_id)
-        group = self._group(group_id)
-        if group.state is not State.EMPTY and not group.uses_consumer_protocol:
-            raise Refused(Code.NON_EMPTY_GROUP)
+        is_subscribed_to = self._subscriptions_of(group_id)
         codes, free = [], []
         for partition in partitions:
-            if group.is_subscribed_to(partition[0]):
+            if is_subscribed_to(partition[0]):
                 codes.append(Code.GROUP_SUBSCRIBED_TO_TOPIC)
             else:
                 codes.append(Code.NONE)
                 free.append(partition)
         return Outcome(tuple(codes), self._offsets.removal(group_id, free))
+
+    def _subscriptions_of(self, group_id: str) -> Callable[[str], bool]:
+        consumer = self._consumer.get(group_id)
+        if consumer is not None:
+            return consumer.subscribers.__contains__
+        group = self._group(group_id)
+        if group.state is not State.EMPTY and not group.uses_consumer_protocol:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        return group.is_subscribed_to
 
     def forget_topic(self, topic: str, *, now_ms: int) -> Outcome[None]:
         """A topic is gone: its offsets go too."""
@@ -226,17 +323,31 @@ class Groups:
         Names are compared without regard to case; one that does not exist matches nothing.
         """
         wanted_states = {state.strip().lower() for state in states}
-        wanted_types = {group_type.lower() for group_type in types}
-        if wanted_types and CLASSIC not in wanted_types:
-            return []
-        return [
-            ListedGroup(group.group_id, group.protocol_type or "", group.state.value, "classic")
-            for group in self._classic.groups()
-            if not wanted_states or group.state.value.lower() in wanted_states
-        ]
+        wanted_types = {group_type.lower() for group_type in types} or {CLASSIC, CONSUMER}
+        listed: list[ListedGroup] = []
+        if CLASSIC in wanted_types:
+            listed += [
+                ListedGroup(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
+                for group in self._classic.groups()
+            ]
+        if CONSUMER in wanted_types:
+            listed += [
+                ListedGroup(group.group_id, CONSUMER, group.state.value, CONSUMER)
+                for group in self._consumer.groups()
+            ]
+        return [each for each in listed if not wanted_states or each.state.lower() in wanted_states]
+
+    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe (69). Raises Refused: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND."""
+        _check_name(group_id)
+        return self._consumer.describe(group_id)
+
+    def is_consumer_group(self, group_id: str) -> bool:
+        """Whether it is one of KIP-848, which DescribeGroups does not show."""
+        return self._consumer.get(group_id) is not None
 
     def describe(self, group_id: str) -> DescribedGroup | None:
-        """DescribeGroups (15); None when there is no such group."""
+        """DescribeGroups (15); None when there is no such classic group."""
         group = self._classic.get(group_id)
         if group is None:
             return None
@@ -257,9 +368,16 @@ class Groups:
         Raises:
             Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
         """
-        if self._group(group_id).state is not State.EMPTY:
+        consumer = self._consumer.get(group_id)
+        removed: Sequence[GroupRecord]
+        if consumer is not None:
+            is_empty, removed = not consumer.members, consumer.removal()
+        else:
+            is_empty = self._group(group_id).state is State.EMPTY
+            removed = [GroupRemoved(group_id)]
+        if not is_empty:
             raise Refused(Code.NON_EMPTY_GROUP)
-        return Outcome(None, (*self._offsets.removal_of_group(group_id), GroupRemoved(group_id)))
+        return Outcome(None, (*self._offsets.removal_of_group(group_id), *removed))
 
     def _group(self, group_id: str) -> ClassicGroup:
         group = self._classic.get(group_id)
@@ -273,17 +391,25 @@ class Groups:
         """Make true what the log says. Nothing else changes what is stored."""
         match record:
             case OffsetCommitted():
-                self._classic.replay_offset(record.group_id)
+                self._has_offsets(record.group_id)
                 self._offsets.replay(record)
             case OffsetRemoved():
                 self._offsets.replay(record)
-            case _:
+            case GroupStored() | GroupRemoved():
                 self._classic.replay(record)
+            case _:
+                if not isinstance(record, ConsumerRemoved):
+                    self._classic.forget(record.group_id)  # offsets alone were known of it so far
+                self._consumer.replay(record)
+
+    def _has_offsets(self, group_id: str) -> None:
+        if self._consumer.get(group_id) is None:
+            self._classic.replay_offset(group_id)
 
     def replay_pending(self, record: GroupRecord, producer: Producer) -> None:
         """A record of a transactional batch: nothing but offsets is committed in transactions."""
         assert isinstance(record, OffsetCommitted), record
-        self._classic.replay_offset(record.group_id)
+        self._has_offsets(record.group_id)
         self._offsets.replay_pending(record, producer)
 
     def replay_marker(self, producer: Producer, *, commit: bool) -> None:
@@ -294,37 +420,78 @@ class Groups:
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do; 0 for at once, None while there are no groups."""
-        if not self._classic.groups():
+        if not self._classic.groups() and not self._consumer.groups():
             return None
         if self._expiry_due_ms is None:
             return 0
-        deadline_ms = self._classic.next_deadline()
-        return self._expiry_due_ms if deadline_ms is None else min(deadline_ms, self._expiry_due_ms)
+        due_ms = self._expiry_due_ms
+        for deadline_ms in (self._classic.next_deadline(), self._consumer.next_deadline()):
+            if deadline_ms is not None and deadline_ms < due_ms:
+                due_ms = deadline_ms
+        return due_ms
 
     def tick(self, now_ms: int) -> Outcome[None]:
         """End what was waited for in vain, and now and then remove what has expired."""
         outcome = self._classic.tick(now_ms)
-        if self._expiry_due_ms is not None and now_ms < self._expiry_due_ms:
-            return outcome
-        expired = () if self._expiry_due_ms is None else self._expired(now_ms)
-        self._expiry_due_ms = now_ms + self._settings.offsets_retention_check_interval_ms
-        return Outcome(None, (*outcome.records, *expired), outcome.effects)
+        turn = self._consumer.tick(now_ms)
+        records = (*outcome.records, *turn.records)
+        effects = (*outcome.effects, *turn.effects)
+        if self._expiry_due_ms is None or now_ms >= self._expiry_due_ms:
+            if self._expiry_due_ms is not None:
+                decided = {record.group_id for record in records}
+                records += self._expired(now_ms, decided)
+            self._expiry_due_ms = now_ms + self._settings.offsets_retention_check_interval_ms
+        return Outcome(None, records, effects)
 
-    def _expired(self, now_ms: int) -> tuple[GroupRecord, ...]:
-        """Tombstones for offsets past their retention, and for groups of which nothing is left."""
+    def _expired(self, now_ms: int, decided: Collection[str]) -> tuple[GroupRecord, ...]:
+        """Tombstones for offsets past their retention, and for groups of which nothing is left.
+
+        Args:
+            decided: groups that something else was decided about in this turn: they come later.
+        """
         records: list[GroupRecord] = []
         for group in self._classic.groups():
-            held = sum(map(len, self._offsets.partitions_of(group.group_id).values()))
-            is_expired = self._expiry_of(group, now_ms)
-            removed = self._offsets.removal_of_expired(group.group_id, is_expired)
-            records += removed
-            if (
-                group.state is State.EMPTY
-                and len(removed) == held
-                and not self._offsets.has_open_transactions(group.group_id)
-            ):
-                records.append(GroupRemoved(group.group_id))
+            if group.group_id not in decided:
+                is_expired = self._expiry_of(group, now_ms)
+                if self._expire_offsets(group.group_id, is_expired, records) and (
+                    group.state is State.EMPTY
+                ):
+                    records.append(GroupRemoved(group.group_id))
+        for consumer in self._consumer.groups():
+            if consumer.group_id not in decided:
+                is_expired = self._consumer_expiry_of(consumer, now_ms)
+                if self._expire_offsets(consumer.group_id, is_expired, records) and (
+                    not consumer.members
+                ):
+                    records += consumer.removal()
         return tuple(records)
+
+    def _expire_offsets(
+        self,
+        group_id: str,
+        is_expired: Callable[[OffsetCommitted], bool],
+        records: list[GroupRecord],
+    ) -> bool:
+        """Remove offsets of a group; whether none is left, nor a transaction that may bring one."""
+        held = sum(map(len, self._offsets.partitions_of(group_id).values()))
+        removed = self._offsets.removal_of_expired(group_id, is_expired)
+        records += removed
+        return len(removed) == held and not self._offsets.has_open_transactions(group_id)
+
+    def _consumer_expiry_of(
+        self, group: ConsumerGroup, now_ms: int
+    ) -> Callable[[OffsetCommitted], bool]:
+        """An offset of a consumer group expires by its age, once nobody is subscribed any more."""
+        retention_ms = self._settings.offsets_retention_ms
+
+        def is_expired(record: OffsetCommitted) -> bool:
+            if record.topic in group.subscribers:
+                return False
+            if record.expire_timestamp_ms is not None:
+                return now_ms >= record.expire_timestamp_ms
+            return now_ms - record.commit_timestamp_ms >= retention_ms
+
+        return is_expired
 
     def _expiry_of(self, group: ClassicGroup, now_ms: int) -> Callable[[OffsetCommitted], bool]:
         """What makes an offset of the group expire (ClassicGroup.offsetExpirationCondition).
@@ -356,3 +523,25 @@ class Groups:
 def _check_name(group_id: str) -> None:
     if not group_id:
         raise Refused(Code.INVALID_GROUP_ID)
+
+
+def _check_member_commit(
+    group: ConsumerGroup, committer: Committer, *, transactional: bool
+) -> None:
+    """Whether a commit is of a member of a consumer group in its epoch, or of no member at all."""
+    is_nobody = committer.generation_id == -1 and not committer.member_id
+    if committer.generation_id < 0 and not group.members:
+        return  # an admin client, or a consumer that manages its partitions itself
+    if transactional and is_nobody and committer.group_instance_id is None:
+        return
+    member = group.member(committer.member_id)
+    if not transactional and member.classic is None and not committer.knows_epochs:
+        raise Refused(Code.UNSUPPORTED_VERSION)
+    _check_member_epoch(member, committer.generation_id)
+
+
+def _check_member_epoch(member: ConsumerMember, epoch: int) -> None:
+    if epoch != member.member_epoch:
+        raise Refused(
+            Code.STALE_MEMBER_EPOCH if member.classic is None else Code.ILLEGAL_GENERATION
+        )

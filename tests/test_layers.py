@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "protocol": (set(), {"kafka", "crc32c", "cramjam"}),
     "storage": ({"protocol"}, set()),
-    "coordinator": ({"protocol"}, {"re2"}),
+    "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "broker": ({"protocol", "storage", "coordinator"}, {"uvloop", "structlog"}),
     # `ottla log` reads directories without a broker.
     "facade": (

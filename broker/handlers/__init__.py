@@ -79,6 +79,8 @@ HANDLERS: Final[dict[ApiKey, Served]] = {
     ApiKey.UNREGISTER_BROKER: Served(0, 0, "unregister_broker"),
     ApiKey.DESCRIBE_TRANSACTIONS: Served(0, 0, "describe_transactions"),
     ApiKey.LIST_TRANSACTIONS: Served(0, 2, "list_transactions"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Served(0, 1, "consumer_group_heartbeat"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Served(0, 1, "consumer_group_describe"),
     ApiKey.LIST_CONFIG_RESOURCES: Served(0, 1, "list_config_resources"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Served(0, 0, "describe_topic_partitions"),
     ApiKey.ADD_RAFT_VOTER: Served(0, 0, "add_raft_voter"),

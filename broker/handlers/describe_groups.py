@@ -6,7 +6,8 @@
 5    flexible encoding
 6    a group that is not there is GROUP_ID_NOT_FOUND, with a message (KIP-1043); before, it is Dead
 
-Metadata of members is shown while the group is stable, their last assignment always.
+A consumer group (KIP-848) is not found here. Metadata of members is shown while the group is
+stable, their last assignment always.
 Skipped: nothing.
 """
 
@@ -41,17 +42,18 @@ async def describe_groups(node: Node, context: Context, request: Any) -> dict[st
 
 def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
     try:
-        group: DescribedGroup | None = node.groups.shard_of(group_id).ask(
-            lambda machine: machine.describe(group_id)
-        )
+        shard = node.groups.shard_of(group_id)
+        group: DescribedGroup | None = shard.ask(lambda machine: machine.describe(group_id))
+        is_other = shard.ask(lambda machine: machine.is_consumer_group(group_id))
     except Refused as refused:
         return {"error_code": refused.code}
     if group is None:
         if context.version < _NOT_FOUND_SINCE:
             return {"group_state": "Dead"}
+        what = "is not a classic group" if is_other else "not found"
         return {
             "error_code": Code.GROUP_ID_NOT_FOUND,
-            "error_message": f"Group {group_id} not found.",
+            "error_message": f"Group {group_id} {what}.",
             "group_state": "Dead",
         }
     return {

@@ -5,7 +5,8 @@
 6    the leader epoch of the last record consumed (KIP-320)
 7    static members by group.instance.id (KIP-345)
 8    flexible encoding
-9    a generation of a group that is not there is GROUP_ID_NOT_FOUND (KIP-848)
+9    members of consumer groups, by their epoch; a generation of a group that is not there is
+     GROUP_ID_NOT_FOUND (KIP-848)
 
 Partitions that do not exist are told so, and the others are committed. A refusal by the group is
 the answer for each partition: there is no other place for it.
@@ -14,7 +15,7 @@ Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.groups import Committer
 from ...coordinator.offsets import OffsetToCommit
@@ -27,6 +28,8 @@ from ..dispatch import serves
 if TYPE_CHECKING:
     from ..node import Node
 
+_EPOCHS_SINCE: Final = 9
+
 
 @serves(ApiKey.OFFSET_COMMIT, versions=(2, 9))
 async def offset_commit(node: Node, context: Context, request: Any) -> dict[str, Any]:
@@ -34,7 +37,10 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
         committer = Committer(
-            request.member_id, request.generation_id_or_member_epoch, request.group_instance_id
+            request.member_id,
+            request.generation_id_or_member_epoch,
+            request.group_instance_id,
+            knows_epochs=context.version >= _EPOCHS_SINCE,
         )
         retention_ms = None if request.retention_time_ms == -1 else request.retention_time_ms
         try:

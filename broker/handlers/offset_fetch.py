@@ -7,7 +7,8 @@
 6    flexible encoding
 7    require_stable: while a transaction holds an offset, UNSTABLE_OFFSET_COMMIT (KIP-447)
 8    several groups (KIP-709)
-9    member and epoch of a consumer group (KIP-848); for classic groups they are not looked at
+9    member and epoch of a consumer group (KIP-848), which have to be right; for classic groups they
+     are not looked at
 
 Nobody has to be a member to ask, and what is not there is -1 without an error: the group, the topic
 or the offset. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
@@ -50,7 +51,11 @@ async def offset_fetch(node: Node, context: Context, request: Any) -> dict[str, 
 def _group(node: Node, group: Any, *, require_stable: bool) -> dict[str, Any]:
     group_id = group.group_id
 
+    member_id = getattr(group, "member_id", None)  # before version 8 there is no such field
+    member_epoch = getattr(group, "member_epoch", -1)
+
     def read(machine: Groups) -> list[dict[str, Any]]:
+        machine.check_fetch(group_id, member_id, member_epoch)
         if group.topics is None:
             places: _Places = list(machine.committed_partitions(group_id).items())
         else:

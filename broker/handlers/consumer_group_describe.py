@@ -1,0 +1,104 @@
+"""ConsumerGroupDescribe (69), versions 0-1: consumer groups with their members (KIP-848).
+
+1    whether a member speaks the classic or the consumer protocol (KIP-1099)
+
+A classic group is not found here. Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.consumer_member import NOTHING, Assignment, ConsumerMember
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..authorization import AclResource, Operation, authorized_operations, may, must
+from ..context import Context
+from ..dispatch import serves
+from .consumer_group_heartbeat import check_enabled
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_CLASSIC: Final = 0
+_CONSUMER: Final = 1
+
+
+@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1))
+async def consumer_group_describe(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    groups = []
+    for group_id in request.group_ids:
+        answer: dict[str, Any] = {"group_id": group_id}
+        try:
+            check_enabled(node)
+            must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
+            answer |= _described(node, context, group_id)
+        except Refused as refused:
+            answer |= {"error_code": refused.code, "error_message": refused.why or None}
+        else:
+            if request.include_authorized_operations:
+                answer["authorized_operations"] = authorized_operations(
+                    node, context, AclResource.GROUP, group_id
+                )
+        groups.append(answer)
+    return {"groups": groups}
+
+
+def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
+    group = node.groups.shard_of(group_id).ask(
+        lambda machine: machine.describe_consumer_group(group_id)
+    )
+    members = [
+        _member(node, member, group.targets.get(member.member_id, NOTHING))
+        for member in group.members
+    ]
+    if node.authorizer is not None:
+        for name in {name for member in members for name in _topics_in(member)}:
+            if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
+                raise Refused(
+                    Code.TOPIC_AUTHORIZATION_FAILED,
+                    "Members have partitions of topics that must not be described.",
+                )
+    return {
+        "group_state": group.state,
+        "group_epoch": group.epoch,
+        "assignment_epoch": group.target_epoch,
+        "assignor_name": group.assignor,
+        "members": members,
+    }
+
+
+def _member(node: Node, member: ConsumerMember, target: Assignment) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "member_epoch": member.member_epoch,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": sorted(member.subscribed_topic_names),
+        "subscribed_topic_regex": member.subscribed_topic_regex,
+        "assignment": _assignment(node, member.assigned),
+        "target_assignment": _assignment(node, target),
+        "member_type": _CONSUMER if member.classic is None else _CLASSIC,
+    }
+
+
+def _assignment(node: Node, assignment: Assignment) -> dict[str, Any]:
+    """Topics that were deleted are left out: they have no name any more."""
+    topics = []
+    for topic_id, indexes in assignment.items():
+        topic = node.catalog.topic_by_id(topic_id)
+        if topic is not None:
+            topics.append(
+                {"topic_id": topic_id, "topic_name": topic.name, "partitions": sorted(indexes)}
+            )
+    return {"topic_partitions": topics}
+
+
+def _topics_in(member: dict[str, Any]) -> set[str]:
+    return {
+        topic["topic_name"]
+        for assignment in (member["assignment"], member["target_assignment"])
+        for topic in assignment["topic_partitions"]
+    } | set(member["subscribed_topic_names"])

@@ -1,0 +1,100 @@
+"""ConsumerGroupHeartbeat (68), versions 0-1: all that a member of a consumer group says (KIP-848).
+
+0    join, stay, report what is owned, leave; the answer may carry an assignment
+1    subscribe by a regular expression; a member makes up its own id (KIP-1082)
+
+Skipped: nothing.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid4
+
+from ...coordinator.consumer_member import Assignment
+from ...coordinator.consumer_requests import HeartbeatRequest
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ..authorization import AclResource, Operation, may, must
+from ..context import Context
+from ..dispatch import serves
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+_OWN_ID_SINCE: Final = 1
+
+
+@serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    check_enabled(node)
+    must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
+    for name in request.subscribed_topic_names or ():
+        must(node, context, Operation.DESCRIBE, AclResource.TOPIC, name)
+    heartbeat = _heartbeat(node, context, request)
+    reply = await node.groups.shard_of(request.group_id).run(
+        lambda machine, now_ms: machine.consumer_heartbeat(heartbeat, now_ms=now_ms)
+    )
+    return {
+        "member_id": reply.member_id,
+        "member_epoch": reply.member_epoch,
+        "heartbeat_interval_ms": reply.heartbeat_interval_ms,
+        "assignment": None
+        if reply.assignment is None
+        else {
+            "topic_partitions": [
+                {"topic_id": topic_id, "partitions": sorted(indexes)}
+                for topic_id, indexes in reply.assignment.items()
+            ]
+        },
+    }
+
+
+def check_enabled(node: Node) -> None:
+    """Whether there are consumer groups here: by `group.version`, and by the broker's settings.
+
+    Raises:
+        Refused: UNSUPPORTED_VERSION.
+    """
+    if (
+        node.catalog.features.get("group.version", 0) < 1
+        or "consumer" not in node.config["group.coordinator.rebalance.protocols"]
+    ):
+        raise Refused(Code.UNSUPPORTED_VERSION)
+
+
+def _heartbeat(node: Node, context: Context, request: Any) -> HeartbeatRequest:
+    names = request.subscribed_topic_names
+    member_id = request.member_id
+    if not member_id and not request.member_epoch and context.version < _OWN_ID_SINCE:
+        member_id = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+    asker = None
+    if node.authorizer is not None:
+        asker = partial(may, node, context, Operation.DESCRIBE, AclResource.TOPIC)
+    return HeartbeatRequest(
+        request.group_id,
+        member_id,
+        request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        subscribed_topic_names=None if names is None else frozenset(names),
+        subscribed_topic_regex=request.subscribed_topic_regex,
+        server_assignor=request.server_assignor,
+        owned=_owned(request.topic_partitions),
+        client_id=context.client_id or "",
+        client_host=f"/{context.connection.host}",  # as Java writes an address without a name
+        asker=asker,
+        must_bring_its_id=context.version >= _OWN_ID_SINCE,
+    )
+
+
+def _owned(topics: Any) -> Assignment | None:
+    if topics is None:
+        return None
+    owned: dict[UUID, frozenset[int]] = {}
+    for topic in topics:
+        owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()) | set(topic.partitions)
+    return owned

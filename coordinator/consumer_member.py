@@ -1,0 +1,84 @@
+"""A member of a consumer group (KIP-848): what it asked for, where it stands, what it owns.
+
+Values only. A member changes by becoming another value. What it asked for and what it owns come
+from the log apart from each other: ConsumerGroupMemberMetadata and
+ConsumerGroupCurrentMemberAssignment.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+Assignment = Mapping[uuid.UUID, frozenset[int]]
+"""Partitions by topic id; no topic is there without partitions."""
+
+NOTHING: Final[Assignment] = MappingProxyType({})
+
+JOINING_EPOCH: Final = 0
+LEAVING_EPOCH: Final = -1
+STATIC_LEAVING_EPOCH: Final = -2
+"""Of a static member that will be back: its partitions stay its own until its session ends."""
+
+
+class MemberState(IntEnum):
+    """How far a member is on its way to its target; the numbers are those in the log."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+    @classmethod
+    def _missing_(cls, value: object) -> MemberState:
+        return cls.UNKNOWN  # of a newer coordinator
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """What only a member of the classic protocol has, when it is in a consumer group.
+
+    Attributes:
+        protocols: names in the member's order of preference, each with the subscription in it.
+    """
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMember:
+    """A member.
+
+    Attributes:
+        previous_member_epoch: the one before; who never heard of the bump may still use it.
+        rebalance_timeout_ms: how long it may take to give partitions up.
+        subscribed_topic_regex: empty for none.
+        assigned: what it may use now.
+        pending_revocation: what it has to give up before it gets anything else.
+        classic: set when it speaks the classic protocol.
+    """
+
+    member_id: str
+    member_epoch: int = JOINING_EPOCH
+    previous_member_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: frozenset[str] = frozenset()
+    subscribed_topic_regex: str = ""
+    server_assignor: str | None = None
+    assigned: Assignment = field(default_factory=lambda: NOTHING)
+    pending_revocation: Assignment = field(default_factory=lambda: NOTHING)
+    classic: ClassicMember | None = None
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        """Whether it has all that the target of that epoch gives it."""
+        return self.state is MemberState.STABLE and self.member_epoch == target_epoch

@@ -1,0 +1,184 @@
+"""Classic groups that become consumer groups and the other way round, while their members stay.
+
+The first member of the new protocol turns a classic group into a consumer group; when the last one
+leaves, it is a classic group again (KIP-848, on-line upgrade and downgrade).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ..protocol.errors import Code, Malformed, Refused
+from .classic_group import ClassicGroup, Member, State
+from .classic_requests import JoinReply, SyncReply
+from .consumer_group import ConsumerGroup
+from .consumer_member import ClassicMember, ConsumerMember
+from .consumer_protocol import read_assignment, read_subscription, version_of, write_assignment
+from .consumer_records import (
+    ConsumerRecord,
+    GroupEpoch,
+    MemberSubscription,
+    TargetEpoch,
+    TargetMember,
+    current,
+)
+from .consumer_requests import ConsumerGroupSettings
+from .consumer_topics import Topics, metadata_hash
+from .outcome import Answer, Effect
+
+
+def upgraded(
+    classic: ClassicGroup, settings: ConsumerGroupSettings, topics: Topics
+) -> tuple[list[ConsumerRecord], list[Effect]]:
+    """The records of the consumer group that a classic one becomes, with its members as they are.
+
+    Who waits in a rebalance is told to join again.
+
+    Raises:
+        Refused: GROUP_ID_NOT_FOUND: the policy forbids it, its members are no consumers, they are
+            too many, or what they wrapped into the classic protocol cannot be read.
+    """
+    why = None
+    if not settings.may_upgrade:
+        why = "the broker's policy is against it"
+    elif not classic.uses_consumer_protocol:
+        why = "its members are no consumers"
+    elif len(classic.members) > settings.max_size:
+        why = "it has too many members"
+    if why is None:
+        try:
+            return _converted(classic, topics), _sent_away(classic)
+        except Malformed as wrong:
+            why = f"what its members say of themselves cannot be read: {wrong}"
+        except _CustomAssignor:
+            why = "its assignor gave members data of its own, which would be lost"
+    raise Refused(
+        Code.GROUP_ID_NOT_FOUND,
+        f"Classic group {classic.group_id} cannot become a consumer group: {why}.",
+    )
+
+
+class _CustomAssignor(Exception):
+    """An assignment has user data."""
+
+
+def _converted(classic: ClassicGroup, topics: Topics) -> list[ConsumerRecord]:
+    group_id, epoch = classic.group_id, classic.generation_id
+    protocol = classic.protocol if classic.protocol is not None else classic.voted_protocol()
+    members = [_consumer_member(each, protocol, epoch, topics) for each in classic.members.values()]
+    names = {name for member in members for name in member.subscribed_topic_names}
+    return [
+        *(MemberSubscription(group_id, _asked(member)) for member in members),
+        GroupEpoch(group_id, epoch, metadata_hash(names, topics)),
+        *(TargetMember(group_id, member.member_id, member.assigned) for member in members),
+        TargetEpoch(group_id, epoch),
+        *(current(group_id, member) for member in members),
+    ]
+
+
+def _consumer_member(member: Member, protocol: str, epoch: int, topics: Topics) -> ConsumerMember:
+    assigned, has_more = read_assignment(member.assignment, topics)
+    if has_more:
+        raise _CustomAssignor
+    subscription = read_subscription(member.metadata(protocol))
+    return ConsumerMember(
+        member.member_id,
+        member_epoch=epoch,
+        previous_member_epoch=epoch,
+        instance_id=member.group_instance_id,
+        rack_id=subscription.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=subscription.topics,
+        assigned=assigned,
+        classic=ClassicMember(member.session_timeout_ms, member.protocols),
+    )
+
+
+def _asked(member: ConsumerMember) -> ConsumerMember:
+    """The member as its own record has it: nothing of where it stands."""
+    fresh = ConsumerMember(member.member_id)
+    return replace(
+        member,
+        member_epoch=fresh.member_epoch,
+        previous_member_epoch=fresh.previous_member_epoch,
+        state=fresh.state,
+        assigned=fresh.assigned,
+    )
+
+
+def _sent_away(classic: ClassicGroup) -> list[Effect]:
+    told: list[Effect] = []
+    for member in classic.members.values():
+        if member.join_ticket is not None:
+            reply = JoinReply(member.member_id, Code.REBALANCE_IN_PROGRESS)
+            told.append(Answer(member.join_ticket, reply))
+        if member.sync_ticket is not None:
+            told.append(Answer(member.sync_ticket, SyncReply(Code.REBALANCE_IN_PROGRESS)))
+    return told
+
+
+def downgraded(
+    group: ConsumerGroup,
+    gone: Collection[ConsumerMember],
+    joining: ConsumerMember | None,
+    topics: Topics,
+    *,
+    now_ms: int,
+) -> ClassicGroup:
+    """The classic group that a consumer group becomes: stable, assigned as its target says.
+
+    Args:
+        gone: members that are not in it any more.
+        joining: a classic member that takes the place of a static one.
+
+    Raises:
+        Refused: GROUP_ID_NOT_FOUND: what members wrapped into the classic protocol is unreadable.
+    """
+    classic = ClassicGroup(group.group_id)
+    classic.state = State.STABLE
+    classic.state_timestamp_ms = now_ms
+    classic.protocol_type = "consumer"
+    classic.generation_id = group.epoch
+    gone_ids = {member.member_id for member in gone}
+    replaced = None if joining is None else group.static_member(joining.instance_id)
+    sources: dict[str, str] = {}
+    for member in group.members.values():
+        if member.member_id not in gone_ids and member != replaced:
+            classic.put(_classic_member(member))
+            sources[member.member_id] = member.member_id
+    if joining is not None and replaced is not None:
+        classic.put(_classic_member(joining))
+        sources[joining.member_id] = replaced.member_id
+    classic.protocol = classic.voted_protocol()
+    try:
+        for member_id, source in sources.items():
+            known = classic.members[member_id]
+            assignment = write_assignment(
+                group.targets.get(source, {}),
+                topics,
+                version=version_of(known.metadata(classic.protocol)),
+            )
+            classic.put(replace(known, assignment=assignment))
+    except Malformed as wrong:
+        raise Refused(
+            Code.GROUP_ID_NOT_FOUND,
+            f"Consumer group {group.group_id} cannot become a classic group: {wrong}.",
+        ) from None
+    classic.learn_subscriptions()
+    return classic
+
+
+def _classic_member(member: ConsumerMember) -> Member:
+    assert member.classic is not None, member
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.classic.session_timeout_ms,
+        member.classic.protocols,
+    )

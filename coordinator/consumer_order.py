@@ -1,0 +1,77 @@
+"""The order in which Java's hash tables list their keys.
+
+Which member gets the odd partition depends in Kafka on nothing but this order. Whoever moves a
+group from one broker to the other, or compares the two, is to see the same assignment.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Final
+
+from .partitioning import java_hash_code
+
+_LEAST_CAPACITY: Final = 16
+_FIBONACCI: Final = 0x9E3779B9  # of org.apache.kafka.timeline's tables
+_WORD: Final = (1 << 32) - 1
+
+
+@lru_cache(maxsize=8192)
+def _spread(text: str) -> int:
+    code = java_hash_code(text) & _WORD
+    return code ^ (code >> 16)
+
+
+@lru_cache(maxsize=8192)
+def _fibonacci(text: str) -> int:
+    return (java_hash_code(text) * _FIBONACCI) & _WORD
+
+
+def _spread_id(topic_id: uuid.UUID) -> int:
+    folded = (topic_id.int >> 64) ^ (topic_id.int & ((1 << 64) - 1))
+    code = (folded >> 32) ^ (folded & _WORD)
+    return code ^ (code >> 16)
+
+
+def _grown(count: int) -> int:
+    """The mask of a table that was filled one by one."""
+    capacity = _LEAST_CAPACITY
+    while count > capacity * 3 // 4:
+        capacity *= 2
+    return capacity - 1
+
+
+def _copied(count: int) -> int:
+    """The mask of a table that was made from a collection of that size."""
+    capacity = _LEAST_CAPACITY
+    while capacity < int(count / 0.75) + 1:
+        capacity *= 2
+    return capacity - 1
+
+
+def members_in_order(known: Iterable[str], new: Iterable[str] = ()) -> list[str]:
+    """Member ids: a HashMap filled from the group's own table, then with who joins."""
+    listed = sorted(known, key=_fibonacci)
+    listed += new
+    mask = _grown(len(listed))
+    return sorted(listed, key=lambda member_id: _spread(member_id) & mask)
+
+
+def names_in_order(names: Collection[str]) -> list[str]:
+    """A HashSet of topic names, or the keys of a small HashMap."""
+    mask = _copied(len(names))
+    return sorted(sorted(names), key=lambda name: _spread(name) & mask)
+
+
+def ids_in_order(topic_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
+    """A HashSet of topic ids."""
+    mask = _copied(len(topic_ids))
+    return sorted(topic_ids, key=lambda topic_id: _spread_id(topic_id) & mask)
+
+
+def partitions_in_order(partitions: Collection[int]) -> list[int]:
+    """A HashSet of partitions: ascending, unless they are far apart."""
+    mask = _copied(len(partitions))
+    return sorted(sorted(partitions), key=lambda index: (index ^ (index >> 16)) & mask)
