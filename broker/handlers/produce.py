@@ -246,6 +246,8 @@ class _Membership:
                 OUT_OF_ORDER_SEQUENCE_NUMBER from version 12 on when a producer that the partition
                 has not seen does not begin at 0 (a lost first batch would go unnoticed).
         """
+        if not self._is_checked():
+            return _NONE
         if self._shard is None:
             try:
                 self._shard = self._node.transactions.shard_of(self._request.transactional_id)
@@ -264,6 +266,12 @@ class _Membership:
             )
         flushed = self._shard.log.recovery_point >= self._shard.log.flush_asked
         return _NONE if flushed else (self._shard.log,)
+
+    def _is_checked(self) -> bool:
+        """From version 12 on always: there, to check is to add."""
+        if self._context.version >= _ADDS_SINCE:
+            return True
+        return bool(self._node.config["transaction.partition.verification.enable"])
 
     def _asked(
         self, shard: Shard[Transactions], producer_id: int, producer_epoch: int

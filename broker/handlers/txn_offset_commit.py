@@ -61,6 +61,11 @@ async def _enter_transaction(
     node: Node, context: Context, transactional_id: str, producer: Producer, partition: int
 ) -> None:
     """Have the partition of offsets in the producer's open transaction, or raise Refused."""
+    if (
+        context.version < _ADDS_SINCE
+        and not node.config["transaction.partition.verification.enable"]
+    ):
+        return
     coordinator = node.transactions.shard_of(transactional_id)
     places = ((CONSUMER_OFFSETS, partition),)
     if context.version >= _ADDS_SINCE:

@@ -1,0 +1,133 @@
+"""Transactional batches and offsets: what they must belong to, and when that is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import headers_in
+from tests.broker.fakes import in_virtual_time
+from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.test_markers import broken_markers
+from tests.broker.transacting import error, producer
+
+SMALL = {
+    "transaction_state_log_num_partitions": "2",
+    "offsets_topic_num_partitions": "1",
+}
+VERIFICATION = "transaction.partition.verification.enable"
+
+
+def batches(it: OneNode, topic: str) -> list[str]:
+    """What lies in a partition: `data` or `marker`."""
+    log = it.log(topic)
+    data = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True).records
+    return ["marker" if header.is_control else "data" for _, header in headers_in(data)]
+
+
+@pytest.mark.parametrize("version", [3, 10, 11])
+@in_virtual_time
+async def test_a_batch_that_was_not_added_is_refused(tmp_path: Path, version: int) -> None:
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders")
+        shop = await producer(it)
+        refusal = "TRANSACTION_ABORTABLE" if version >= 11 else "INVALID_TXN_STATE"
+        assert await shop.produce("orders", version=version) == refusal
+        assert batches(it, "orders") == []
+
+
+@pytest.mark.parametrize(("version", "taken"), [(3, True), (11, True), (12, False), (13, False)])
+@in_virtual_time
+async def test_what_is_not_verified_is_taken_where_the_setting_says_so(
+    tmp_path: Path, version: int, taken: bool
+) -> None:
+    """The setting is dynamic, and nothing to versions that add by themselves."""
+    async with one_node(tmp_path, **SMALL) as it:
+        made = it.topic("orders")
+        shop = await producer(it)
+        it.node.controller.set_configs(4, "", {VERIFICATION: "false"})
+        stranger = shop.but(producer_id=shop.producer_id + 77)
+        key, _, fields = stranger.produce_request("orders", version=version)
+        if version >= 13:
+            (topic,) = fields["topic_data"]
+            fields["topic_data"] = [
+                {"topic_id": made.topic_id, "partition_data": topic["partition_data"]}
+            ]
+        answer = await it.ask(key, version, **fields)
+        (told,) = answer["responses"][0]["partition_responses"]
+        assert error(told) == ("NONE" if taken else "INVALID_PRODUCER_ID_MAPPING")
+        it.node.controller.set_configs(4, "", {VERIFICATION: None})
+        if version < 12:
+            later = await stranger.but(producer_id=99).produce("orders", version=version)
+            assert later == "INVALID_PRODUCER_ID_MAPPING"
+
+
+@in_virtual_time
+async def test_offsets_are_not_verified_where_the_setting_says_so(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders")
+        shop = await producer(it)
+        assert await shop.commit_offset("g", "orders", version=3) == "INVALID_TXN_STATE"
+        assert await shop.commit_offset("g", "orders", version=4) == "TRANSACTION_ABORTABLE"
+        it.node.controller.set_configs(4, "", {VERIFICATION: "false"})
+        for version in (3, 4):
+            assert await shop.commit_offset("g", "orders", version=version) == "NONE"
+        stranger = shop.but(transactional_id="nobody")
+        assert await stranger.commit_offset("g", "orders") == "INVALID_PRODUCER_ID_MAPPING"
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@in_virtual_time
+async def test_a_batch_right_behind_an_end_is_not_in_the_transaction_that_ended(
+    tmp_path: Path, commit: bool
+) -> None:
+    """KIP-890's hole: the epoch stays with EndTxn 4, and Produce 12 adds by itself.
+
+    Kafka 4.1 finds the transaction still open in the log, asks nobody, and appends to what was
+    committed or aborted already.
+    """
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders")
+        shop = await producer(it)
+        assert await shop.produce("orders") == "NONE"
+        _, ended = it.begin(ApiKey.END_TXN, 4, **shop.identity, committed=commit)
+        key, version, fields = shop.produce_request("orders", sequence=1)
+        _, produced = it.begin(key, version, **fields)
+        for answer in (ended, produced):
+            assert not isinstance(answer, asyncio.Future), "both in one turn"
+        answer = read(key, version, produced)  # type: ignore[arg-type]
+        assert error(answer["responses"][0]["partition_responses"][0]) == "NONE"
+        assert batches(it, "orders") == ["data", "marker", "data"]
+        assert await shop.state() == "Ongoing"
+        assert await shop.end(commit=not commit) == "NONE"
+        assert batches(it, "orders") == ["data", "marker", "data", "marker"]
+
+
+@pytest.mark.parametrize(
+    ("version", "refusal"), [(12, "CONCURRENT_TRANSACTIONS"), (11, "NOT_ENOUGH_REPLICAS")]
+)
+@in_virtual_time
+async def test_nothing_is_added_while_a_marker_is_missing(
+    tmp_path: Path, version: int, refusal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, where a marker cannot be written for now."""
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders")
+        it.topic("stock")
+        shop = await producer(it)
+        assert await shop.produce("orders") == await shop.produce("stock") == "NONE"
+        with broken_markers(monkeypatch, ("stock", 0)):
+            assert await shop.end() == "NONE"
+        assert await shop.state() == "PrepareCommit"
+        assert await shop.produce("orders", sequence=1, version=version) == refusal
+        assert await shop.commit_offset("g", "orders") == "CONCURRENT_TRANSACTIONS"
+        assert await shop.add({"orders": [0]}) == {"CONCURRENT_TRANSACTIONS"}
+        assert await shop.end() == "CONCURRENT_TRANSACTIONS"
+        assert await shop.end(commit=False) == "INVALID_TXN_STATE"
+        await asyncio.sleep(2)
+        assert await shop.state() == "CompleteCommit"
+        assert await shop.produce("orders", sequence=1) == "NONE"
+        assert batches(it, "orders") == ["data", "marker", "data"]
