@@ -117,6 +117,12 @@ class Connection(asyncio.Protocol):
         elif self._context is not None and self._context.hasten is not None:
             self._context.hasten()
 
+    def cut(self) -> None:
+        """End it now; what is in hand is not answered."""
+        self._draining = True
+        self._unserved.clear()
+        self._transport.abort()
+
     def _serve(self) -> None:
         """Handle what is there until something waits, the socket is full, or nothing is left."""
         answers: Pieces = []

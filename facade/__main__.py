@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ottla.broker.config import BrokerConfig
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
+MOST_NODES = 16
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,6 +54,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--ready-file", type=Path, metavar="F", help="written when the broker answers"
+    )
+    serve.add_argument(
+        "--nodes",
+        type=int,
+        choices=range(1, MOST_NODES + 1),
+        default=1,
+        metavar="N",
+        help="brokers in this process, over one storage, on the next ports (default 1)",
+    )
+    serve.add_argument(
+        "--control", type=Path, metavar="SOCKET", help="a Unix socket to stop and start nodes by"
     )
     serve.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
     serve.set_defaults(run=_serve)
@@ -151,6 +163,8 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
 
 
 def _serve(given: argparse.Namespace) -> int:
+    from ottla.broker.config import BadSetting
+
     config = _broker_config(given)
     if given.until_stdin_ends:
         from ottla.lifeline import end_with_stdin
@@ -158,7 +172,16 @@ def _serve(given: argparse.Namespace) -> int:
         end_with_stdin()
     from ottla.broker.server import serve
 
-    return serve(config, data_dir=given.data_dir, ready_file=given.ready_file)
+    try:
+        return serve(
+            config,
+            data_dir=given.data_dir,
+            ready_file=given.ready_file,
+            nodes=given.nodes,
+            control=given.control,
+        )
+    except BadSetting as error:
+        raise _CannotRun(str(error)) from None
 
 
 def _demo(given: argparse.Namespace) -> int:

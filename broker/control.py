@@ -1,0 +1,102 @@
+"""Orders to a cluster of nodes from a test: a Unix socket, a line each, answered by a line.
+
+`stop N`, `cut N` (its connections are cut, as by a kill), `start N`, `move TOPIC PARTITION N` (let
+node N lead), `queues` (what the marker channels hold, as JSON). The answer is `ok`, with what was
+asked for behind it, or `error` and why. Nothing listens unless `--control` asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from ..protocol.errors import Refused
+from .logs import Log
+from .node import Node
+from .sockets import NodeSockets
+
+_log = Log("control")
+
+
+class Control:
+    """Carries out orders, one after the other."""
+
+    def __init__(self, served: dict[Node, NodeSockets]) -> None:
+        self._nodes = {node.node_id: node for node in served}
+        self._sockets = {node.node_id: door for node, door in served.items()}
+        self._one_at_a_time = asyncio.Lock()
+
+    async def open(self, path: Path) -> asyncio.Server:
+        """Listen on a new Unix socket, as long as the server is kept. Raises OSError."""
+        return await asyncio.start_unix_server(self._serve, _free(path))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            async with self._one_at_a_time:
+                answer = await self._answer(line.decode().split())
+            writer.write(answer.encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _answer(self, words: list[str]) -> str:
+        try:
+            match words:
+                case ["stop", node_id]:
+                    await self._stop(int(node_id), at_once=False)
+                case ["cut", node_id]:
+                    await self._stop(int(node_id), at_once=True)
+                case ["start", node_id]:
+                    await self._start(int(node_id))
+                case ["move", topic, partition, node_id]:
+                    self._move(topic, int(partition), int(node_id))
+                case ["queues"]:
+                    return f"ok {json.dumps(self._queues())}"
+                case _:
+                    return f"error nobody knows {' '.join(words)!r}"
+        except (Refused, OSError, ValueError, LookupError) as failed:
+            return f"error {type(failed).__name__}: {failed}"
+        return "ok"
+
+    async def _stop(self, node_id: int, *, at_once: bool) -> None:
+        node, door = self._nodes[node_id], self._sockets[node_id]
+        if not node.runs:
+            raise ValueError(f"node {node_id} does not run")
+        door.refuse()
+        if at_once:
+            door.cut()
+        else:
+            door.begin_drain()
+        node.leave()
+        await door.drained()
+
+    async def _start(self, node_id: int) -> None:
+        node, door = self._nodes[node_id], self._sockets[node_id]
+        if node.runs:
+            raise ValueError(f"node {node_id} runs")
+        door.bind()
+        node.come_back(door.advertised)
+        await door.open(node)
+
+    def _move(self, topic: str, partition: int, node_id: int) -> None:
+        some_node = next(iter(self._nodes.values()))
+        some_node.controller.change_leader(topic, partition, node_id)
+
+    def _queues(self) -> dict[int, dict[str, Any]]:
+        return {
+            node_id: {
+                "destinations": {
+                    to: len(queue) for to, queue in node.marker_channel.destinations.items()
+                },
+                "unknown_leader": len(node.marker_channel.unknown_leader),
+                "completions": len(node.marker_channel.completions),
+                "retries": node.marker_channel.retries,
+            }
+            for node_id, node in self._nodes.items()
+        }
+
+
+def _free(path: Path) -> Path:
+    path.unlink(missing_ok=True)  # an earlier broker's
+    return path

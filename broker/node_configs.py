@@ -1,0 +1,40 @@
+"""The configurations of several nodes in one process: the first one's, with other ids and ports."""
+
+from __future__ import annotations
+
+from .config import BrokerConfig
+from .listeners import Listener, parse_listeners
+from .settings import BadSetting
+
+LAST_PORT = 65_535
+
+
+def configs_of(config: BrokerConfig, count: int) -> list[BrokerConfig]:
+    """One for each node: ids count up, and ports by as many as one node's listeners take up.
+
+    Raises:
+        BadSetting: the ports do not reach.
+    """
+    listeners = parse_listeners("listeners", config["listeners"])
+    fixed = [each.port for each in listeners if each.port]
+    step = max(fixed) - min(fixed) + 1 if fixed else 0
+    return [config, *(_shifted(config, number, number * step) for number in range(1, count))]
+
+
+def _shifted(config: BrokerConfig, number: int, ports: int) -> BrokerConfig:
+    node_id = str(config.node_id + number)
+    given = {**config.given, "node.id": node_id, "broker.id": node_id}
+    for name in ("listeners", "advertised.listeners"):
+        text = config[name]
+        if text is not None:
+            moved = [_moved(name, each, ports) for each in parse_listeners(name, text)]
+            given[name] = ",".join(moved)
+    return BrokerConfig.from_settings(given, source=config.source)
+
+
+def _moved(name: str, listener: Listener, ports: int) -> str:
+    port = listener.port + ports if listener.port else 0
+    if port > LAST_PORT:
+        raise BadSetting(name, str(port), f"must be at most {LAST_PORT} for each node")
+    host = f"[{listener.host}]" if ":" in listener.host else listener.host
+    return f"{listener.name}://{host}:{port}"
