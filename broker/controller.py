@@ -304,6 +304,7 @@ class Controller:
             open_log = partial(
                 self._directory.open_log, *place,
                 topic_id=topic.topic_id, config=config, now_ms=now_ms,
+                leader_epoch=partition.leader_epoch,
             )  # fmt: skip
             try:
                 try:

@@ -80,11 +80,13 @@ def inspect_directory(path: str) -> DirectoryReport:
     checkpoints: dict[str, Offsets] = {}
     for name in _CHECKPOINTS:
         content = read_if_there(files, f"{path}/{name}")
-        found = None if content is None else read_checkpoint(content)
-        if content is not None and found is None:
-            why = "not a checkpoint: version, count, and so many lines"
+        checkpoints[name] = {}
+        try:
+            if content is not None:
+                checkpoints[name] = read_checkpoint(content)
+        except ValueError as wrong:
+            why = f"not a checkpoint: {wrong}"
             report.damages.append(Damage(f"{path}/{name}", 0, 0, 0, 0, why))
-        checkpoints[name] = found or {}
     report.recovery_points = checkpoints[RECOVERY_POINTS]
     report.log_starts = checkpoints[LOG_STARTS]
     report.damages += _compare_with_catalog(files, report)

@@ -1,12 +1,14 @@
 """Files that an earlier life of the broker wrote: nothing in them is given out unchecked.
 
-Each batch is looked at once (its frame, its CRC-32C, offsets that follow on those before it) and
-then known to be sound. What is not is damage: told once, by file, position and offset, and never
-given out; what lies behind it still is. Kafka's broker does not look, its clients do.
+Each batch is looked at once (its frame, its CRC-32C, offsets that follow on those before it, its
+leader epoch) and then known to be sound. What is not is damage: told once, by file, position and
+offset, and never given out; what lies behind it still is. A leader epoch, of which something else
+knows, is mended in the file. Kafka's broker does not look, its clients do.
 """
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,12 +25,15 @@ from ..protocol.checksum import crc32c
 from ..protocol.errors import Code, Refused
 
 if TYPE_CHECKING:
+    from .leader_epochs import LeaderEpochs
     from .segment import Read, Segment
 
 _CHUNK_BYTES: Final = 1 << 18
 _SEARCH_BYTES: Final = 4 << 20
 _INT_MAX: Final = 0x7FFFFFFF
 _MAGIC_AT: Final = 16
+_EPOCH_AT: Final = 12
+_EPOCH: Final = struct.Struct(">i")
 
 
 class Damage(NamedTuple):
@@ -76,6 +81,7 @@ class Doubt:
         may_have_gaps: the log is compacted: offsets may be missing at the end, too.
         end_offset: where the segment is known to end; of the last one a lower bound.
         torn_from: what is harmed at or behind this offset was not synced, and is cut off.
+        epochs: what leader epochs batches have; None: not known yet, see `believe`.
 
     Attributes:
         size_bytes: up to here the file is doubted.
@@ -92,6 +98,7 @@ class Doubt:
         end_offset: int,
         report: Report,
         torn_from: int | None = None,
+        epochs: LeaderEpochs | None = None,
     ) -> None:
         self._segment = segment
         self._is_last = is_last
@@ -100,6 +107,7 @@ class Doubt:
         self.end_offset = end_offset
         self._report = report
         self._torn_from = torn_from
+        self._epochs = epochs
         self.size_bytes = segment.size_bytes
         self.damages: list[Damage] = []
         self.cut_at: int | None = None
@@ -293,8 +301,41 @@ class Doubt:
         if base_offset != expected and expected is not None and not self._fits(end, header):
             return None
         if not is_known:
+            if not self._has_right_epoch(position, header):
+                header = self._header(position)
             self._mark(position, end)
         return header
+
+    def believe(self, epochs: LeaderEpochs) -> None:
+        """These are the leader epochs, also of what was looked at by now."""
+        self._epochs = epochs
+        for start, end in self._sound:
+            while start < end:
+                header = self._header(start)
+                assert header is not None
+                self._has_right_epoch(start, header)
+                start += header.length + LOG_OVERHEAD
+
+    def _has_right_epoch(self, position: int, header: BatchHeader) -> bool:
+        """Whether the leader epoch, which is not under the CRC, was right; it is now."""
+        epochs = self._epochs
+        if epochs is None or epochs.epoch_of(header.last_offset) == header.leader_epoch:
+            return True
+        following = self._header(position + header.size_bytes)
+        if following is not None and (
+            following.magic != MAGIC or following.base_offset < header.next_offset
+        ):
+            following = None
+        epoch = epochs.right_epoch(header, following)
+        if epoch == header.leader_epoch:
+            return True
+        self._segment.mend(_EPOCH.pack(epoch), position + _EPOCH_AT)
+        self._chunk = b""
+        offsets = f"offsets {header.base_offset} to {header.last_offset}"
+        why = f"the leader epoch of {offsets}, {epoch}, had become {header.leader_epoch}; mended,"
+        path = self._segment.path(".log")
+        self._report(Damage(path, position, position, header.base_offset, header.base_offset, why))
+        return False
 
     def _fits(self, end: int, header: BatchHeader) -> bool:
         following = self._header(end)

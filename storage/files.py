@@ -27,6 +27,9 @@ class Files(Protocol):
     def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
         """At most `size_bytes` bytes from `position` on; fewer at the end of the file."""
 
+    def write_at(self, path: str, data: Bytes, position: int, /) -> None:
+        """Write over what is there. Raises FileNotFoundError when there is no such file."""
+
     def truncate(self, descriptor: int, size_bytes: int, /) -> None: ...
 
     def sync(self, descriptor: int, /) -> None:
@@ -79,6 +82,13 @@ class RealFiles:
 
     def open(self, path: str, /) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def write_at(self, path: str, data: Bytes, position: int, /) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.pwrite(descriptor, data, position)
+        finally:
+            os.close(descriptor)
 
     def read(self, path: str, /) -> bytes:
         with open(path, "rb", buffering=0) as file:

@@ -328,9 +328,8 @@ class _Checks:
             path = f"{report.directory}/{FILE_NAME}"
             epochs = LeaderEpochs(self._files, report.directory)
             report.epochs = epochs.entries
-            content = read_if_there(self._files, path) or b""
-            if not report.epochs and content.strip() not in (b"", b"0\n0"):
-                self._damage(path, 0, 0, "not a checkpoint of leader epochs")
+            if epochs.damage:
+                self._damage(path, 0, 0, f"not a checkpoint of leader epochs: {epochs.damage}")
             for epoch, first_offset in self._first_of_epoch.items():
                 known = epochs.epoch_of(first_offset)
                 if known not in (NO_EPOCH, epoch):  # none: records before the log's start

@@ -1,13 +1,19 @@
 """Which leader epoch wrote from which offset on: `leader-epoch-checkpoint` of a partition.
 
-The file is text: version, count, one `epoch start_offset` a line (Kafka's LeaderEpochFileCache and
-CheckpointFile). It is written when an epoch begins, so before the first batch that carries it.
+The file is Kafka's (LeaderEpochFileCache), one `epoch start_offset` a row; see `checkpoint_file`.
+It is written when an epoch begins, so before the first batch that carries it. The epoch in a batch
+is not under the batch's CRC: what is said here is how a turned bit in it is found.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
+from ..protocol.batch import BatchHeader
+from .checkpoint_file import decode, encode
 from .files import Files, read_if_there, write_atomically
 
 NO_EPOCH: Final = -1
@@ -16,16 +22,38 @@ FILE_NAME: Final = "leader-epoch-checkpoint"
 
 
 class LeaderEpochs:
-    """Epochs with their first offsets, both rising."""
+    """Epochs with their first offsets, both rising.
 
-    __slots__ = ("_directory", "_entries", "_files", "_written")
+    Attributes:
+        damage: why the file was not what was written; empty when it was.
+        is_checked: it says so itself by its checksum.
+        is_learning: batches are read that may be newer than the file.
+        newest: the partition's epoch by the metadata; None: not known.
+    """
+
+    __slots__ = (
+        "_directory", "_entries", "_files", "_written", "damage", "is_checked", "is_learning",
+        "newest",
+    )  # fmt: skip
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = directory
-        content = read_if_there(files, f"{directory}/{FILE_NAME}")
-        self._entries = _parse(content) if content else []
+        self.damage = ""
+        self.is_checked = self.is_learning = False
+        self.newest: int | None = None
+        self._entries: list[tuple[int, int]] = []
+        content = read_if_there(files, self.path)
         self._written = content is not None
+        if content:
+            try:
+                self._entries, self.is_checked = _parse(content)
+            except ValueError as wrong:
+                self.damage, self._written = str(wrong), False
+
+    @property
+    def path(self) -> str:
+        return f"{self._directory}/{FILE_NAME}"
 
     @property
     def latest(self) -> int:
@@ -46,6 +74,10 @@ class LeaderEpochs:
         self._entries.append((epoch, start_offset))
         self._written = False
 
+    def replace(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Others are right."""
+        self._entries, self._written = list(entries), False
+
     def write(self, *, sync: bool = False) -> bool:
         """Put the entries on disk when they are not there yet; whether there was any need.
 
@@ -54,16 +86,40 @@ class LeaderEpochs:
         """
         if self._written:
             return False
-        lines = ["0", str(len(self._entries)), *(f"{e} {o}" for e, o in self._entries)]
-        path = f"{self._directory}/{FILE_NAME}"
-        content = ("\n".join(lines) + "\n").encode()
-        write_atomically(self._files, path, content, sync=sync)
+        content = encode([f"{epoch} {offset}" for epoch, offset in self._entries])
+        write_atomically(self._files, self.path, content, sync=sync)
         self._written = True
         return True
 
     def epoch_of(self, offset: int) -> int:
         """The epoch that wrote `offset`, -1 when unknown."""
-        return next((e for e, start in reversed(self._entries) if start <= offset), NO_EPOCH)
+        entries = self._entries
+        if entries and entries[-1][1] <= offset:
+            return entries[-1][0]
+        at = bisect_right(entries, offset, key=_start_offset)
+        return entries[at - 1][0] if at else NO_EPOCH
+
+    def right_epoch(self, header: BatchHeader, following: BatchHeader | None) -> int:
+        """The epoch that a batch has, or should have.
+
+        A newer one than is known is believed while learning, when the batch behind has it too, or
+        a newer one; where there is none, up to the one that the metadata has.
+
+        Args:
+            following: the header behind it, if there is any; not checked.
+        """
+        epoch = header.leader_epoch
+        if self.is_learning and epoch > self.latest:
+            if following is not None:
+                seen = following.leader_epoch
+            else:
+                seen = epoch if self.newest is None else self.newest
+            if epoch <= seen or not self._entries:
+                epoch = min(epoch, seen)
+                self.assign(epoch, header.base_offset)
+                return epoch
+        known = self.epoch_of(header.last_offset)
+        return epoch if known == NO_EPOCH else known
 
     def end_offset_of(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest known epoch that is not newer than `epoch`, and where it ended.
@@ -80,8 +136,12 @@ class LeaderEpochs:
         return (older[-1][0] if older else epoch), newer[1]
 
     def truncate_end(self, end_offset: int) -> None:
-        """Forget epochs that began at or behind the new end of the log."""
-        kept = [entry for entry in self._entries if entry[1] < end_offset]
+        """Forget epochs that began at or behind the new end of the log.
+
+        The first one stays where it ends there: it tells where a log begins that has no records.
+        """
+        first = [entry for entry in self._entries[:1] if 0 < entry[1] == end_offset]
+        kept = first or [entry for entry in self._entries if entry[1] < end_offset]
         if len(kept) != len(self._entries):
             self._entries, self._written = kept, False
 
@@ -95,13 +155,14 @@ class LeaderEpochs:
             self._entries, self._written = kept, False
 
 
-def _parse(content: bytes) -> list[tuple[int, int]]:
-    """Entries of a checkpoint file; none when it is not a whole one: the batches know them too."""
-    try:
-        _version, count, *lines = content.decode().splitlines()
-        pairs = [line.split() for line in lines if line]
-        if len(pairs) != int(count):
-            return []
-        return [(int(epoch), int(offset)) for epoch, offset in pairs]
-    except ValueError:
-        return []
+def _start_offset(entry: tuple[int, int]) -> int:
+    return entry[1]
+
+
+def _parse(content: bytes) -> tuple[list[tuple[int, int]], bool]:
+    """Entries of the file, and whether it has a right checksum. Raises ValueError."""
+    rows, is_checked = decode(content, words=2)
+    entries = [(int(epoch), int(offset)) for epoch, offset in rows]
+    if any(not (a[0] < b[0] and a[1] < b[1]) for a, b in pairwise(entries)):
+        raise ValueError("the epochs do not rise")
+    return entries, is_checked and bool(entries)

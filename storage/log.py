@@ -113,7 +113,7 @@ class PartitionLog:
         self._report = report
         self.log_end_offset = self._active.next_offset
         self.high_watermark = self.log_end_offset
-        self.log_start_offset = max(stop.log_start_offset, found.segments[0].base_offset)
+        self.log_start_offset = max(found.log_start_offset, found.segments[0].base_offset)
         self.recovery_point = min(
             self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
         )
@@ -141,6 +141,7 @@ class PartitionLog:
         clean: bool,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        leader_epoch: int | None = None,
         report: Report = silently,
     ) -> PartitionLog:
         """Open the log in a directory that is there, empty or not.
@@ -149,9 +150,10 @@ class PartitionLog:
             clean: the last life of the log ended with `close(clean=True)`.
             recovery_point: after an unclean end, what lies before is not read again.
             log_start_offset: as checkpointed; the first segment may begin later.
+            leader_epoch: of the partition, by the metadata; None: not known.
             report: is told of each damage to the files, when it is found.
         """
-        stop = Stop(clean, recovery_point, log_start_offset)
+        stop = Stop(clean, recovery_point, log_start_offset, leader_epoch)
         return cls(
             files, directory, topic=topic, partition=partition, config=config, stop=stop,
             now_ms=now_ms, report=report,
@@ -478,6 +480,10 @@ class PartitionLog:
     @property
     def is_flushed(self) -> bool:
         return self.recovery_point == self.log_end_offset and not self._unsynced.is_any_beside
+
+    def write_epochs(self) -> None:
+        """Write under which leader epochs the log was written, and so where it begins, for good."""
+        self._epochs.write(sync=True)
 
     def write_state(self) -> None:
         """Write what makes the next start need no recovery, unless it is there. Raises OSError."""

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from .checkpoint_file import decode, encode
 from .doubt import Damage, Report, silently
 from .files import Files, append_whole, read_if_there, write_atomically
 from .log import PartitionLog
@@ -71,19 +72,43 @@ class LogDirectory:
         self.clean = clean
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
-        self.report: Report = silently
+        self._report: Report = silently
+        self._untold: list[Damage] = []  # found before anybody wanted to know
         self.failed: dict[TopicPartition, str] = {}
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
-        self._recovery_points = _read_checkpoint(files, f"{path}/{RECOVERY_POINTS}")
-        self._log_starts = _read_checkpoint(files, f"{path}/{LOG_STARTS}")
+        self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
+        self._log_starts = self._read_checkpoint(LOG_STARTS)
         # Kafka begins with these; here a log's end says as much.
-        self._high_watermarks = _read_checkpoint(files, f"{path}/{HIGH_WATERMARKS}")
-        self._cleaned_up_to = _read_checkpoint(files, f"{path}/{CLEANED_OFFSETS}")
+        self._high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
+        self._cleaned_up_to = self._read_checkpoint(CLEANED_OFFSETS)
         self._there = set(files.names_in(path))
         self._renamed: set[str] = set()  # whose directories are out of the way, not yet for sure
+
+    @property
+    def report(self) -> Report:
+        return self._report
+
+    @report.setter
+    def report(self, report: Report) -> None:
+        self._report = report
+        while self._untold:
+            report(self._untold.pop(0))
+
+    def _read_checkpoint(self, name: str) -> Offsets:
+        """The offsets in a file; none when it is missing or damaged, see `checkpoint_file`."""
+        path = f"{self.path}/{name}"
+        content = read_if_there(self._files, path)
+        try:
+            return {} if content is None else read_checkpoint(content)
+        except ValueError as wrong:
+            if not self.clean and name != LOG_STARTS:
+                return {}  # a loss of power may leave a part of what was not synced
+            why = f"{wrong}; done without,"
+            self._untold.append(Damage(path, 0, len(content or b""), 0, 0, why))
+            return {}
 
     @classmethod
     def open(
@@ -122,9 +147,19 @@ class LogDirectory:
             raise
 
     def open_log(
-        self, topic: str, partition: int, *, topic_id: uuid.UUID, config: LogConfig, now_ms: int
+        self,
+        topic: str,
+        partition: int,
+        *,
+        topic_id: uuid.UUID,
+        config: LogConfig,
+        now_ms: int,
+        leader_epoch: int | None = None,
     ) -> PartitionLog:
         """The partition's log; its directory is made when it is missing.
+
+        Args:
+            leader_epoch: of the partition, by the metadata; None: not known.
 
         Raises:
             WrongDirectory: the directory is that of an older topic of the same name.
@@ -158,6 +193,7 @@ class LogDirectory:
             clean=self.clean or is_new,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
+            leader_epoch=leader_epoch,
             report=self.report,
         )
         log.on_flush_due = self.on_flush_due
@@ -233,6 +269,10 @@ class LogDirectory:
             if current != checkpointed:
                 # What is lost of the others is found out again; where a log begins is not.
                 sync = name == LOG_STARTS
+                if sync:  # that is known twice, and first where the epochs are
+                    for key, log in self._logs.items():
+                        if current.get(key) != checkpointed.get(key):
+                            log.write_epochs()
                 path = f"{self.path}/{name}"
                 write_atomically(self._files, path, _checkpoint(current), sync=sync)
                 checkpointed.clear()
@@ -388,24 +428,11 @@ def _remove_tree(files: Files, directory: str) -> None:
 
 
 def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """A checkpoint file: version, count, one `topic partition offset` a line."""
-    rows = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
-    return ("\n".join(["0", str(len(rows)), *rows]) + "\n").encode()
+    """A checkpoint file, one `topic partition offset` a line."""
+    return encode([f"{topic} {partition} {at}" for (topic, partition), at in offsets.items()])
 
 
-def _read_checkpoint(files: Files, path: str) -> Offsets:
-    """The offsets in a checkpoint file; none when it is missing or damaged: all is read then."""
-    content = read_if_there(files, path)
-    return {} if content is None else read_checkpoint(content) or {}
-
-
-def read_checkpoint(content: bytes) -> Offsets | None:
-    """The offsets in the content of a checkpoint file; None when it is damaged."""
-    try:
-        version, count, *lines = content.decode().splitlines()
-        rows = [line.split() for line in lines if line]
-        if int(version) != 0 or int(count) != len(rows):
-            return None
-        return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
-    except ValueError:
-        return None
+def read_checkpoint(content: bytes) -> Offsets:
+    """The offsets in the content of a checkpoint file. Raises ValueError when it is damaged."""
+    rows, _ = decode(content, words=3)
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..protocol.batch import BatchHeader
@@ -20,6 +20,7 @@ from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
 from .doubt import Damage, Doubt, Report, wrong_index
+from .epoch_check import settle
 from .files import Files, read_if_there
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
@@ -32,12 +33,17 @@ _LEFTOVERS: Final = (DELETED, ".tmp")
 
 @dataclass(slots=True)
 class Found:
-    """What a directory holds: `segments` has at least one, the last takes the appends."""
+    """What a directory holds: `segments` has at least one, the last takes the appends.
+
+    Attributes:
+        log_start_offset: where the log begins, or before its first segment.
+    """
 
     segments: list[Segment]
     producers: ProducerStates
     aborted: AbortedTransactions
     epochs: LeaderEpochs
+    log_start_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +54,13 @@ class Stop:
         clean: everything is as `close` left it.
         recovery_point: all before this offset was synced.
         log_start_offset: where the log begins.
+        leader_epoch: of the partition, by the metadata; None: not known.
     """
 
     clean: bool
     recovery_point: int = 0
     log_start_offset: int = 0
+    leader_epoch: int | None = None
 
 
 def load(
@@ -67,9 +75,19 @@ def load(
         OSError: it cannot be read.
     """
     names = _without_leftovers(files, directory)
+    epochs = LeaderEpochs(files, directory)
+    if epochs.damage and stop.clean:  # a loss of power may leave a part of it
+        report(Damage(epochs.path, 0, 0, 0, 0, f"{epochs.damage}; built anew from the data,"))
+    if epochs.is_checked:  # deleted is deleted, whatever became of the checkpoint that says so
+        begins = max(stop.log_start_offset, epochs.entries[0][1])
+        stop = replace(stop, log_start_offset=begins)
     segments = _segments(files, directory, names, stop)
-    _doubt(segments, config, stop, _offsets_of(names, SNAPSHOT), report)
-    aborted, epochs = AbortedTransactions(), LeaderEpochs(files, directory)
+    snapshots = _offsets_of(names, SNAPSHOT)
+    _doubt(
+        segments, config, stop, epochs=epochs if epochs.is_checked else None, snapshots=snapshots,
+        report=report,
+    )  # fmt: skip
+    aborted = AbortedTransactions()
     _tell_of_lost_beginning(segments[0], epochs, stop, report)
     first_doubted = len(segments)
     if stop.clean:
@@ -79,13 +97,19 @@ def load(
     else:
         first_doubted = _first_doubted(segments, stop.recovery_point)
         doubted_from = segments[first_doubted].base_offset
+    begins_for_sure = True
+    if not epochs.is_checked:
+        settled = _settle_epochs(epochs, segments, first_doubted, stop, report)
+        stop, begins_for_sure = settled, settled is stop
     for segment in segments[:first_doubted]:
         for entry in _aborted_in(files, segment):
             aborted.add(entry)
 
     producers, replay_from = _snapshot(files, directory, names, doubted_from)
-    replay = _Replay(producers, aborted, epochs, replay_from)
+    replay = _Replay(producers, aborted, replay_from)
+    epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
     _rebuild(segments, first_doubted, config, replay)
+    epochs.is_learning = False
     if not stop.clean:
         _begin_behind_loss(files, directory, segments)
         end_offset = segments[-1].next_offset
@@ -94,6 +118,9 @@ def load(
             why = "the log ends before what was synced;"
             report(Damage(path, size_bytes, size_bytes, end_offset, stop.recovery_point, why))
     producers.expire(now_ms, config.producer_id_expiration_ms)
+    if segments[-1].next_offset < stop.log_start_offset and not begins_for_sure:
+        stop = replace(stop, log_start_offset=segments[0].base_offset)
+    epochs.truncate_start(max(stop.log_start_offset, segments[0].base_offset))
     if segments[-1].next_offset < stop.log_start_offset:
         _begin_anew(files, directory, segments, stop.log_start_offset)
         producers, aborted = ProducerStates(), AbortedTransactions()  # or what is open stays so
@@ -101,7 +128,9 @@ def load(
         epochs.write()
     _remove_stray_snapshots(files, directory, names, segments)
     epochs.truncate_end(segments[-1].next_offset)
-    return Found(segments, producers, aborted, epochs)
+    if epochs.damage:
+        epochs.write()
+    return Found(segments, producers, aborted, epochs, stop.log_start_offset)
 
 
 def _without_leftovers(files: Files, directory: str) -> list[str]:
@@ -130,8 +159,58 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
     ]
 
 
+def _settle_epochs(
+    epochs: LeaderEpochs, segments: list[Segment], first_doubted: int, stop: Stop, report: Report
+) -> Stop:
+    """Make right what Kafka wrote, or what is damaged or missing."""
+    stop = _where_it_begins(epochs, segments, stop, report)
+    settle(
+        epochs,
+        segments[:first_doubted],
+        max(stop.log_start_offset, segments[0].base_offset),
+        report,
+    )
+    epochs.replace(epochs.entries)  # to be written with a checksum
+    if not stop.clean:  # the rest is learned as it is read
+        epochs.truncate_end(segments[first_doubted].base_offset)
+    for segment in segments:
+        if segment.doubt is not None:
+            segment.doubt.believe(epochs)
+    return stop
+
+
+def _where_it_begins(
+    epochs: LeaderEpochs, segments: list[Segment], stop: Stop, report: Report
+) -> Stop:
+    """Two files of Kafka's know it, and neither has a checksum: that of the epochs is the newer."""
+    first, entries = segments[0].base_offset, epochs.entries
+    begins = max(stop.log_start_offset, first)
+    told = max(entries[0][1], first) if entries else begins
+    end_offset = segments[-1].next_offset if stop.clean else None
+    if told == begins and (end_offset is None or begins <= end_offset):
+        return stop
+    is_later = end_offset is not None and told > end_offset
+    believed = told
+    if is_later or (stop.clean and stop.log_start_offset <= first):
+        believed = first if end_offset is not None and begins > end_offset else begins
+        epochs.replace([(epoch, min(start, believed)) for epoch, start in entries[:1]])
+        epochs.replace([*epochs.entries, *entries[1:]])
+    why = (
+        f"the log begins at {told} by this file, and at {begins} by log-start-offset-checkpoint;"
+        f" taken to begin at {believed},"
+    )
+    report(Damage(epochs.path, 0, 0, believed, believed, why))
+    return replace(stop, log_start_offset=believed)
+
+
 def _doubt(
-    segments: list[Segment], config: LogConfig, stop: Stop, snapshots: list[int], report: Report
+    segments: list[Segment],
+    config: LogConfig,
+    stop: Stop,
+    *,
+    epochs: LeaderEpochs | None,
+    snapshots: list[int],
+    report: Report,
 ) -> None:
     """Nothing that an earlier life wrote is given out unchecked."""
     for segment in segments:
@@ -148,6 +227,7 @@ def _doubt(
             end_offset=end_offset,
             report=report,
             torn_from=None if stop.clean else stop.recovery_point,
+            epochs=epochs,
         )
 
 
@@ -277,19 +357,15 @@ class _Replay:
         self,
         producers: ProducerStates,
         aborted: AbortedTransactions,
-        epochs: LeaderEpochs,
         from_offset: int,
     ) -> None:
         self.producers = producers
         self.aborted = aborted
-        self.epochs = epochs
         self.from_offset = from_offset
 
     def all_of(self, segment: Segment, found: Iterator[tuple[int, BatchHeader]]) -> None:
         """Batches before the snapshot's offset are in it already."""
         for position, header in found:
-            if header.leader_epoch > self.epochs.latest:
-                self.epochs.assign(header.leader_epoch, header.base_offset)
             if header.producer_id >= 0 and header.base_offset >= self.from_offset:
                 _replay_one(segment, position, header, self.producers, self.aborted)
 

@@ -489,6 +489,10 @@ class Segment:
             with suppress(FileNotFoundError):
                 self._files.remove(self.path(suffix))
 
+    def mend(self, data: Bytes, position: int) -> None:
+        """Write over a few bytes that are known to be wrong. Raises OSError."""
+        self._files.write_at(self.path(LOG), data, position)
+
     def read_at(self, size_bytes: int, position: int) -> bytes:
         """At most so many bytes of the data file."""
         descriptor = self._descriptor

@@ -87,6 +87,12 @@ class Disk:
     def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
         return bytes(self._open[descriptor].data[position : position + size_bytes])
 
+    def write_at(self, path: str, data: Bytes, position: int, /) -> None:
+        file = self._file(path)
+        self._operation()
+        assert position + len(data) <= len(file.data), "behind the end"
+        file.data[position : position + len(data)] = data
+
     def truncate(self, descriptor: int, size_bytes: int, /) -> None:
         self._operation()
         del self._open[descriptor].data[size_bytes:]

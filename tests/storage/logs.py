@@ -31,7 +31,7 @@ def open_log(
     files.make_directory("data")
     files.make_directory(DIRECTORY)
     opening = {
-        name: settings.pop(name) for name in ("recovery_point", "log_start_offset")
+        name: settings.pop(name) for name in ("recovery_point", "log_start_offset", "leader_epoch")
         if name in settings
     }  # fmt: skip
     report = settings.pop("report", silently)

@@ -61,10 +61,16 @@ def steps() -> Iterator[bytearray]:
     yield batch(b"last", timestamp_ms=NOW_MS + 25)
 
 
+EPOCHS = {5: 1, 9: 2, 20: 4}  # before that step another leader comes
+LEADER_EPOCH = 5  # which wrote one batch
+CHECKPOINT = f"{DIRECTORY}/leader-epoch-checkpoint"
+
+
 class Truth(NamedTuple):
     """What a log says when nothing is wrong with it."""
 
     disk: Disk
+    epochs: list[tuple[int, int]]  # where each epoch ended
     batches: list[tuple[int, int, bytes]]  # first offset, next offset, bytes
     hidden: frozenset[int]  # first offsets of batches that were aborted
     times: dict[int, Any]
@@ -76,10 +82,11 @@ class Truth(NamedTuple):
 def truth() -> Truth:
     disk = Disk()
     log = open_log(disk, **SETTINGS)
-    for step in steps():
+    for number, step in enumerate(steps()):
+        log.leader_epoch = EPOCHS.get(number, log.leader_epoch)
         add = log.append_marker if step[22] & 0x20 else log.append
         add(step, now_ms=NOW_MS)
-    log.leader_epoch = 3
+    log.leader_epoch = LEADER_EPOCH
     log.append(batch(timestamp_ms=NOW_MS + 26), now_ms=NOW_MS)
     log.close(clean=True)
     log = open_log(disk.after_kill(), **SETTINGS)
@@ -87,6 +94,7 @@ def truth() -> Truth:
     assert len(log.segments) >= 3
     return Truth(
         disk,
+        ends_of_epochs(log),
         batches,
         hidden(log, 0),
         {time_ms: place_of(log, time_ms) for time_ms in TIMES},
@@ -101,6 +109,10 @@ def place(found: TimedOffset | None) -> tuple[int, int] | None:
 
 def ends(log: PartitionLog) -> tuple[int, int, int]:
     return log.log_start_offset, log.log_end_offset, log.last_stable_offset
+
+
+def ends_of_epochs(log: PartitionLog) -> list[tuple[int, int]]:
+    return [log.offset_for_leader_epoch(epoch) for epoch in range(LEADER_EPOCH + 2)]
 
 
 def hidden(log: PartitionLog, offset: int) -> frozenset[int]:
@@ -141,12 +153,13 @@ class Seen:
             assert found == expected, (found, expected, self.told)
 
 
-def check(disk: Disk, truth: Truth, *, clean: bool) -> Seen:
+def check(disk: Disk, truth: Truth, *, clean: bool, seen: Seen | None = None) -> Seen:
     """Open the harmed log and ask it everything."""
-    seen = Seen()
+    seen = seen or Seen()
     log = open_log(
-        disk, clean=clean, recovery_point=truth.ends[1], report=seen.told.append, **SETTINGS
-    )
+        disk, clean=clean, recovery_point=truth.ends[1], leader_epoch=LEADER_EPOCH,
+        report=seen.told.append, **SETTINGS,
+    )  # fmt: skip
     if log.log_end_offset != truth.ends[1]:  # the last file is gone, and nobody stopped cleanly
         assert not clean
         assert "the log ends before what was synced" in seen.told[-1].why
@@ -159,9 +172,10 @@ def check(disk: Disk, truth: Truth, *, clean: bool) -> Seen:
         return seen
     for first, next_offset, data in truth.batches:
         for offset in {first, next_offset - 1}:
-            seen.ask(partial(one_batch_at, log, offset), without_epoch(data))
+            seen.ask(partial(one_batch_at, log, offset), data)
     check_long_reads(log, truth)
     assert seen.told or not seen.errors
+    seen.ask(partial(ends_of_epochs, log), truth.epochs)
     stable = log.last_stable_offset
     if not any(one.first_offset <= truth.ends[2] < one.end_offset for one in seen.told):
         # A transaction whose marker is lost is not decided any more.
@@ -178,7 +192,7 @@ def check(disk: Disk, truth: Truth, *, clean: bool) -> Seen:
 
 def one_batch_at(log: PartitionLog, offset: int) -> bytes:
     read = log.read(offset, max_bytes=1, up_to=log.log_end_offset, min_one=True)
-    return without_epoch(read.records)
+    return bytes(read.records)
 
 
 def place_of(log: PartitionLog, time_ms: int) -> tuple[int, int] | None:
@@ -192,17 +206,9 @@ def check_long_reads(log: PartitionLog, truth: Truth) -> None:
             read = log.read(first, max_bytes=500, up_to=truth.ends[1], min_one=True)
         except Refused:
             continue
-        expected = b"".join(without_epoch(data) for _, _, data in truth.batches[at:])
+        expected = b"".join(data for _, _, data in truth.batches[at:])
         assert read.records
-        assert expected.startswith(without_epoch(read.records)), first
-
-
-def without_epoch(records: bytes | memoryview) -> bytes:
-    """Batches with the leader epoch, which nothing covers, left out."""
-    found = bytearray(records)
-    for position, _ in headers_in(records):
-        found[position + 12 : position + 16] = b"...."
-    return bytes(found)
+        assert expected.startswith(read.records), first
 
 
 def harmed_files(truth: Truth) -> list[str]:
@@ -258,3 +264,42 @@ def test_a_file_that_is_cut_or_lost_is_never_missed_silently(
                 check(disk, truth, clean=clean)
             except AssertionError as wrong:
                 raise AssertionError(f"{path} cut at {end}") from wrong
+
+
+def test_a_wrong_leader_epoch_is_told_once_and_mended_in_the_file(truth: Truth) -> None:
+    for path in [path for path in harmed_files(truth) if path.endswith(".log")]:
+        for position, header in headers_in(truth.disk.read(path)):
+            for bit in range(32):
+                disk = truth.disk.after_kill()
+                disk.files[path].data[position + 15 - bit // 8] ^= 1 << bit % 8
+                seen = check(disk, truth, clean=True)
+                (told,) = seen.told
+                assert (told.file, told.position) == (path, position)
+                assert f"offsets {header.base_offset} to {header.last_offset}, " in told.why
+                assert not seen.errors
+                assert not check(disk.after_kill(), truth, clean=True).told
+
+
+def by_kafka(truth: Truth) -> Truth:
+    """As if Kafka had written the checkpoint: without a checksum."""
+    disk = truth.disk.after_kill()
+    disk.files[CHECKPOINT].data[:] = disk.read(CHECKPOINT).rstrip() + b"\n"
+    return truth._replace(disk=disk)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_leader_epochs_that_kafka_wrote_are_held_against_the_batches(
+    truth: Truth, clean: bool
+) -> None:
+    truth = by_kafka(truth)
+    seen = check(truth.disk.after_kill(), truth, clean=clean)
+    assert not seen.told
+    for position, bit in product(range(truth.disk.size(CHECKPOINT)), range(8)):
+        disk = truth.disk.after_kill()
+        disk.files[CHECKPOINT].data[position] ^= 1 << bit
+        seen = Seen()
+        try:
+            check(disk, truth, clean=clean, seen=seen)
+        except AssertionError as wrong:  # only where it cannot be known is it enough to tell
+            if CHECKPOINT not in {told.file for told in seen.told}:
+                raise AssertionError(f"byte {position}, bit {bit}") from wrong

@@ -6,6 +6,8 @@ The directory is opened as a broker opens it: its own files, the metadata log, e
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from fnmatch import fnmatch
 from random import Random
 
 import pytest
@@ -19,41 +21,89 @@ from tests.storage.logs import NOW_MS
 FILES = (
     "meta.properties",
     "partition.metadata",
-    "-offset-checkpoint",
+    "-checkpoint",
     "quorum-state",
-    "__cluster_metadata-0/00000000000000000000.log",
-    "__consumer_offsets-0/00000000000000000000.log",
+    "__cluster_metadata-0/*.log",
+    "__cluster_metadata-0/*.checkpoint",
+    "__consumer_offsets-0/*.log",
 )
 EVERY_BIT = bool(os.environ.get("OTTLA_EVERY_BIT"))
+LAST = "filler 4"  # two epochs, and records that are deleted but still in their file
+
+
+def lived(*, clean: bool) -> CrashDisk:
+    disk = CrashDisk()
+    world = World(disk, NOW_MS)
+    for step in steps():
+        step.do(world)
+        world.refresh()
+        if step.name == "commit offset":
+            world.log("orders").leader_epoch = 1
+        if step.name == LAST:
+            break
+    start = world.log("orders").log_start_offset
+    assert start == 6, "a number that no file's name tells"
+    if clean:
+        world.close()
+    return disk
 
 
 @pytest.fixture(scope="module")
 def stopped() -> CrashDisk:
-    disk = CrashDisk()
-    world = World(disk, NOW_MS)
-    for step in steps()[:40]:
-        step.do(world)
-        world.refresh()
-    world.close()
-    return disk
+    return lived(clean=True)
 
 
-@pytest.mark.parametrize("suffix", FILES)
-def test_a_turned_bit_costs_nothing_or_is_told_with_the_name(
-    stopped: CrashDisk, suffix: str
-) -> None:
-    expected = seen(World(stopped.reboot(power_cut=False), NOW_MS))
-    paths = [path for path in sorted(stopped.files) if path.endswith(suffix)]
+@pytest.fixture(scope="module")
+def killed() -> CrashDisk:
+    return lived(clean=False)
+
+
+def places(disk: CrashDisk, path: str) -> Iterator[tuple[int, int]]:
+    """Positions in a file, and what to turn there."""
+    chosen, size = Random(path), disk.size(path)
+    for position in range(size) if EVERY_BIT else chosen.sample(range(size), min(size, 20)):
+        yield position, 1 << chosen.randrange(8)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_turned_bit_costs_nothing_or_is_told_with_the_name(stopped: CrashDisk, name: str) -> None:
+    turn_all(stopped, name)
+
+
+def test_a_turned_bit_in_a_checkpoint_costs_nothing_after_a_kill(killed: CrashDisk) -> None:
+    turn_all(killed, "-checkpoint")
+
+
+def turn_all(left: CrashDisk, name: str) -> None:
+    expected = seen(World(left.reboot(power_cut=False), NOW_MS))
+    paths = [path for path in sorted(left.files) if fnmatch(path, f"*{name}")]
     assert paths
     for path in paths:
-        chosen = Random(path)
-        size = stopped.size(path)
-        places = range(size) if EVERY_BIT else chosen.sample(range(size), min(size, 40))
-        for position in places:
-            disk = stopped.reboot(power_cut=False)
-            disk.files[path].data[position] ^= 1 << chosen.randrange(8)
+        for position, bit in places(left, path):
+            disk = left.reboot(power_cut=False)
+            disk.files[path].data[position] ^= bit
             told = outcome(disk, expected)
             assert told is None or os.path.basename(path) in told, (path, position, told)
+
+
+@pytest.mark.parametrize(
+    "name", ["log-start-offset-checkpoint", "orders-0/leader-epoch-checkpoint"]
+)
+def test_where_a_log_begins_is_told_where_kafka_left_no_checksum(
+    stopped: CrashDisk, name: str
+) -> None:
+    path = f"data/{name}"
+    stopped = stopped.reboot(power_cut=False)
+    for each, file in stopped.files.items():
+        if each.endswith("-checkpoint"):
+            file.data[:] = file.data.rstrip() + b"\n"
+    expected = seen(World(stopped.reboot(power_cut=False), NOW_MS))
+    assert expected["orders-0"]["start"] == 6
+    for position, bit in places(stopped, path):
+        disk = stopped.reboot(power_cut=False)
+        disk.files[path].data[position] ^= bit
+        told = outcome(disk, expected)
+        assert told is None or os.path.basename(path) in told, (position, bit, told)
 
 
 def outcome(disk: CrashDisk, expected: object) -> str | None:

@@ -60,7 +60,7 @@ def test_an_epoch_is_on_disk_before_the_first_batch_that_carries_it() -> None:
     log = open_log(disk)
     log.leader_epoch = 4
     log.append(batch(), now_ms=NOW_MS)
-    assert disk.read("data/orders-0/leader-epoch-checkpoint") == b"0\n1\n4 0\n"
+    assert disk.read("data/orders-0/leader-epoch-checkpoint").rstrip() == b"0\n1\n4 0"
 
 
 def test_an_epoch_that_has_not_written_ends_at_the_end() -> None:

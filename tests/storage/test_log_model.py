@@ -245,7 +245,10 @@ class LogModel(RuleBasedStateMachine):
                 self.first_end = end
             assert self.end == end, "a batch is torn"
             self.gone = {offset for offset in self.gone if offset < end}
-        self.start = max(self.start_on_disk, self.log.segments[0].base_offset)
+        start = max(self.start_on_disk, self.log.segments[0].base_offset)
+        # What is deleted may be so although its files came back.
+        assert start <= self.log.log_start_offset <= max(self.start, start)
+        self.start = self.log.log_start_offset
 
     # What is asked
 

@@ -1,0 +1,74 @@
+"""Whether a `leader-epoch-checkpoint` without a checksum says what the batches say.
+
+Neither carries a checksum when Kafka wrote the file, so each is the other's witness: where they
+disagree over a single batch the batch is taken to be wrong, else the file. Where both know the same
+they are read at the beginnings of epochs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..protocol.batch import BatchHeader
+from .doubt import Damage, Report
+from .leader_epochs import LeaderEpochs
+
+if TYPE_CHECKING:
+    from .segment import Segment
+
+
+def settle(
+    epochs: LeaderEpochs, segments: Sequence[Segment], log_start_offset: int, report: Report
+) -> None:
+    """Compare the entries of a file with what was synced of the data, and make them right."""
+    if not any(segment.size_bytes for segment in segments):
+        return
+    if epochs.entries and _agree(epochs, segments, log_start_offset):
+        return
+    headers = [header for header in _all(segments) if header.last_offset >= log_start_offset]
+    others = [header for header in headers if not _agrees(epochs, header)]
+    if epochs.entries and len(others) == 1:  # the batch's is mended when it is read
+        offset = others[0].base_offset
+        why = f"over the leader epoch of offset {offset} a batch does not agree; this is believed,"
+        report(Damage(epochs.path, 0, 0, offset, offset, why))
+        return
+    if epochs.entries:
+        why = "the leader epochs are not those of the batches, and were built anew,"
+        report(Damage(epochs.path, 0, 0, log_start_offset, log_start_offset, why))
+    found: list[tuple[int, int]] = []
+    for header in headers:
+        if not found or header.leader_epoch > found[-1][0]:
+            found.append((header.leader_epoch, max(header.base_offset, log_start_offset)))
+    epochs.replace(found)
+
+
+def _agrees(epochs: LeaderEpochs, header: BatchHeader) -> bool:
+    return epochs.epoch_of(header.last_offset) == header.leader_epoch
+
+
+def _agree(epochs: LeaderEpochs, segments: Sequence[Segment], log_start_offset: int) -> bool:
+    """At both sides of where epochs begin, and at both ends of the log."""
+    offsets = {log_start_offset, segments[-1].next_offset - 1}
+    for _, start_offset in epochs.entries:
+        offsets |= {start_offset - 1, start_offset}
+    return all(
+        _agrees(epochs, header)
+        for offset in offsets
+        if offset >= log_start_offset and (header := _batch_at(segments, offset)) is not None
+    )
+
+
+def _batch_at(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
+    for segment in segments:
+        if offset < segment.next_offset:
+            position = segment.position_of(offset)
+            if position is not None:
+                return next((header for _, header in segment.headers(position)), None)
+    return None
+
+
+def _all(segments: Sequence[Segment]) -> Iterator[BatchHeader]:
+    for segment in segments:
+        for _, header in segment.headers():
+            yield header
