@@ -82,7 +82,8 @@ class Place:
         """Whether the files tell that a log, of name TOPIC-PARTITION, begins at an offset."""
         topic, _, index = partition.rpartition("-")
         checkpoint = self.data / "log-start-offset-checkpoint"
-        lines = checkpoint.read_text().splitlines() if checkpoint.exists() else []
+        content = checkpoint.read_text() if checkpoint.exists() else ""
+        lines = [line.rstrip() for line in content.splitlines()]
         first = min((self.data / partition).glob("*.log")).name
         return f"{topic} {index} {offset}" in lines or first == f"{offset:020}.log"
 

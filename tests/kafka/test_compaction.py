@@ -70,7 +70,8 @@ def wait_until_cleaned(data: Path) -> None:
     checkpoint = data / "cleaner-offset-checkpoint"
 
     def lines() -> list[str]:
-        return checkpoint.read_text().splitlines() if checkpoint.exists() else []
+        content = checkpoint.read_text() if checkpoint.exists() else ""
+        return [line.rstrip() for line in content.splitlines()]
 
     cleaned = until(lines, lambda found: f"{NAME} 0 {last}" in found, limit_s=LIMIT_S)
     assert f"{NAME} 0 {last}" in cleaned
