@@ -432,9 +432,13 @@ async def test_the_periodic_checkpoint_says_what_was_flushed_and_brings_the_meta
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         end = one.log("__cluster_metadata").log_end_offset
         wanted = {"orders 0 1", f"__cluster_metadata 0 {end}"}
-        while not (checkpoint.exists() and wanted <= set(checkpoint.read_text().splitlines())):
+        while not (checkpoint.exists() and wanted <= rows(checkpoint)):
             assert asyncio.get_running_loop().time() < deadline, checkpoint.read_text()
             await asyncio.sleep(0.001)
+
+
+def rows(checkpoint: Path) -> set[str]:
+    return {line.rstrip() for line in checkpoint.read_text().splitlines()}
 
 
 async def test_a_topic_is_on_disk_when_its_maker_is_answered(
