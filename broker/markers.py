@@ -40,6 +40,8 @@ def append(
             INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
     """
     log = node.led_log(*place)
+    if len(node.catalog.brokers) > 1:
+        node.cluster.check_in_sync(log)
     try:
         if log.topic == CONSUMER_OFFSETS:
             _settle_offsets(node, log, producer, commit, coordinator_epoch)

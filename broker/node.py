@@ -131,6 +131,20 @@ class Node:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return log
 
+    def transaction_shard(self, transactional_id: str) -> Shard[Transactions]:
+        """The coordinator of a transactional id, on whichever node of this process it is.
+
+        Where Kafka's brokers ask each other whether a partition is in a transaction, with
+        AddPartitionsToTxn, the nodes of one process need not (AddPartitionsToTxnManager).
+
+        Raises:
+            Refused: NOT_COORDINATOR.
+        """
+        try:
+            return self.transactions.shard_of(transactional_id)
+        except Refused:
+            return self.cluster.transaction_shard(transactional_id)
+
     def check_leader_epoch(self, log: PartitionLog, current_leader_epoch: int) -> None:
         """Compare the epoch that a client believes in with the log's (KIP-320).
 

@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..coordinator.partitioning import partition_for
 from ..protocol.errors import Code, Refused
-from ..storage.catalog import Catalog, ResourceType, Topic
+from ..storage.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..storage.doubt import Damage
 from ..storage.files import RealFiles
 from ..storage.log import PartitionLog
@@ -29,7 +30,9 @@ from .metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .storage_trouble import StorageTrouble
 
 if TYPE_CHECKING:
+    from ..coordinator.transactions import Transactions
     from .node import Node
+    from .shard import Shard
 
 _log = Log("nodes")
 
@@ -104,6 +107,17 @@ class Cluster:
         if len(known.isr) < wanted:
             why = f"{len(known.isr)} replicas of {log.topic}-{log.partition} are in sync"
             raise Refused(Code.NOT_ENOUGH_REPLICAS, f"{why}, {wanted} are wanted")
+
+    def transaction_shard(self, transactional_id: str) -> Shard[Transactions]:
+        """The coordinator of a transactional id, on its node. Raises Refused NOT_COORDINATOR."""
+        topic = self.catalog.topics.get(TRANSACTION_STATE)
+        if topic is None:
+            raise Refused(Code.NOT_COORDINATOR)
+        partition = topic.partitions[partition_for(transactional_id, len(topic.partitions))]
+        node = self.nodes.get(partition.leader_id)
+        if node is None:
+            raise Refused(Code.NOT_COORDINATOR)
+        return node.transactions.shard_at(partition.index)
 
     def start(self) -> None:
         """Begin with what is done by the clock, once; the event loop runs."""

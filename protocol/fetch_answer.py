@@ -25,6 +25,7 @@ _OFFSETS_4: Final = struct.Struct(">ihqq")
 _OFFSETS: Final = struct.Struct(">ihqqq")
 _ABORTED: Final = struct.Struct(">qq")
 _DIVERGING: Final = struct.Struct(">iq")
+_LEADER: Final = struct.Struct(">ii")
 
 _LOG_START_SINCE: Final = 5
 _SESSIONS_SINCE: Final = 7
@@ -39,7 +40,7 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
     Args:
         version: 4 to 18.
         body: as the Fetch handler answers: FetchResponse in snake case; of the tagged fields
-            `diverging_epoch` alone.
+            `diverging_epoch`, `current_leader` and `node_endpoints` alone.
     """
     flexible = version >= _FLEXIBLE_SINCE
     head = bytearray(_SIZE.size) + _SIZE.pack(correlation_id)
@@ -54,7 +55,7 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
     for topic in topics:
         _topic(pieces, topic, version, flexible)
     if flexible:
-        _last(pieces).append(0)
+        _endpoints(_last(pieces), body.get("node_endpoints"))
     _SIZE.pack_into(head, 0, sum(map(len, pieces)) - _SIZE.size)
     return pieces
 
@@ -96,7 +97,7 @@ def _partition(pieces: Pieces, partition: Body, version: int, flexible: bool) ->
         pieces.append(records)
         pieces.append(bytearray())
     if flexible:
-        _tags(_last(pieces), partition.get("diverging_epoch"))
+        _tags(_last(pieces), partition.get("diverging_epoch"), partition.get("current_leader"))
 
 
 def _aborted(out: bytearray, aborted: Iterable[Body] | None, flexible: bool) -> None:
@@ -111,12 +112,31 @@ def _aborted(out: bytearray, aborted: Iterable[Body] | None, flexible: bool) -> 
             out.append(0)
 
 
-def _tags(out: bytearray, diverging: Body | None) -> None:
-    if diverging is None:
+def _tags(out: bytearray, diverging: Body | None, leader: Body | None) -> None:
+    out.append((diverging is not None) + (leader is not None))
+    if diverging is not None:
+        value = _DIVERGING.pack(diverging["epoch"], diverging["end_offset"]) + b"\0"
+        out += bytes((0, len(value))) + value
+    if leader is not None:
+        value = _LEADER.pack(leader["leader_id"], leader["leader_epoch"]) + b"\0"
+        out += bytes((1, len(value))) + value
+
+
+def _endpoints(out: bytearray, endpoints: Iterable[Body] | None) -> None:
+    """Where new leaders are (KIP-951): the only tagged field of the whole."""
+    told = list(endpoints or ())
+    if not told:
         out.append(0)
         return
-    value = _DIVERGING.pack(diverging["epoch"], diverging["end_offset"]) + b"\0"
-    out += bytes((1, 0, len(value))) + value
+    value = bytearray(length(len(told), True))
+    for each in told:
+        value += _SIZE.pack(each["node_id"])
+        host = each["host"].encode()
+        value += length(len(host), True) + host + _SIZE.pack(each["port"])
+        rack = each["rack"]
+        value += b"\0" if rack is None else length(len(rack.encode()), True) + rack.encode()
+        value.append(0)
+    out += bytes((1, 0)) + unsigned(len(value)) + value
 
 
 def _last(pieces: Pieces) -> bytearray:

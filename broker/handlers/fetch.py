@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..cluster import NewLeaders
 from ..context import Context
 from ..dispatch import serves
 from ..fetch_reads import Limits, PartitionRead, name_of, read_all
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 _SESSIONS_SINCE: Final = 7
 _IDS_SINCE: Final = 13
 _REPLICA_STATE_SINCE: Final = 15
+_LEADERS_SINCE: Final = 16
+_MOVED: Final = (Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH)
 _READ_COMMITTED: Final = 1
 _ZERO_ID: Final = uuid.UUID(int=0)
 
@@ -71,7 +74,10 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
     parts, size_bytes, in_error = read_all(node, plan.items, limits)
     if size_bytes < request.min_bytes and request.max_wait_ms > 0 and plan.items and not in_error:
         parts = await _read_later(node, context, request, plan, limits)
-    return _response(plan, parts)
+    answer = _response(plan, parts)
+    if context.version >= _LEADERS_SINCE and any(part.error in _MOVED for part in parts):
+        _tell_leaders(node, context, plan, answer)
+    return answer
 
 
 async def _read_later(
@@ -102,6 +108,19 @@ async def _read_later(
         parts, size_bytes, in_error = read_all(node, plan.items, limits)
         if hastened or in_error or size_bytes >= request.min_bytes or node.is_stopping:
             return parts
+
+
+def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, Any]) -> None:
+    """Say of partitions that moved who leads them now, and where (KIP-951)."""
+    new_leaders = NewLeaders(node, context)
+    names = {key: name for key, name, _ in plan.items}
+    for topic in answer["responses"]:
+        for partition in topic["partitions"]:
+            if partition["error_code"] in _MOVED:
+                index = partition["partition_index"]
+                name = names[topic["topic_id"], index]
+                partition["current_leader"] = new_leaders.of(name, index)
+    answer["node_endpoints"] = [*new_leaders.endpoints.values()]
 
 
 def _replica_id(context: Context, request: Any) -> int:

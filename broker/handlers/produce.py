@@ -33,6 +33,7 @@ from ...protocol.batch import (
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords
+from ..cluster import NewLeaders
 from ..code_versions import code_for
 from ..context import Context, Disconnect
 from ..dispatch import serves
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     from ..shard import Shard
 
 _VALID_ACKS: Final = (0, 1, -1)
+_ALL: Final = -1
 _ZSTD_SINCE: Final = 7
+_LEADERS_SINCE: Final = 10
 _ADDS_SINCE: Final = 12
 _IDS_SINCE: Final = 13
 _COORDINATOR_IS_AWAY: Final = (
@@ -68,6 +71,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
     unflushed: Unflushed = []
     failed: str | None = None
     membership = _Membership(node, context, request)
+    new_leaders = NewLeaders(node, context) if context.version >= _LEADERS_SINCE else None
     for topic_data in request.topic_data:
         answers = []
         name, unknown = _topic(node, context, topic_data)
@@ -83,6 +87,8 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
             answers.append(answer)
             if "error_code" in answer:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
+                if answer["error_code"] == Code.NOT_LEADER_OR_FOLLOWER and new_leaders is not None:
+                    answer["current_leader"] = new_leaders.of(name, index)
         topic = (
             {"topic_id": topic_data.topic_id} if context.version >= _IDS_SINCE else {"name": name}
         )
@@ -93,6 +99,8 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         return None
     if unflushed:
         await _flushed(node, unflushed)
+    if new_leaders is not None and new_leaders.endpoints:
+        return {"responses": responses, "node_endpoints": [*new_leaders.endpoints.values()]}
     return {"responses": responses}
 
 
@@ -167,6 +175,8 @@ def _append(
             )
         if header.is_transactional:
             waits = membership.check(log, header)
+        if membership.wants_all:
+            node.cluster.check_in_sync(log)
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
         errors = _record_errors(invalid)
@@ -226,7 +236,7 @@ class _Membership:
     waits for its marker.
     """
 
-    __slots__ = ("_answer", "_context", "_node", "_request", "_shard")
+    __slots__ = ("_answer", "_context", "_node", "_request", "_shard", "wants_all")
 
     def __init__(self, node: Node, context: Context, request: Any) -> None:
         self._node = node
@@ -234,6 +244,8 @@ class _Membership:
         self._request = request
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
+        # Of a single node all replicas are in sync while it runs.
+        self.wants_all = request.acks == _ALL and len(node.catalog.brokers) > 1
 
     def check(self, log: PartitionLog, header: BatchHeader) -> tuple[PartitionLog, ...]:
         """Let a batch of the request through, to a partition that is led here.
@@ -250,7 +262,7 @@ class _Membership:
             return _NONE
         if self._shard is None:
             try:
-                self._shard = self._node.transactions.shard_of(self._request.transactional_id)
+                self._shard = self._node.transaction_shard(self._request.transactional_id)
             except Refused as refused:
                 raise _in_words_of_produce(self._context, refused) from None
             self._answer = self._asked(self._shard, header.producer_id, header.producer_epoch)

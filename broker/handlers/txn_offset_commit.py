@@ -66,7 +66,7 @@ async def _enter_transaction(
         and not node.config["transaction.partition.verification.enable"]
     ):
         return
-    coordinator = node.transactions.shard_of(transactional_id)
+    coordinator = node.transaction_shard(transactional_id)
     places = ((CONSUMER_OFFSETS, partition),)
     if context.version >= _ADDS_SINCE:
         await coordinator.run(

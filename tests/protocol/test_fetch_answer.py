@@ -51,6 +51,8 @@ def body(
         }
         if version >= 12 and draw.random() < 0.4:
             made["diverging_epoch"] = {"epoch": draw.randrange(9), "end_offset": draw.randrange(9)}
+        if version >= 12 and draw.random() < 0.4:
+            made["current_leader"] = {"leader_id": draw.randrange(9), "leader_epoch": 7}
         return made
 
     def topic() -> dict[str, Any]:
@@ -58,7 +60,17 @@ def body(
         named = {"topic_id": uuid.UUID(int=draw.randrange(1, 1 << 128))} if version > 12 else name
         return {**named, "partitions": [partition() for _ in range(draw.choice([0, 1, 2, 130]))]}
 
+    def endpoint() -> dict[str, Any]:
+        return {
+            "node_id": draw.randrange(1 << 31),
+            "host": draw.choice(["127.0.0.1", "x" * 200]),
+            "port": draw.randrange(1 << 16),
+            "rack": draw.choice([None, "", "r" * 130]),
+        }
+
+    endpoints = [endpoint() for _ in range(draw.choice([1, 3]))]
     return {
+        **({"node_endpoints": endpoints} if version >= 16 and draw.random() < 0.4 else {}),
         "error_code": draw.choice(list(Code)) if version >= 7 else 0,
         "session_id": draw.randrange(1 << 31) if version >= 7 else 0,
         "responses": [topic() for _ in range(draw.choice([0, 1, 2, 3]))],
