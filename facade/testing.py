@@ -3,6 +3,7 @@
 `running_broker()` returns when the broker answers (some 0.2 s) and leaves nothing behind. The
 broker watches a pipe that its parent holds, so it also ends with a parent that was killed; the
 temporary directory of such a parent stays, for nobody is left who knows whether it is wanted.
+`running_broker(nodes=3)` is a cluster in one process, of which a test stops and starts nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["BrokerFailed", "RunningBroker", "running_broker"]
+__all__ = ["BrokerFailed", "RunningBroker", "RunningNode", "running_broker"]
 
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 20.0
@@ -32,17 +33,50 @@ class BrokerFailed(Exception):
     """The broker did not start, did not stop in time or ended by itself; the end of its log."""
 
 
+class RunningNode:
+    """One of the brokers of a process. `bootstrap` is its "HOST:PORT"."""
+
+    def __init__(self, broker: RunningBroker, node_id: int, bootstrap: str) -> None:
+        self.node_id = node_id
+        self.bootstrap = bootstrap
+        self._broker = broker
+
+    def stop(self) -> None:
+        """Answer what is in hand and go; other replicas in sync lead its partitions from now on."""
+        self._broker.order(f"stop {self.node_id}")
+
+    def cut(self) -> None:
+        """As `stop`, but all its connections end at once, without their answers."""
+        self._broker.order(f"cut {self.node_id}")
+
+    def start(self) -> None:
+        """Come back on the same port; what it led it does not lead again by itself."""
+        self._broker.order(f"start {self.node_id}")
+
+
 class RunningBroker:
     """A broker process. After `kill` or `stop`, `restart` runs it again on the same port and data.
 
-    `bootstrap` is "HOST:PORT"; `data_dir` the directory with the logs; `log_path` what the broker
-    wrote to standard error, all starts after one another.
+    `bootstrap` is "HOST:PORT", of each node with commas between; `nodes` are these by their ids;
+    `data_dir` the directory with the logs; `log_path` what the broker wrote to standard error, all
+    starts after one another.
     """
 
     def __init__(
-        self, *, port: int, data_dir: Path, log_path: Path, settings: Mapping[str, str]
+        self,
+        *,
+        port: int,
+        data_dir: Path,
+        log_path: Path,
+        settings: Mapping[str, str],
+        nodes: int = 1,
     ) -> None:
-        self.bootstrap = f"127.0.0.1:{port}"
+        first_id = int(settings.get("node.id", "1"))
+        self.nodes: Mapping[int, RunningNode] = {
+            first_id + number: RunningNode(self, first_id + number, f"127.0.0.1:{port + number}")
+            for number in range(nodes)
+        }
+        self.bootstrap = ",".join(node.bootstrap for node in self.nodes.values())
         self.data_dir = data_dir
         self.log_path = log_path
         self._settings = dict(settings)
@@ -107,11 +141,36 @@ class RunningBroker:
         self.stop()
         self.start()
 
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Let another node lead a partition. Raises BrokerFailed when it is no replica in sync."""
+        self.order(f"move {topic} {partition} {node_id}")
+
+    def order(self, line: str) -> str:
+        """Give an order to a broker of several nodes; what it says (see ottla.broker.control).
+
+        Raises BrokerFailed when it cannot be done.
+        """
+        with socket.socket(socket.AF_UNIX) as control:
+            control.settimeout(STOP_TIMEOUT_S)
+            control.connect(str(self._control))
+            control.sendall(f"{line}\n".encode())
+            told = control.makefile().readline().strip()
+        if not told.startswith("ok"):
+            raise BrokerFailed(f"{line}: {told or 'no answer'}")
+        return told.removeprefix("ok").strip()
+
+    @property
+    def _control(self) -> Path:
+        return self.log_path.with_suffix(".control")
+
     def _command(self, ready_file: Path) -> list[str]:
         # -P: a folder `kafka` or `storage` where the tests happen to run must not be imported.
         command = [sys.executable, "-P", "-m", "ottla", "serve", "--until-stdin-ends"]
-        command += ["--listen", self.bootstrap, "--data-dir", str(self.data_dir)]
+        first, *others = self.nodes.values()
+        command += ["--listen", first.bootstrap, "--data-dir", str(self.data_dir)]
         command += ["--ready-file", str(ready_file)]
+        if others:
+            command += ["--nodes", str(len(self.nodes)), "--control", str(self._control)]
         for name, value in self._settings.items():
             command += ["--set", f"{name}={value}"]
         return command
@@ -132,16 +191,17 @@ class RunningBroker:
 
 @contextmanager
 def running_broker(
-    *, data_dir: Path | None = None, settings: Mapping[str, str] | None = None
+    *, data_dir: Path | None = None, settings: Mapping[str, str] | None = None, nodes: int = 1
 ) -> Iterator[RunningBroker]:
     """Run a broker for the body of a `with`.
 
-    `data_dir` is kept afterwards when it is given; `settings` are Kafka's broker settings by name.
+    `data_dir` is kept afterwards when it is given; `settings` are Kafka's broker settings by name;
+    `nodes` brokers share the process and the directory, with ids from 1 or the given `node.id` on.
     Raises BrokerFailed when the broker does not start, or when it died in the body by itself.
     """
     scratch = Path(tempfile.mkdtemp(prefix="ottla-"))
     try:
-        broker = _started(scratch, data_dir or scratch / "data", settings or {})
+        broker = _started(scratch, data_dir or scratch / "data", settings or {}, nodes)
         try:
             yield broker
         except BaseException:
@@ -152,29 +212,37 @@ def running_broker(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _started(scratch: Path, data_dir: Path, settings: Mapping[str, str]) -> RunningBroker:
+def _started(
+    scratch: Path, data_dir: Path, settings: Mapping[str, str], nodes: int
+) -> RunningBroker:
     """A broker that answers; another port is tried when somebody took the first in between."""
     for _ in range(5):
-        port = _free_port()
+        port = _free_ports(nodes)
         broker = RunningBroker(
-            port=port, data_dir=data_dir, log_path=scratch / "broker.log", settings=settings
+            port=port,
+            data_dir=data_dir,
+            log_path=scratch / "broker.log",
+            settings=settings,
+            nodes=nodes,
         )
         try:
             broker.start()
         except BrokerFailed:
-            if _is_free(port):
+            if all(_is_free(port + number) for number in range(nodes)):
                 raise
         else:
             return broker
     raise BrokerFailed("no port stayed free long enough for the broker to take it")
 
 
-def _free_port() -> int:
+def _free_ports(count: int) -> int:
+    """The first of so many free ports in a row."""
     # The system's randomness: tests that seed the generator alike must not meet on one port.
     choice = random.SystemRandom().choice
-    while not _is_free(port := choice(PORTS)):
-        pass
-    return port
+    while True:
+        port = choice(PORTS)
+        if all(_is_free(port + number) for number in range(count)):
+            return port
 
 
 def _is_free(port: int) -> bool:
