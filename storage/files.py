@@ -32,6 +32,12 @@ class Files(Protocol):
 
     def truncate(self, descriptor: int, size_bytes: int, /) -> None: ...
 
+    def reserve(self, descriptor: int, size_bytes: int, /) -> None:
+        """Take room for a file of that size, which keeps the size that it has.
+
+        Raises OSError where the file system cannot do so, or has no room.
+        """
+
     def sync(self, descriptor: int, /) -> None:
         """Return when the file's bytes would survive a loss of power."""
 
@@ -89,6 +95,11 @@ class RealFiles:
             os.pwrite(descriptor, data, position)
         finally:
             os.close(descriptor)
+
+    def reserve(self, descriptor: int, size_bytes: int, /) -> None:
+        from .reservation import reserve
+
+        reserve(descriptor, size_bytes)
 
     def read(self, path: str, /) -> bytes:
         with open(path, "rb", buffering=0) as file:

@@ -127,6 +127,10 @@ class PartitionLog:
         if found.segments[0].doubt is not None:
             self._transaction_check = TransactionCheck(self.log_end_offset)
         self.leader_epoch = max(self._epochs.latest, 0)
+        if config.preallocate:
+            if not stop.clean:  # what was killed has not given back its room
+                self._active.trim(even_if_unknown=True)
+            self._active.reserve(config.segment_bytes)
 
     @classmethod
     def open(
@@ -304,6 +308,8 @@ class PartitionLog:
         self._write_beside(self._active)
         segment = Segment(self._files, self._directory, self.log_end_offset)
         segment.open()
+        if self.config.preallocate:
+            segment.reserve(self.config.segment_bytes)
         self._active.finish()
         self._segments.all.append(segment)
         self._active, self._active_since_ms = segment, now_ms
@@ -538,6 +544,7 @@ class PartitionLog:
             if clean and self.failure is not None:
                 raise OSError(self.failure)
             if clean:
+                self._active.trim()
                 self.write_state()
                 if not self.is_flushed:
                     self.flush()

@@ -75,6 +75,7 @@ class Segment:
         "_directory",
         "_files",
         "_holds",
+        "_is_reserved",
         "_is_to_close",
         "_max_timestamp_offset",
         "_offset_index",
@@ -99,6 +100,7 @@ class Segment:
         self._descriptor = -1
         self._holds = 0
         self._is_to_close = False
+        self._is_reserved = False
         self._offset_index = OffsetIndex()
         self._time_index = TimeIndex()
         self._bytes_since_index = 0
@@ -405,6 +407,23 @@ class Segment:
     def finish(self) -> None:
         """Another segment takes the appends from now on."""
         del self._tail_offsets[:], self._tail_positions[:]
+        self.trim()
+
+    def reserve(self, size_bytes: int) -> None:
+        """Take the room that it may need (`preallocate`), as far as the disk lets it."""
+        with suppress(OSError):
+            self._files.reserve(self.open(), size_bytes)
+            self._is_reserved = True
+
+    def trim(self, *, even_if_unknown: bool = False) -> None:
+        """Give back the room that was taken and not used; a life before this one may have taken it.
+
+        Raises:
+            OSError: the file cannot be opened or cut.
+        """
+        if self._is_reserved or (even_if_unknown and self.size_bytes):
+            self._is_reserved = False
+            self._files.truncate(self.open(), self.size_bytes)
 
     def write_indexes(self, *, even_if_empty: bool = False) -> None:
         """Put the indexes on disk: nothing will be appended for now."""

@@ -201,6 +201,17 @@ def groups(bootstrap: str) -> dict[str, str]:
     return {group["group_id"]: group["group_type"].lower() for group in listed}
 
 
+def test_segments_that_kafka_preallocated_and_was_killed_on(place: Place) -> None:
+    story = Story()
+    with place.kafka(settings={"log.preallocate": "true"}, kill=True) as kafka:
+        story.play(kafka)
+        left = seen(kafka)
+    assert max(file.stat().st_size for file in place.data.glob("plain-*/*.log")) >= 1 << 20
+    with place.ottla() as ottla:
+        assert seen(ottla.bootstrap) == left
+        story.play(ottla.bootstrap)
+
+
 def test_users_quotas_and_acls_are_kept(place: Place) -> None:
     """Records that Kafka wrote are there when it comes back, in Ottla's snapshot too."""
     secured = {

@@ -101,6 +101,9 @@ class Disk:
         self._operation()
         self._open[descriptor].synced = bytes(self._open[descriptor].data)
 
+    def reserve(self, descriptor: int, size_bytes: int, /) -> None:
+        self._operation()
+
     def size(self, path: str, /) -> int:
         return len(self._file(path).data)
 
