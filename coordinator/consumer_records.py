@@ -134,6 +134,7 @@ _NAMED_BY: Final = {
     Kind.CURRENT_MEMBER: "member_id",
     Kind.REGEX: "regular_expression",
 }
+_NO_CLASSIC_METADATA: Final = b"\x01\x00\x01\x00"  # one tagged field: 0, of a byte, null
 KINDS: Final = frozenset(_SCHEMAS)
 
 
@@ -196,6 +197,10 @@ def _encoded(
     if kind in _NAMED_BY:
         key[_NAMED_BY[kind]] = name
     value = None if fields is None else encode_data(schema + "Value", 0, fields)
+    if kind is Kind.MEMBER and fields is not None and "classic_member_metadata" not in fields:
+        assert value is not None
+        # Without the tag Kafka reads a classic member that supports nothing: null must be said.
+        value = value[:-1] + _NO_CLASSIC_METADATA
     return encode_data(schema + "Key", kind, key), value
 
 

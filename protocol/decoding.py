@@ -70,7 +70,13 @@ class _Source:
 
     def write_value(self, field: Any) -> None:
         """Decode one field by itself: the value of a tagged field."""
-        self._write(field, "item")
+        if field.is_struct() and field.nullable_for_version_q(self._version):
+            # Null is 0 here, and -1 where the field has no tag.
+            self._line("pos += 1")
+            self._line("if data[pos - 1] == 0: item = None")
+            self._block("else:", lambda: self.write_struct(field, field.data_class, "item"))
+        else:
+            self._write(field, "item")
 
     def write_struct(self, field: Any, cls: Any, target: str) -> None:
         made = target if target.isidentifier() else self._variable("item")
