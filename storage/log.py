@@ -202,7 +202,8 @@ class PartitionLog:
                 records = validation.with_times(records, checked)
                 header = checked
             if config.compression_type != PRODUCER:
-                records, header = recompressed(records, header, config.compression_type)
+                wanted, level = config.compression_type, config.compression_level
+                records, header = recompressed(records, header, wanted, level)
                 validation.check_size(header.size_bytes, config.max_message_bytes)
             if config.message_timestamp_type == "LogAppendTime":
                 append_time_ms = now_ms

@@ -17,7 +17,10 @@ class LogConfig:
     """Sizes in bytes, times in ms; -1 where Kafka means "no limit" by it."""
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
     compression_type: str = "producer"
+    compression_zstd_level: int = 3
     delete_retention_ms: int = 86_400_000
     file_delete_delay_ms: int = 60_000
     flush_messages: int = LONG_MAX
@@ -50,6 +53,18 @@ class LogConfig:
         if self.max_compaction_lag_ms < self.segment_ms and "compact" in self.cleanup_policy:
             return self.max_compaction_lag_ms
         return self.segment_ms
+
+    @property
+    def compression_level(self) -> int | None:
+        """The level of `compression_type`; None where it has none."""
+        match self.compression_type:
+            case "gzip":
+                return self.compression_gzip_level
+            case "lz4":
+                return self.compression_lz4_level
+            case "zstd":
+                return self.compression_zstd_level
+        return None
 
     @property
     def compacts(self) -> bool:

@@ -28,9 +28,12 @@ _CODECS: Final = {"uncompressed": Compression.NONE} | {
 
 
 def recompressed(
-    records: Bytes, header: BatchHeader, compression_type: str
+    records: Bytes, header: BatchHeader, compression_type: str, level: int | None = None
 ) -> tuple[Bytes, BatchHeader]:
     """The batch in the codec of a `compression.type`; itself when it is in it already.
+
+    Args:
+        level: for the codec; None: Kafka's default. What comes in the codec keeps the level it has.
 
     Raises:
         Refused: CORRUPT_MESSAGE when its records do not decompress.
@@ -38,7 +41,7 @@ def recompressed(
     codec = _CODECS[compression_type]
     if header.attributes & COMPRESSION_MASK == codec:
         return records, header
-    batch = bytearray(HEADER_SIZE) + compressed(codec, bytes(payload_of(records, 0, header)))
+    batch = bytearray(HEADER_SIZE) + compressed(codec, bytes(payload_of(records, 0, header)), level)
     header = header._replace(
         length=len(batch) - LOG_OVERHEAD,
         attributes=header.attributes & ~COMPRESSION_MASK | codec,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from random import Random
 from typing import Any
 
 import pytest
@@ -198,6 +199,34 @@ def test_a_topic_has_batches_in_its_own_codec(sent: int, wanted: str) -> None:
     assert [(r.key, r.value) for r in parsed.records] == [(b"k", values[0]), (None, values[1])]
     assert parsed.crc_is_right
     assert log.append(bytearray(data), now_ms=NOW_MS).is_duplicate
+
+
+@pytest.mark.parametrize(
+    ("codec", "levels"), [("gzip", (1, -1)), ("lz4", (9, 12)), ("zstd", (-5, 1, 3, 22))]
+)
+def test_the_level_of_the_codec_is_the_topics(codec: str, levels: tuple[int, ...]) -> None:
+    """The higher the smaller; lz4's default, 9, is the fast one in Kafka too."""
+    chance = Random(1)
+    words = [chance.randbytes(chance.randrange(2, 9)) for _ in range(300)]
+    value = b"".join(chance.choice(words) for _ in range(20_000))
+    sizes = []
+    for level in levels:
+        settings: dict[str, Any] = {f"compression_{codec}_level": level}
+        log = open_log(compression_type=codec, **settings)
+        assert answer(batch([value]), log) == 0
+        ((_, stored),) = everything(log)
+        (parsed,) = batches.batches_in(stored)
+        assert parsed.records[0].value == value
+        sizes.append(len(stored))
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_a_batch_in_the_topics_codec_keeps_the_bytes_of_its_producer() -> None:
+    log = open_log(compression_type="gzip", compression_gzip_level=9)
+    data = batch([b"a" * 900], compression=1)
+    assert answer(data, log) == 0
+    ((_, stored),) = everything(log)
+    assert stored[61:] == bytes(data)[61:]
 
 
 def test_bad_records_are_told_in_kafkas_words() -> None:
