@@ -284,9 +284,9 @@ class MarkerChannel:
         self, destination: Destination, batch: list[Entry], answer: asyncio.Future[list[Code]]
     ) -> None:
         destination.in_flight = 0
+        failure = None if answer.cancelled() else answer.exception()
         if self._stopped or answer.cancelled():
             return
-        failure = answer.exception()
         if failure is None:
             codes = answer.result()
         else:

@@ -1,6 +1,12 @@
-"""The configurations of several nodes in one process: the first one's, with other ids and ports."""
+"""The configurations of several nodes in one process: one's, with other ids and ports.
+
+Internal topics have Kafka's defaults again, which are for three nodes, or less where there are two:
+when a node stops, what it coordinates goes to another one.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from .config import BrokerConfig
 from .listeners import Listener, parse_listeners
@@ -18,12 +24,23 @@ def configs_of(config: BrokerConfig, count: int) -> list[BrokerConfig]:
     listeners = parse_listeners("listeners", config["listeners"])
     fixed = [each.port for each in listeners if each.port]
     step = max(fixed) - min(fixed) + 1 if fixed else 0
-    return [config, *(_shifted(config, number, number * step) for number in range(1, count))]
+    replicas = min(count, 3)
+    internal = {
+        "offsets.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": replicas - 1,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "transaction.state.log.min.isr": replicas - 1,
+        "transaction.state.log.replication.factor": replicas,
+    }
+    given = {**{name: str(number) for name, number in internal.items()}, **config.given}
+    return [_shifted(config, given, number, number * step) for number in range(count)]
 
 
-def _shifted(config: BrokerConfig, number: int, ports: int) -> BrokerConfig:
+def _shifted(
+    config: BrokerConfig, given: Mapping[str, str], number: int, ports: int
+) -> BrokerConfig:
     node_id = str(config.node_id + number)
-    given = {**config.given, "node.id": node_id, "broker.id": node_id}
+    given = {**given, "node.id": node_id, "broker.id": node_id}
     for name in ("listeners", "advertised.listeners"):
         text = config[name]
         if text is not None:
