@@ -44,17 +44,18 @@ class MarkerRequests:
         """
         timeout_s = self._node.config["request.timeout.ms"] / 1000
         self._sent += 1
+        number = self._sent  # there may be others under way when the answer comes
         frame = request_frame(
             ApiKey.WRITE_TXN_MARKERS,
             _VERSION,
-            self._sent,
+            number,
             f"broker-{self._node.node_id}-txn-marker-sender",
             {"markers": _markers(entries)},
         )
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await self._answer(node_id, frame)
-            body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, self._sent, answer)
+            body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
         except BaseException:
             self._drop(node_id)
             raise
