@@ -1,0 +1,112 @@
+"""What a topic's settings lead to, beyond being kept and shown: none of them is only stored."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.cleaner import Cleaner
+from ottla.broker.config import LOG_CONFIG_FIELDS
+from ottla.broker.settings_topic import TOPIC_SETTINGS
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.storage.retention import delete_old_segments
+from tests.broker.fakes import START_MS
+from tests.broker.one_node import OneNode, one_node
+from tests.storage.compacting import values
+
+NEVER_BY_ITSELF = {"log_cleaner_backoff_ms": "1000000"}
+# Copies elsewhere, and followers that fetch: there are none here.
+MEAN_NOTHING = {
+    "follower.replication.throttled.replicas",
+    "leader.replication.throttled.replicas",
+    "local.retention.bytes",
+    "local.retention.ms",
+    "remote.log.copy.disable",
+    "remote.log.delete.on.disable",
+    "remote.storage.enable",
+}
+
+
+def test_every_setting_reaches_the_log_or_means_nothing_here() -> None:
+    reach = {name for name in TOPIC_SETTINGS if name.replace(".", "_") in LOG_CONFIG_FIELDS}
+    assert set(TOPIC_SETTINGS) - reach == MEAN_NOTHING | {"internal.segment.bytes"}
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_one_replica_is_as_many_as_there_are_whatever_is_wanted_in_sync(
+    tmp_path: Path, acks: int
+) -> None:
+    """As Apache Kafka 4.1: the minimum is capped by the number of replicas (KIP-966)."""
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", min_insync_replicas="2")
+            records = bytes(build([(None, b"v")], timestamp_ms=START_MS))
+            data = [{"index": 0, "records": records}]
+            answer = await it.ask(
+                ApiKey.PRODUCE, 9, transactional_id=None, acks=acks, timeout_ms=1000,
+                topic_data=[{"name": "t", "partition_data": data}],
+            )  # fmt: skip
+            (partition,) = answer["responses"][0]["partition_responses"]
+            assert (partition["error_code"], partition["base_offset"]) == (0, 0)
+
+    asyncio.run(scene())
+
+
+def with_old_segments(it: OneNode) -> None:
+    """Twice the same key, each in a segment that is old."""
+    for number in range(2):
+        batch = build([(b"k", b"%d" % number)], timestamp_ms=START_MS - 10**7)
+        it.log("t").append(batch, now_ms=START_MS)
+        it.log("t").roll(START_MS)
+
+
+def set_policy(it: OneNode, policy: str) -> None:
+    it.node.controller.set_configs(2, "t", {"cleanup.policy": policy})
+
+
+def test_the_cleanup_policy_may_change_while_the_broker_runs(tmp_path: Path) -> None:
+    """An empty one, which Kafka 4.1 lets be set, neither deletes nor compacts."""
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t", cleanup_policy="", retention_ms="1000")
+            cleaner = Cleaner(it.node.cluster)
+            with_old_segments(it)
+            assert delete_old_segments(it.log("t"), START_MS) == 0
+            assert not await cleaner.clean_dirtiest()
+            set_policy(it, "compact")
+            assert delete_old_segments(it.log("t"), START_MS) == 0
+            assert await cleaner.clean_dirtiest()
+            assert values(it.log("t")) == {1: (b"k", b"1")}
+            set_policy(it, "compact,delete")
+            assert delete_old_segments(it.log("t"), START_MS) > 0
+            assert values(it.log("t")) == {}
+            with_old_segments(it)
+            set_policy(it, "")
+            assert not await cleaner.clean_dirtiest()
+            assert delete_old_segments(it.log("t"), START_MS) == 0
+            set_policy(it, "delete")
+            assert not await cleaner.clean_dirtiest()
+            assert delete_old_segments(it.log("t"), START_MS) == 2
+
+    asyncio.run(scene())
+
+
+def test_settings_of_a_topic_reach_its_open_log_at_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+            it.topic("t")
+            changes = {"preallocate": "true", "compression.type": "zstd"}
+            it.node.controller.set_configs(2, "t", {**changes, "compression.zstd.level": "7"})
+            config = it.log("t").config
+            assert (config.preallocate, config.compression_type) == (True, "zstd")
+            assert config.compression_level == 7
+            it.node.controller.set_configs(2, "t", dict.fromkeys(changes))
+            assert it.log("t").config.compression_level is None
+            assert not it.log("t").config.preallocate
+
+    asyncio.run(scene())
