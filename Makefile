@@ -12,10 +12,10 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign check style types bench-start bench-quick bench-partitions wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign check style types bench-start bench-quick bench-partitions bench-compaction wheel clean
 
 help: ## this list
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
 
 setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned dependencies, Spark's connector
 
@@ -69,6 +69,9 @@ bench-quick: .venv/.installed ## start time, memory, latency and throughput in s
 
 bench-partitions: .venv/.installed ## 10,000 partitions: create, idle, stop, restart
 	@$(PY) benchmarks/bench_partitions.py $(ARGS)
+
+bench-compaction: .venv/.installed ## p50 and p99 of a producer with and without the cleaner at work
+	@$(PY) benchmarks/bench_compaction.py $(ARGS)
 
 # A stale build/lib would put modules that no longer exist into the wheel.
 wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl
