@@ -1,0 +1,74 @@
+"""The table of states and requests: as Apache Kafka 4.1.1 filled it, and as one does that is here.
+
+With a transaction.version of its own each, three brokers of ours stand for the three levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ottla.testing import running_broker
+
+from ..wire.conftest import SETTINGS, address_of, warm_up
+from . import transaction_table
+from .conftest import Pair
+from .transaction_table import FEW, HIGHEST, IDENTITIES, REQUESTS, STATES, Table
+
+RECORDED = transaction_table.recorded()
+LEVELS = sorted(RECORDED, reverse=True)
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def ours(request: pytest.FixtureRequest) -> Iterator[tuple[int, Table]]:
+    """A level of transaction.version, and what fills the table at a broker of ours there."""
+    with running_broker(settings=SETTINGS) as broker:
+        address = address_of(broker.bootstrap)
+        transaction_table.set_level(address, request.param)
+        warm_up(address)
+        table = Table(address)
+        yield request.param, table
+        table.close()
+
+
+@pytest.fixture(scope="module")
+def theirs(pair: Pair) -> Iterator[Table]:
+    """What fills the table at an Apache Kafka."""
+    table = Table(pair[1])
+    yield table
+    table.close()
+
+
+def differences(table: Table, request_name: str, level: int) -> list[str]:
+    """What is not as recorded, of one request in all states and from all who may ask."""
+    return [
+        f"{state} | {who}: {outcome}, recorded: {wanted}"
+        for who in FEW.get(request_name, tuple(IDENTITIES))
+        for state in STATES
+        if (outcome := table.outcome((state, request_name, who)))
+        != (wanted := RECORDED[level][state, request_name, who])
+    ]
+
+
+@pytest.mark.parametrize("request_name", REQUESTS)
+def test_a_request_does_in_every_state_what_kafka_did(
+    request_name: str, ours: tuple[int, Table]
+) -> None:
+    level, table = ours
+    found = differences(table, request_name, level)
+    assert not found, "\n".join(found)
+
+
+def test_every_cell_is_recorded_on_every_level() -> None:
+    wanted = set(transaction_table.cells())
+    assert len(wanted) > 1000
+    assert {level: set(RECORDED[level]) for level in LEVELS} == dict.fromkeys(LEVELS, wanted)
+    assert LEVELS == [2, 1, 0]
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("request_name", REQUESTS)
+def test_kafka_still_does_what_it_did(request_name: str, theirs: Table) -> None:
+    found = differences(theirs, request_name, HIGHEST)
+    assert not found, "\n".join(found)
