@@ -14,6 +14,7 @@ from typing import Final
 from ..protocol.errors import Code, Refused
 from .outcome import Outcome, Producer
 from .transaction_states import (
+    ADDS_EXPLICITLY,
     AT_REST,
     BUMPS_EPOCHS,
     LAST_EPOCH,
@@ -123,10 +124,9 @@ class Transactions:
                 now_ms,
             )
             return Outcome(fresh.producer, (fresh,))
+        _check_at_rest_or_open(known)
         if expected is not None and not _may_be(known, expected):
             raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
-        if known.state in PREPARED:
-            raise _markers_pending(known)
         if known.state is State.ONGOING:
             aborted = self._fenced(known, now_ms=now_ms)
             return Outcome(Code.CONCURRENT_TRANSACTIONS, (aborted,), self._markers(aborted))
@@ -154,14 +154,15 @@ class Transactions:
 
         Raises:
             Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
-                CONCURRENT_TRANSACTIONS.
+                CONCURRENT_TRANSACTIONS, UNSUPPORTED_VERSION (see `_check_level`).
         """
-        known = self._owned(transactional_id, producer)
-        if known.state in PREPARED:
-            raise _markers_pending(known)
+        known = self._known(transactional_id)
+        _check_at_rest_or_open(known)
+        _check_owner(known, producer)
         added = frozenset(partitions)
         if known.state is State.ONGOING and added <= known.partitions:
             return Outcome(None)
+        self._check_level(client_version)
         ongoing = known.with_partitions(added, client_version=client_version, now_ms=now_ms)
         return Outcome(None, (ongoing,))
 
@@ -173,9 +174,9 @@ class Transactions:
         Raises:
             Refused: as for `add_partitions`.
         """
-        known = self._owned(transactional_id, producer)
-        if known.state in PREPARED:
-            raise _markers_pending(known)
+        known = self._known(transactional_id)
+        _check_owner(known, producer)
+        _check_at_rest_or_open(known)
         return frozenset(partitions) - known.partitions
 
     def verify_partitions(
@@ -205,13 +206,13 @@ class Transactions:
             Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
                 CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
         """
-        known = self._owned(transactional_id, producer)
+        known = self._known(transactional_id)
+        _check_owner(known, producer)
+        _check_at_rest_or_open(known)
         match known.state, commit:
             case State.ONGOING, _:
                 prepared = known.prepared(commit=commit, now_ms=now_ms)
                 return Outcome(producer, (prepared,), self._markers(prepared))
-            case (State.PREPARE_COMMIT, True) | (State.PREPARE_ABORT, False):
-                raise _markers_pending(known)
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
                 return Outcome(producer)  # a retry: the first answer was lost on its way
         raise _cannot_end(known, commit=commit)
@@ -228,9 +229,10 @@ class Transactions:
             who the client is from now on: a new producer id when the epochs of this are used up.
 
         Raises:
-            Refused: as for `end`.
+            Refused: as for `end`, and UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._known(transactional_id)
+        _check_at_rest_or_open(known)
         retries_rotation = known.previous_producer_id == producer.producer_id and (
             producer.producer_epoch,
             known.producer_epoch,
@@ -243,8 +245,6 @@ class Transactions:
         match known.state, commit:
             case State.ONGOING, _:
                 pass
-            case (State.PREPARE_COMMIT, True) | (State.PREPARE_ABORT, False):
-                raise _markers_pending(known)
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False) if retries:
                 if known.producer_epoch > LAST_EPOCH:
                     # Aborted for its timeout at its very last epoch: there is none to go on with.
@@ -254,6 +254,7 @@ class Transactions:
                 pass
             case _:
                 raise _cannot_end(known, commit=commit)
+        self._check_level(BUMPS_EPOCHS)
         if known.is_exhausted:
             successor = Producer(self._next_producer_id(), 0)
             prepared = known.prepared_and_bumped(
@@ -379,14 +380,19 @@ class Transactions:
             )
         return known
 
-    def _owned(self, transactional_id: str, producer: Producer) -> Transaction:
-        """What is known of the id, when `producer` is its owner: any other epoch is fenced."""
-        known = self._known(transactional_id)
-        if known.producer_id != producer.producer_id:
-            raise _not_its_id(known, producer)
-        if known.producer_epoch != producer.producer_epoch or producer.producer_epoch > LAST_EPOCH:
-            raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
-        return known
+    def _check_level(self, client_version: int) -> None:
+        """Whether a value can hold the client's version: not those of transaction.version 0.
+
+        Kafka refuses it so, and the transactional id is not to be used any more until the
+        coordinator moves; here nothing has happened.
+
+        Raises:
+            Refused: UNSUPPORTED_VERSION.
+        """
+        if client_version > ADDS_EXPLICITLY and self._transaction_version() < 1:
+            raise Refused(
+                Code.UNSUPPORTED_VERSION, "transaction.version 0 knows no such transactions"
+            )
 
     def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
         """Aborted under the next epoch, which nobody is given; the last one is kept for this."""
@@ -427,15 +433,10 @@ def _check_epoch_to_end(
 ) -> None:
     """Refuse the epochs that EndTxn 5 may not have in this state (TransactionCoordinator's table).
 
-    An end raises the epoch, so a prepared transaction is only met by a retry of its own end.
+    An end raises the epoch, so that it tells a retry from the next end.
     """
-    if known.state in PREPARED:
-        is_valid = retries
-    elif known.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
-        is_valid = retries or is_current
-    else:
-        is_valid = is_current
-    if not is_valid:
+    has_ended = known.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+    if not (is_current or (has_ended and retries)):
         raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
 
 
@@ -446,11 +447,32 @@ def _not_its_id(known: Transaction, producer: Producer) -> Refused:
     )
 
 
-def _markers_pending(known: Transaction) -> Refused:
-    return Refused(
-        Code.CONCURRENT_TRANSACTIONS,
-        f"the markers of {known.transactional_id} are still being written",
-    )
+def _check_at_rest_or_open(known: Transaction) -> None:
+    """Refuse while markers are written: what a client gets then depends on their being there.
+
+    In Kafka this is the pending transition to Complete, which it looks at before or after who
+    asks, by the request.
+
+    Raises:
+        Refused: CONCURRENT_TRANSACTIONS.
+    """
+    if known.state in PREPARED:
+        raise Refused(
+            Code.CONCURRENT_TRANSACTIONS,
+            f"the markers of {known.transactional_id} are still being written",
+        )
+
+
+def _check_owner(known: Transaction, producer: Producer) -> None:
+    """Refuse whoever is not the owner of the id: any other epoch is fenced.
+
+    Raises:
+        Refused: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
+    """
+    if known.producer_id != producer.producer_id:
+        raise _not_its_id(known, producer)
+    if known.producer_epoch != producer.producer_epoch or producer.producer_epoch > LAST_EPOCH:
+        raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
 
 
 def _cannot_end(known: Transaction, *, commit: bool) -> Refused:

@@ -99,6 +99,8 @@ async def _add(
             )
         )
     except Refused as refused:
+        if refused.code is Code.UNSUPPORTED_VERSION:  # as in Kafka the error of all that is asked
+            raise
         code = code_for(refused.code, context.api_key, context.version)
         return dict.fromkeys(places, code)
     return {}

@@ -12,9 +12,9 @@ from tests.coordinator.transaction_talk import (
     ORDERS,
     PRODUCER,
     SHOP,
-    STATES,
     STOCK,
     machine_in,
+    new_machine,
     next_epoch,
     told,
     transaction_in,
@@ -67,7 +67,7 @@ def test_the_log_tells_how_the_client_adds(version: int) -> None:
         (SHOP, next_epoch(PRODUCER), Code.PRODUCER_FENCED),
     ],
 )
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", sorted(AT_REST | {State.ONGOING}))
 def test_only_the_owner_of_the_id_may_add_or_verify(
     state: State, transactional_id: str, producer: Producer, code: Code
 ) -> None:
@@ -107,3 +107,21 @@ def test_a_partition_that_was_not_added_aborts_the_client_s_transaction() -> Non
 def test_without_an_open_transaction_nothing_is_verified(state: State) -> None:
     machine = machine_in(state)
     assert machine.missing_partitions(SHOP, PRODUCER, ORDERS) == ORDERS
+
+
+def test_below_level_1_nothing_is_decided_that_its_values_cannot_hold() -> None:
+    """Kafka's are of version 0 there, which has no place for the client's version."""
+    machine = new_machine(transaction_version=0)
+    machine.replay(transaction_in(State.ONGOING))
+    for refused in (
+        lambda: machine.add_partitions(SHOP, PRODUCER, STOCK, now_ms=NOW_MS),
+        lambda: machine.end_and_bump(SHOP, PRODUCER, commit=True, now_ms=NOW_MS),
+    ):
+        with pytest.raises(Refused, match="UNSUPPORTED_VERSION"):
+            refused()
+    assert machine.add_partitions(SHOP, PRODUCER, ORDERS, now_ms=NOW_MS) == Outcome(None)
+    added = machine.add_partitions(
+        SHOP, PRODUCER, STOCK, now_ms=NOW_MS, client_version=ADDS_EXPLICITLY
+    )
+    assert added.records
+    assert machine.end(SHOP, PRODUCER, commit=True, now_ms=NOW_MS).records

@@ -1,4 +1,7 @@
-"""EndTxn: the decision to commit or abort, and its retries (KIP-98, KIP-890)."""
+"""EndTxn: the decision to commit or abort, and its retries (KIP-98, KIP-890).
+
+What it does by state and epoch: `transaction_table.txt`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from tests.coordinator.transaction_talk import (
     ORDERS,
     PRODUCER,
     SHOP,
-    STATES,
     begun,
     done,
     machine_in,
@@ -22,87 +24,6 @@ from tests.coordinator.transaction_talk import (
     told,
     transaction_in,
 )
-
-# What EndTxn does up to version 4, by the state it meets: the state it moves to, or its answer.
-END_TXN = """
-                    commit                      abort
-  EMPTY             INVALID_TXN_STATE           INVALID_TXN_STATE
-  ONGOING           PREPARE_COMMIT              PREPARE_ABORT
-  PREPARE_COMMIT    CONCURRENT_TRANSACTIONS     INVALID_TXN_STATE
-  PREPARE_ABORT     INVALID_TXN_STATE           CONCURRENT_TRANSACTIONS
-  COMPLETE_COMMIT   NONE                        INVALID_TXN_STATE
-  COMPLETE_ABORT    INVALID_TXN_STATE           NONE
-"""
-
-# From version 5 on the epoch tells the next request from a retry, which has the epoch before.
-END_TXN_5 = """
-                    commit              abort               commit-again             abort-again
-  EMPTY             INVALID_TXN_STATE   PREPARE_ABORT       PRODUCER_FENCED          PRODUCER_FENCED
-  ONGOING           PREPARE_COMMIT      PREPARE_ABORT       PRODUCER_FENCED          PRODUCER_FENCED
-  PREPARE_COMMIT    PRODUCER_FENCED     PRODUCER_FENCED     CONCURRENT_TRANSACTIONS  INVALID_TXN_STATE
-  PREPARE_ABORT     PRODUCER_FENCED     PRODUCER_FENCED     INVALID_TXN_STATE        CONCURRENT_TRANSACTIONS
-  COMPLETE_COMMIT   INVALID_TXN_STATE   PREPARE_ABORT       NONE                     INVALID_TXN_STATE
-  COMPLETE_ABORT    INVALID_TXN_STATE   PREPARE_ABORT       INVALID_TXN_STATE        NONE
-"""  # noqa: E501
-
-
-def cells(table: str) -> list[tuple[str, str, str]]:
-    """Row, column and content of each cell."""
-    columns, *rows = (line.split() for line in table.strip().splitlines())
-    return [(row, *cell) for row, *words in rows for cell in zip(columns, words, strict=True)]
-
-
-def summary(outcome: Outcome[Producer]) -> str:
-    if not outcome.records:
-        assert outcome.effects == ()
-        return "NONE"
-    (prepared,) = outcome.records
-    assert outcome.effects == (WriteMarkers(prepared, 4),)
-    name: str = prepared.state.name
-    return name
-
-
-@pytest.mark.parametrize(("state", "result", "expected"), cells(END_TXN))
-def test_end_txn_does_what_the_table_says(state: str, result: str, expected: str) -> None:
-    machine = machine_in(State[state])
-    try:
-        answer = summary(machine.end(SHOP, PRODUCER, commit=result == "commit", now_ms=NOW_MS))
-    except Refused as refused:
-        answer = refused.code.name
-    assert answer == expected
-    assert machine == machine_in(State[state]), "deciding must change nothing"
-
-
-@pytest.mark.parametrize(("state", "result", "expected"), cells(END_TXN_5))
-def test_end_txn_5_does_what_the_table_says(state: str, result: str, expected: str) -> None:
-    machine = machine_in(State[state])
-    kind, _, again = result.partition("-")
-    producer = next_epoch(PRODUCER, -1) if again else PRODUCER
-    try:
-        outcome = machine.end_and_bump(SHOP, producer, commit=kind == "commit", now_ms=NOW_MS)
-        answer = summary(outcome)
-        assert outcome.reply == next_epoch(producer)
-    except Refused as refused:
-        answer = refused.code.name
-    assert answer == expected
-    assert machine == machine_in(State[state]), "deciding must change nothing"
-
-
-@pytest.mark.parametrize("table", [END_TXN, END_TXN_5])
-def test_no_state_is_missing_from_the_tables(table: str) -> None:
-    assert {row for row, _, _ in cells(table)} == {state.name for state in STATES}
-
-
-@pytest.mark.parametrize("commit", [True, False])
-@pytest.mark.parametrize("state", STATES)
-def test_any_other_epoch_is_fenced(state: State, commit: bool) -> None:
-    machine = machine_in(state)
-    for bumps in (-2, -1, 1, 2):
-        with pytest.raises(Refused, match="PRODUCER_FENCED"):
-            machine.end(SHOP, next_epoch(PRODUCER, bumps), commit=commit, now_ms=NOW_MS)
-    for bumps in (-2, 1, 2):
-        with pytest.raises(Refused, match="PRODUCER_FENCED"):
-            machine.end_and_bump(SHOP, next_epoch(PRODUCER, bumps), commit=commit, now_ms=NOW_MS)
 
 
 @pytest.mark.parametrize(

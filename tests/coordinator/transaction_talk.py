@@ -9,6 +9,7 @@ from typing import TypeVar
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import (
     AT_REST,
+    BUMPS_EPOCHS,
     Partition,
     State,
     Transaction,
@@ -30,9 +31,13 @@ NOW_MS = 500_000
 STATES = [state for state in State if state not in (State.DEAD, State.PREPARE_EPOCH_FENCE)]
 
 
-def new_machine() -> Transactions:
+def new_machine(transaction_version: int = BUMPS_EPOCHS) -> Transactions:
     ids = count(FIRST_ID)
-    return Transactions(next_producer_id=lambda: next(ids), coordinator_epoch=4)
+    return Transactions(
+        next_producer_id=lambda: next(ids),
+        coordinator_epoch=4,
+        transaction_version=lambda: transaction_version,
+    )
 
 
 def transaction_in(state: State, producer: Producer = PRODUCER) -> Transaction:
