@@ -6,7 +6,8 @@ first, since a metadata.version says how the others are to be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from .metadata_records import (
     RegisterBrokerRecord,
     TopicRecord,
 )
-from .topics import Broker, Partition
+from .topics import Broker, Partition, Topic
 
 if TYPE_CHECKING:
     from .catalog import Catalog
@@ -29,19 +30,31 @@ _NOBODY: Final = -1
 
 
 def records_of(catalog: Catalog) -> Iterator[MetadataRecord]:
-    """What brings an empty catalog to this state; nothing may be replayed until all are taken.
+    """What brings an empty catalog to this state: that of the call, whatever is replayed later.
 
-    A part of the state that has a module of its own (`catalog_*.py`) gives its records by its own
-    `records()`, in the order of `Catalog.parts`.
+    Topics are values, and may be many: their records are made as they are taken. A part of the
+    state that has a module of its own (`catalog_*.py`) gives its records by its own `records()`,
+    in the order of `Catalog.parts`.
     """
+    topics = tuple(catalog.topics.values())
+    return chain(list(_before_topics(catalog)), _of_topics(topics), list(_behind_topics(catalog)))
+
+
+def _before_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
     for name in sorted(catalog.features, key=lambda name: name != METADATA_VERSION):
         yield FeatureLevelRecord(name, catalog.features[name])
     for broker in catalog.brokers.values():
         yield _registration_of(broker)
-    for topic in catalog.topics.values():
+
+
+def _of_topics(topics: Iterable[Topic]) -> Iterator[MetadataRecord]:
+    for topic in topics:
         yield TopicRecord(topic.name, topic.topic_id)
         for partition in topic.partitions:
             yield _record_of(topic.topic_id, partition)
+
+
+def _behind_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
     for resource_type, resource_name in catalog.configured():
         for name, value in catalog.overrides(resource_type, resource_name).items():
             yield ConfigRecord(resource_type, resource_name, name, value)

@@ -245,7 +245,7 @@ class MetadataLog:
             return None
         assert catalog.last_offset < name.end_offset
         self.bytes_since_snapshot, self._snapshot_ms = 0, now_ms
-        return ToWrite(name, list(catalog.records()), self._controls, self._newest_ms)
+        return ToWrite(name, catalog.records(), dict(self._controls), self._newest_ms)
 
     def write_snapshot(self, content: ToWrite, *, now_ms: int) -> Steps:
         """Write what was taken, then remove what `clean` does; see `metadata_snapshot.write`."""

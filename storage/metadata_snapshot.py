@@ -8,8 +8,9 @@ written under another one, synced and renamed.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ..protocol.batch import BatchHeader, build, crc_is_right, headers_in
@@ -74,11 +75,12 @@ class ToWrite(NamedTuple):
     """The content of a snapshot, not on disk yet.
 
     Attributes:
+        records: to be taken once.
         last_contained_ms: the time of the last record of the log that it stands for.
     """
 
     name: SnapshotName
-    records: Sequence[MetadataRecord]
+    records: Iterator[MetadataRecord]
     controls: Controls
     last_contained_ms: int
 
@@ -89,8 +91,7 @@ class ToWrite(NamedTuple):
         first = [header, *(self.controls[kind] for kind in sorted(self.controls))]
         yield build_next(first, control=True)
         offset = len(first)
-        for start in range(0, len(self.records), _RECORDS_IN_A_BATCH):
-            some = self.records[start : start + _RECORDS_IN_A_BATCH]
+        while some := list(islice(self.records, _RECORDS_IN_A_BATCH)):
             yield build_next([(None, encode(each)) for each in some], base_offset=offset)
             offset += len(some)
         last = [(_KEY.pack(0, _FOOTER_TYPE), _FOOTER)]

@@ -136,6 +136,23 @@ def test_every_kind_that_is_replayed_is_among_the_records_or_known_to_be_a_chang
     assert kept == {*_WRITTEN, ForeignRecord} - CHANGES
 
 
+def test_the_records_are_those_of_the_moment_whatever_comes_while_they_are_taken() -> None:
+    catalog = after(LIFE)
+    expected = list(catalog.records())
+    taken = catalog.records()
+    first = [next(taken) for _ in range(4)]
+    later: tuple[MetadataRecord, ...] = (
+        RemoveTopicRecord(ORDERS),
+        TopicRecord("late", GONE),
+        ProducerIdsRecord(1, 3, 9000),
+        RemoveAccessControlEntryRecord(RULE),
+        foreign(10, b"another"),
+    )
+    for offset, record in enumerate(later, catalog.last_offset + 1):
+        catalog.replay(record, offset)
+    assert first + list(taken) == expected
+
+
 def test_the_metadata_version_comes_first() -> None:
     first = next(iter(after(LIFE).records()))
     assert first == FeatureLevelRecord("metadata.version", 27)
