@@ -1,0 +1,87 @@
+"""A copy loop with aiokafka: a process of its own, which a test kills and starts again.
+
+`python -m tests.crash.copy_aiokafka HOST:PORT PARTITION`: as copy_confluent.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import sys
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from aiokafka.structs import TopicPartition
+
+TRANSACTION = 8
+TIMEOUT_S = 5.0
+ABORTED = 0.2
+
+
+class _Aborted(Exception):
+    """The transaction is to be done again."""
+
+
+async def copy(consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition: int) -> None:
+    """Copy from the committed offset to the end. Raises KafkaError, TimeoutError."""
+    place = TopicPartition("input", partition)
+    consumer.assign([place])
+    end = (await consumer.end_offsets([place]))[place]
+    position = await consumer.committed(place) or 0
+    consumer.seek(place, position)
+    while position < end:
+        wanted = min(TRANSACTION, end - position)
+        async with asyncio.timeout(TIMEOUT_S):
+            found = await consumer.getmany(place, timeout_ms=1000, max_records=wanted)
+        values = [each.value for each in found.get(place, ())]
+        position += len(values)
+        while values and not await is_copied(producer, place, position, values):
+            pass
+
+
+async def is_copied(
+    producer: AIOKafkaProducer, place: TopicPartition, position: int, values: list[bytes]
+) -> bool:
+    """Commit one transaction, or abort it and say False."""
+    try:
+        async with asyncio.timeout(TIMEOUT_S), producer.transaction():
+            for value in values:
+                await producer.send("output", value, partition=place.partition)
+            await producer.send_offsets_to_transaction({place: position}, f"copy-{place.partition}")
+            if random.random() < ABORTED:
+                raise _Aborted
+    except _Aborted:
+        return False
+    return True
+
+
+async def run(bootstrap: str, partition: int) -> int:
+    """Connect and copy; the exit status."""
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=f"copy-{partition}",
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+    )
+    producer = AIOKafkaProducer(
+        bootstrap_servers=bootstrap, transactional_id=f"copy-{partition}", linger_ms=0
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await consumer.start()
+            await producer.start()
+        await copy(consumer, producer, partition)
+    except (KafkaError, TimeoutError) as failed:
+        sys.stderr.write(f"{failed!r}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    logging.disable()
+    # Neither client is closed: a closed loop is the end of the process, whatever else it holds.
+    status = asyncio.new_event_loop().run_until_complete(run(sys.argv[1], int(sys.argv[2])))
+    sys.stderr.flush()
+    os._exit(status)

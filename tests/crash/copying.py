@@ -1,0 +1,147 @@
+"""Twenty copy loops and what happens to them: they are killed, the broker is killed, all go on.
+
+A loop is a process that copies one partition; one that ends badly is started again, so that in the
+end each has copied all of it, whatever it met.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ottla.testing import RunningBroker
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
+STARTS = 40
+
+# From HOST:PORT and a partition to the command line of a loop.
+Command = Callable[[str, int], list[str]]
+
+
+def confluent(bootstrap: str, partition: int) -> list[str]:
+    """A loop on librdkafka."""
+    return [sys.executable, "-m", "tests.crash.copy_confluent", bootstrap, str(partition)]
+
+
+def aiokafka(bootstrap: str, partition: int) -> list[str]:
+    """A loop on aiokafka."""
+    return [sys.executable, "-m", "tests.crash.copy_aiokafka", bootstrap, str(partition)]
+
+
+def java(bootstrap: str, partition: int) -> list[str]:
+    """A loop on Kafka's own client: the copier of Kafka's system tests."""
+    from ..kafka.installation import java as java_command
+
+    flags = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    name = f"copy-{partition}"
+    topics = (
+        "--input-topic",
+        "input",
+        "--input-partition",
+        str(partition),
+        "--output-topic",
+        "output",
+    )
+    ids = ("--consumer-group", name, "--transactional-id", name, "--use-group-metadata")
+    shape = ("--transaction-size", "8", "--enable-random-aborts", "--broker-list", bootstrap)
+    return java_command(*flags, COPIER, *topics, *ids, *shape)
+
+
+@dataclass(slots=True)
+class Loop:
+    """One partition's loop; `errors` is what its processes wrote, the latest last."""
+
+    command: list[str]
+    errors: Path
+    process: subprocess.Popen[bytes] | None = None
+    starts: int = 0
+    is_done: bool = False
+
+    def start(self) -> None:
+        """Run it, once more."""
+        self.starts += 1
+        with self.errors.open("ab") as errors:
+            self.process = subprocess.Popen(
+                self.command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors
+            )
+
+    def look(self) -> None:
+        """Start it again when it has failed; it is done when it ended well."""
+        if self.is_done or self.process is None or self.process.poll() is None:
+            return
+        self.is_done = self.process.returncode == 0
+        if not self.is_done:
+            assert self.starts < STARTS, f"{self.command}: {self.errors.read_text()[-2000:]}"
+            self.start()
+
+    def kill(self) -> None:
+        """SIGKILL, as an operator or the system would."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@dataclass(slots=True)
+class Copying:
+    """All loops over one broker.
+
+    Args:
+        chance: when who is killed.
+        commands: of the loops, by partition.
+    """
+
+    broker: RunningBroker
+    chance: random.Random
+    scratch: Path
+    commands: Sequence[Command]
+    loops: list[Loop] = field(default_factory=list)
+    broker_kills: int = 0
+    loop_kills: int = 0
+
+    def run(self, *, broker_kills: int, loop_kills: int, limit_s: float) -> None:
+        """Run all loops to their ends, through so many kills."""
+        for partition, command in enumerate(self.commands):
+            line = command(self.broker.bootstrap, partition)
+            self.loops.append(Loop(line, self.scratch / f"loop-{partition}.log"))
+        try:
+            for loop in self.loops:
+                loop.start()
+            self._until_done(broker_kills, loop_kills, time.monotonic() + limit_s)
+        finally:
+            for loop in self.loops:
+                loop.kill()
+
+    def _until_done(self, broker_kills: int, loop_kills: int, deadline: float) -> None:
+        kinds = ["broker"] * broker_kills + ["loop"] * loop_kills
+        self.chance.shuffle(kinds)
+        next_kill = time.monotonic() + self.chance.uniform(0.3, 0.8)
+        while not all(loop.is_done for loop in self.loops):
+            now = time.monotonic()
+            waiting = [index for index, loop in enumerate(self.loops) if not loop.is_done]
+            assert now < deadline, f"loops {waiting} are not done: {self.told(waiting[0])}"
+            if kinds and now >= next_kill:
+                self._kill(kinds.pop())
+                next_kill = time.monotonic() + self.chance.uniform(0.1, 0.6)
+            for loop in self.loops:
+                loop.look()
+            time.sleep(0.02)
+
+    def told(self, index: int) -> str:
+        """The end of what a loop wrote."""
+        return self.loops[index].errors.read_text(errors="replace")[-3000:]
+
+    def _kill(self, kind: str) -> None:
+        if kind == "broker":
+            self.broker.kill()
+            self.broker.start()
+            self.broker_kills += 1
+        else:
+            at_work = [loop for loop in self.loops if not loop.is_done]
+            self.chance.choice(at_work).kill()
+            self.loop_kills += 1

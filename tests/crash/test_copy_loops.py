@@ -1,0 +1,93 @@
+"""Consume, transform, produce, exactly once: whatever is killed, the output is the input."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from ottla.testing import running_broker
+
+from .copying import Command, Copying, aiokafka, confluent, java
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+READ_TIMEOUT_S = 30.0
+
+
+def make_topics(bootstrap: str, partitions: int) -> None:
+    """`input` and `output`, with a partition for each loop."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic("input", partitions), NewTopic("output", partitions)]
+    for made in admin.create_topics(topics).values():
+        made.result(10)
+
+
+def fill(bootstrap: str, partitions: int, count: int) -> list[list[str]]:
+    """So many records into each partition of `input`; what they are."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    given = [[f"{partition}-{i:05}" for i in range(count)] for partition in range(partitions)]
+    for partition, values in enumerate(given):
+        for value in values:
+            producer.produce("input", value, partition=partition)
+    assert producer.flush(READ_TIMEOUT_S) == 0
+    return given
+
+
+def committed(bootstrap: str, partitions: int) -> list[list[str]]:
+    """What a reader of committed records finds in each partition of `output`."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "reader",
+        "isolation.level": "read_committed",
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition("output", index, 0) for index in range(partitions)])
+    found: list[list[str]] = [[] for _ in range(partitions)]
+    ended = 0
+    deadline = time.monotonic() + READ_TIMEOUT_S
+    while ended < partitions:
+        assert time.monotonic() < deadline, "the end was not reached"
+        for message in consumer.consume(1000, 0.2):
+            error = message.error()
+            if error is None:
+                found[message.partition() or 0].append((message.value() or b"").decode())
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended += 1
+    consumer.close()
+    return found
+
+
+def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, kills: int) -> None:
+    """Copy through kills; the output is the input, once and in order."""
+    settings = {"group.initial.rebalance.delay.ms": "0"}
+    with running_broker(data_dir=scratch / "data", settings=settings) as broker:
+        make_topics(broker.bootstrap, len(commands))
+        given = fill(broker.bootstrap, len(commands), count)
+        copying = Copying(broker, random.Random(seed), scratch, commands)
+        copying.run(broker_kills=kills, loop_kills=kills, limit_s=240)
+        assert (copying.broker_kills, copying.loop_kills) == (kills, kills), "over before the kills"
+        for partition, values in enumerate(committed(broker.bootstrap, len(commands))):
+            assert values == given[partition], f"partition {partition}"
+
+
+@pytest.mark.timeout(300)
+def test_copy_loops_copy_exactly_once_through_kills(tmp_path: Path) -> None:
+    check(tmp_path, 1, [confluent] * 3 + [aiokafka] * 2, count=3000, kills=4)
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("apache_kafka")  # its jars: without them there is no Java client
+def test_twenty_copy_loops_of_three_clients_copy_exactly_once_through_kills(
+    tmp_path: Path,
+) -> None:
+    check(tmp_path, 2, [confluent] * 8 + [aiokafka] * 6 + [java] * 6, count=2000, kills=10)
