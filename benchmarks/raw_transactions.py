@@ -69,7 +69,7 @@ class Committing:
         known = struct.pack(">qh", self._producer.producer_id, self._producer.epoch)
         self._end_epoch = self._end.index(known) + 8
 
-    def begin(self, now: float) -> bytes:
+    def begin(self, now: float) -> bytearray:
         """The request of the next transaction."""
         self.began, self._is_ending = now, False
         for start in self._starts:
@@ -79,7 +79,7 @@ class Committing:
             struct.pack_into(">I", self._produce, start + 17, crc)
         return self._produce
 
-    def answered(self, frame: bytes, now: float) -> bytes | None:
+    def answered(self, frame: bytes, now: float) -> bytearray | None:
         """The next request; None: the same again, a little later."""
         if not self._is_ending:
             return self._produced(frame)
@@ -92,7 +92,7 @@ class Committing:
         self.latencies_s.append(now - self.began)
         return self.begin(now)
 
-    def again(self) -> bytes:
+    def again(self) -> bytearray:
         """The request that is open."""
         return self._end if self._is_ending else self._produce
 
@@ -103,7 +103,7 @@ class Committing:
         errors = range(self._first_error, len(frame), PARTITION_BYTES)[: self._partitions]
         return not any(frame[at] or frame[at + 1] for at in errors)
 
-    def _produced(self, frame: bytes) -> bytes | None:
+    def _produced(self, frame: bytes) -> bytearray | None:
         if not self._is_all_stored(frame) and self._refused(frame):
             return None
         self._is_ending = True
