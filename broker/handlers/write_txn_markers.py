@@ -4,7 +4,8 @@
 
 From coordinator to leader between Kafka's brokers, and from `kafka-transactions.sh abort`, which
 ends a hanging transaction on one partition behind its coordinator's back. A marker of a producer
-the partition does not know is written too. Each partition has an answer of its own.
+the partition does not know is written too. Each partition has an answer of its own, under its
+producer id: markers of one producer are answered together, and what names no partition is not.
 Skipped: version 2 (KIP-1228), which Kafka 4.1 does not offer.
 """
 
@@ -27,27 +28,32 @@ if TYPE_CHECKING:
 @serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1))
 async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[str, Any]:
     unflushed: list[tuple[PartitionLog, dict[str, Any]]] = []
-    answered = []
+    # By producer id, topic and partition: of two markers for one partition the last one is told.
+    told: dict[int, dict[str, dict[int, dict[str, Any]]]] = {}
     for marker in request.markers:
-        topics = [
-            {
-                "name": topic.name,
-                "partitions": [
-                    _appended(node, marker, (topic.name, index), unflushed)
-                    for index in topic.partition_indexes
-                ],
-            }
-            for topic in marker.topics
-        ]
-        if topics:  # Kafka leaves out what names no partition
-            answered.append({"producer_id": marker.producer_id, "topics": topics})
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                topics = told.setdefault(marker.producer_id, {})
+                answer = _appended(node, marker, (topic.name, index), unflushed)
+                topics.setdefault(topic.name, {})[index] = answer
     # Who is told that a marker is written forgets the transaction.
     flushing = [(node.flushes.flushed(log), partition) for log, partition in unflushed]
     for flushed, partition in flushing:
         refused = await flushed
         if refused is not None:
             partition["error_code"] = refused.code
-    return {"markers": answered}
+    return {
+        "markers": [
+            {
+                "producer_id": producer_id,
+                "topics": [
+                    {"name": name, "partitions": [*partitions.values()]}
+                    for name, partitions in topics.items()
+                ],
+            }
+            for producer_id, topics in told.items()
+        ]
+    }
 
 
 def _appended(
@@ -60,6 +66,8 @@ def _appended(
     if marker.producer_id < 0 or marker.producer_epoch < 0:
         # As Kafka: EndTransactionMarker takes no such producer.
         return {**partition, "error_code": Code.UNKNOWN_SERVER_ERROR}
+    if place[0] not in node.catalog.topics:  # the log of the metadata is no topic for this
+        return {**partition, "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION}
     try:
         log = markers.append(
             node,
