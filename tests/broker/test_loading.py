@@ -1,0 +1,205 @@
+"""Coordinators are loaded beside the requests, and say so until they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import loading, shard
+from ottla.broker.shard import Shard
+from ottla.coordinator.groups import Groups
+from ottla.coordinator.outcome import Outcome
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.catalog import CONSUMER_OFFSETS
+from tests.broker.fakes import in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+ONE = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
+COMMITS = 60
+
+
+async def commit(it: OneNode, offset: int, topic: str = "orders") -> Code:
+    partitions = [{"partition_index": 0, "committed_offset": offset}]
+    topics = [{"name": topic, "partitions": partitions}]
+    answer = await it.ask(ApiKey.OFFSET_COMMIT, 8, group_id="shop", topics=topics)
+    return Code(answer["topics"][0]["partitions"][0]["error_code"])
+
+
+async def fetched(it: OneNode) -> tuple[Code, int]:
+    topics = [{"name": "orders", "partition_indexes": [0]}]
+    answer = await it.ask(ApiKey.OFFSET_FETCH, 7, group_id="shop", topics=topics)
+    if answer["error_code"]:
+        return Code(answer["error_code"]), -1
+    return Code.NONE, answer["topics"][0]["partitions"][0]["committed_offset"]
+
+
+async def fill(directory: Path) -> None:
+    """A log of `__consumer_offsets` that is too large to be loaded at once."""
+    async with one_node(directory, **ONE) as it:
+        it.topic("orders")
+        it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+        for offset in range(COMMITS):
+            assert await commit(it, offset) is Code.NONE
+        assert it.log(CONSUMER_OFFSETS).size_bytes > loading.AT_ONCE_BYTES
+
+
+@pytest.fixture
+def _every_batch_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard, "_SLICE_S", -1)
+    monkeypatch.setattr(loading, "AT_ONCE_BYTES", 1000)
+
+
+async def until(happens: Callable[[], object]) -> None:
+    """Let the loop turn, a limited number of times."""
+    for _ in range(10 * COMMITS):
+        if happens():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not happen")
+
+
+@pytest.mark.usefixtures("_every_batch_is_a_slice")
+@in_virtual_time
+async def test_a_node_answers_before_its_coordinators_are_loaded(tmp_path: Path) -> None:
+    await fill(tmp_path)
+    async with one_node(tmp_path, **ONE) as it:
+        assert await fetched(it) == (Code.COORDINATOR_LOAD_IN_PROGRESS, -1)
+        assert await commit(it, 7) is Code.COORDINATOR_LOAD_IN_PROGRESS
+        listed = await it.ask(ApiKey.LIST_GROUPS, 4)
+        assert Code(listed["error_code"]) is Code.COORDINATOR_LOAD_IN_PROGRESS
+        found = await it.ask(ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["shop"])
+        assert found["coordinators"][0]["error_code"] == Code.NONE
+        turns = 0
+        while it.node.loading.left:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= COMMITS, "others had their turn after each slice"
+        assert await fetched(it) == (Code.NONE, COMMITS - 1)
+        assert await commit(it, 7) is Code.NONE
+
+
+@in_virtual_time
+async def test_a_little_log_is_loaded_in_the_turn_that_asks_for_it(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **ONE) as it:
+        it.topic("orders")
+        it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+        assert await commit(it, 5) is Code.NONE
+    async with one_node(tmp_path, **ONE) as it:
+        assert await fetched(it) == (Code.NONE, 5)
+
+
+@pytest.mark.usefixtures("_every_batch_is_a_slice")
+@in_virtual_time
+async def test_what_is_unloaded_while_it_is_loaded_is_loaded_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(tmp_path)
+    replayed = []
+    replay = Groups.replay
+
+    def counted(self: Groups, record: Any) -> None:
+        replayed.append(record)
+        replay(self, record)
+
+    monkeypatch.setattr(Groups, "replay", counted)
+    async with one_node(tmp_path, **ONE) as it:
+        await until(lambda: replayed)
+        it.node.groups.unload()
+        await until(lambda: not it.node.loading.left)
+        assert len(replayed) < COMMITS
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            it.node.groups.shard_of("shop")
+
+
+@pytest.mark.usefixtures("_every_batch_is_a_slice")
+@in_virtual_time
+async def test_a_topic_deleted_while_offsets_are_loaded_is_forgotten_by_them(
+    tmp_path: Path,
+) -> None:
+    await fill(tmp_path)
+    async with one_node(tmp_path, **ONE) as it:
+        it.node.controller.delete_topic("orders")
+        await until(lambda: not it.node.loading.left)
+        assert await fetched(it) == (Code.NONE, -1)
+
+
+@pytest.mark.usefixtures("_every_batch_is_a_slice")
+@in_virtual_time
+async def test_damage_found_while_loading_stops_that_coordinator_alone(tmp_path: Path) -> None:
+    await fill(tmp_path)
+    file = tmp_path / f"{CONSUMER_OFFSETS}-0" / f"{0:020d}.log"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    async with one_node(tmp_path, **ONE) as it:
+        await until(lambda: not it.node.loading.left)
+        assert it.node.groups.is_unusable(0)
+        assert await fetched(it) == (Code.NOT_COORDINATOR, -1)
+
+
+@pytest.mark.usefixtures("_every_batch_is_a_slice")
+@in_virtual_time
+async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> None:
+    await fill(tmp_path)
+    async with one_node(tmp_path, **ONE) as it:
+        log = it.log(CONSUMER_OFFSETS)
+        cleaner = it.node.cluster._background._cleaner
+        await until(lambda: it.node.loading.is_loading(log))
+        assert not cleaner._is_there(log)
+        await until(lambda: not it.node.loading.left)
+        assert cleaner._is_there(log)
+
+
+def test_a_fault_in_what_follows_keeps_nobody_else_from_being_loaded() -> None:
+    loaded: list[Any] = []
+
+    class Log:
+        log_end_offset = 1
+        size_bytes = loading.AT_ONCE_BYTES + 1
+        topic = CONSUMER_OFFSETS
+
+    class Slow:
+        log = Log()
+        is_closed = False
+
+        def begin_loading(self) -> None: ...
+
+        def load_in_slices(self) -> Any:
+            yield
+
+    def done(given: Shard[Any], failed: object) -> None:
+        loaded.append(given)
+        if len(loaded) == 1:
+            raise RuntimeError("a fault")
+
+    async def run() -> None:
+        several: Any = [Slow(), Slow()]
+        work = loading.Loading()
+        for each in several:
+            work.add(each, done)
+        assert work.left == 2
+        await until(lambda: not work.left)
+        assert loaded == several
+
+    asyncio.run(run())
+
+
+def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with one_node(tmp_path, **ONE) as it:
+            it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+            groups = it.node.groups.shard_at(0)
+            groups.begin_loading()
+            for attempt in (
+                lambda: groups.run_now(lambda machine, now_ms: Outcome(None)),
+                lambda: groups.ask(lambda machine: None),
+            ):
+                with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+                    attempt()
+
+    asyncio.run(run())

@@ -1,0 +1,377 @@
+"""Markers for partitions that other nodes lead: over sockets, again until they are written."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import marker_channel, marker_requests, markers
+from ottla.broker.node import Node
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.transaction_states import State, Transaction
+from ottla.coordinator.transactions import Transactions
+from ottla.protocol.batch import headers_in
+from ottla.protocol.control import read_marker
+from ottla.protocol.errors import Code, Malformed, Refused
+from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+
+SHOP = "shop"
+ONE_PARTITION = {
+    "transaction_state_log_num_partitions": "1",
+    "offsets_topic_num_partitions": "1",
+}
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marker_channel, "RETRY_MS", 1)
+    monkeypatch.setattr(marker_channel, "RETRY_MAX_MS", 2)
+
+
+def coordinator_of(it: SeveralNodes) -> Node:
+    return it.nodes[it.partition(TRANSACTION_STATE).leader_id]
+
+
+def others_of(it: SeveralNodes) -> list[int]:
+    return [node_id for node_id in it.nodes if node_id != coordinator_of(it).node_id]
+
+
+def prepare(it: SeveralNodes, *places: tuple[str, int]) -> Producer:
+    """A producer of `shop` with an open transaction on these partitions."""
+    it.controller.create_internal_topic(TRANSACTION_STATE)
+    shard = coordinator_of(it).transactions.shard_of(SHOP)
+    producer = shard.run_now(
+        lambda machine, now_ms: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now_ms)
+    )
+    assert isinstance(producer, Producer)
+    shard.run_now(
+        lambda machine, now_ms: machine.add_partitions(SHOP, producer, places, now_ms=now_ms)
+    )
+    return producer
+
+
+def end(it: SeveralNodes, producer: Producer, *, commit: bool = True) -> None:
+    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
+        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now_ms)
+
+    coordinator_of(it).transactions.shard_of(SHOP).run_now(decide)
+
+
+def state(it: SeveralNodes) -> State:
+    shard = it.cluster.transaction_shard(SHOP)
+    known: Transaction = shard.ask(lambda machine: machine.describe(SHOP))
+    return known.state
+
+
+def markers_of(it: SeveralNodes, place: tuple[str, int]) -> list[tuple[bool, int]]:
+    """Whether each marker in a log commits, and its coordinator's epoch."""
+    log = it.cluster.log_of(*place)
+    assert log is not None
+    if log.log_end_offset == 0:
+        return []
+    data = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True).records
+    found = []
+    for position, header in headers_in(data):
+        if header.is_control:
+            marker = read_marker(data, position, header)
+            assert marker is not None
+            found.append((marker.commit, marker.coordinator_epoch))
+    return found
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@in_a_loop
+async def test_each_node_gets_its_markers_by_requests_and_nobody_waits_for_them(
+    tmp_path: Path, commit: bool
+) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.topic("orders", 1, 2, 3)
+        places = [("orders", index) for index in range(3)]
+        producer = prepare(it, *places)
+        here = coordinator_of(it).node_id - 1
+        end(it, producer, commit=commit)
+        assert state(it) is (State.PREPARE_COMMIT if commit else State.PREPARE_ABORT)
+        assert markers_of(it, places[here]) == [(commit, 0)], "in the same turn"
+        channel = coordinator_of(it).marker_channel
+        assert {to: len(queue) for to, queue in channel.destinations.items()} == dict.fromkeys(
+            others_of(it), 1
+        )
+        done = State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT
+        await until(lambda: state(it) is done)
+        assert [markers_of(it, place) for place in places] == [[(commit, 0)]] * 3
+        assert [len(queue) for queue in channel.destinations.values()] == [0, 0]
+        assert channel.retries == 0, "each one had its own answer"
+
+
+@in_a_loop
+async def test_what_gathers_for_a_node_leaves_in_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    send = marker_requests.MarkerRequests.send
+
+    async def counted(self: Any, node_id: int, entries: Any) -> list[Code]:
+        sizes.append(len(entries))
+        return await send(self, node_id, entries)
+
+    monkeypatch.setattr(marker_requests.MarkerRequests, "send", counted)
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", *[other] * 5)
+        end(it, prepare(it, *[("orders", index) for index in range(5)]))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert sizes == [5]
+
+
+@in_a_loop
+async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        other, third = others_of(it)
+        it.topic("orders", other, third)
+        producer = prepare(it, ("orders", 0), ("orders", 1))
+        await it.stop(other)
+        end(it, producer)
+        channel = coordinator_of(it).marker_channel
+        assert len(channel.unknown_leader) == 1
+        await until(lambda: markers_of(it, ("orders", 1)))
+        assert state(it) is State.PREPARE_COMMIT
+        await it.start(other)
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert markers_of(it, ("orders", 0)) == [(True, 0)]
+        assert len(channel.unknown_leader) == 0
+
+
+@in_a_loop
+async def test_what_waits_for_a_node_goes_to_the_one_that_leads_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        other, third = others_of(it)
+        it.topic("orders", other, replicas=3)
+        producer = prepare(it, ("orders", 0))
+        it.doors[other].refuse()  # nobody can reach it
+        it.doors[other].cut()
+        end(it, producer)
+        await until(lambda: coordinator_of(it).marker_channel.retries > 2)
+        assert state(it) is State.PREPARE_COMMIT
+        it.controller.change_leader("orders", 0, third)
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert markers_of(it, ("orders", 0)) == [(True, 0)]
+
+
+RETRIED = [
+    Code.UNKNOWN_TOPIC_OR_PARTITION,
+    Code.NOT_LEADER_OR_FOLLOWER,
+    Code.NOT_ENOUGH_REPLICAS,
+    Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    Code.REQUEST_TIMED_OUT,
+    Code.KAFKA_STORAGE_ERROR,
+    Code.UNKNOWN_SERVER_ERROR,
+]
+SETTLED = [
+    Code.NONE,
+    Code.INVALID_PRODUCER_EPOCH,
+    Code.TRANSACTION_COORDINATOR_FENCED,
+    Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    Code.UNSUPPORTED_VERSION,
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_tried_again"),
+    [*((code, True) for code in RETRIED), *((code, False) for code in SETTLED)],
+)
+@in_a_loop
+async def test_what_a_node_answers_is_tried_again_or_settles_a_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Code, is_tried_again: bool
+) -> None:
+    answers = [code, code]
+
+    async def told(self: Any, node_id: int, entries: Any) -> list[Code]:
+        return [answers.pop() if answers else Code.NONE for _ in entries]
+
+    monkeypatch.setattr(marker_requests.MarkerRequests, "send", told)
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        it.topic("orders", *others_of(it))
+        end(it, prepare(it, ("orders", 0)))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert coordinator_of(it).marker_channel.retries == (2 if is_tried_again else 0)
+
+
+@pytest.mark.parametrize("trouble", [OSError(), TimeoutError(), Malformed("what is this")])
+@in_a_loop
+async def test_a_request_that_fails_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    send, failures = marker_requests.MarkerRequests.send, [trouble, trouble]
+
+    async def failing(self: Any, node_id: int, entries: Any) -> list[Code]:
+        if failures:
+            raise failures.pop()
+        return await send(self, node_id, entries)
+
+    monkeypatch.setattr(marker_requests.MarkerRequests, "send", failing)
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        it.topic("orders", *others_of(it))
+        end(it, prepare(it, ("orders", 0)))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert coordinator_of(it).marker_channel.retries == 2
+
+
+@in_a_loop
+async def test_a_topic_deleted_while_its_marker_waits_holds_nobody_up(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", other)
+        producer = prepare(it, ("orders", 0))
+        it.doors[other].refuse()
+        it.doors[other].cut()
+        end(it, producer)
+        await until(lambda: coordinator_of(it).marker_channel.retries > 0)
+        it.controller.delete_topic("orders")
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+
+
+@in_a_loop
+async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_stops(
+    tmp_path: Path,
+) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        old = coordinator_of(it)
+        other, third = others_of(it)
+        it.topic("orders", other)
+        producer = prepare(it, ("orders", 0))
+        it.doors[other].refuse()
+        it.doors[other].cut()
+        end(it, producer)
+        shard = old.transactions.shard_of(SHOP)
+        await until(lambda: old.marker_channel.retries > 0)
+        it.controller.change_leader(TRANSACTION_STATE, 0, third)
+        assert [len(queue.entries) for queue in old.marker_channel.destinations.values()] == [0]
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            shard.run_now(lambda machine, now_ms: Outcome(None))
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            old.transactions.shard_of(SHOP)
+        assert state(it) is State.PREPARE_COMMIT, "the new one knows"
+        it.doors[other].bind()
+        await it.doors[other].open(it.nodes[other])
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert markers_of(it, ("orders", 0)) == [(True, 1)]
+
+
+@in_a_loop
+async def test_a_coordinator_of_an_older_epoch_cannot_append(tmp_path: Path) -> None:
+    """Even one that nobody has unloaded."""
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        producer = prepare(it, ("nowhere", 0))
+        shard = coordinator_of(it).transactions.shard_of(SHOP)
+        shard.log.leader_epoch += 1
+        before = shard.log.log_end_offset
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            end(it, producer)
+        assert shard.is_closed
+        assert shard.log.log_end_offset == before
+
+
+@in_a_loop
+async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        it.controller.create_internal_topic(CONSUMER_OFFSETS)
+        other, _ = others_of(it)
+        if it.partition(CONSUMER_OFFSETS).leader_id != other:
+            it.controller.change_leader(CONSUMER_OFFSETS, 0, other)
+        producer = prepare(it, (CONSUMER_OFFSETS, 0))
+        end(it, producer)
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert markers_of(it, (CONSUMER_OFFSETS, 0)) == [(True, 0)]
+
+
+@in_a_loop
+async def test_a_group_coordinator_that_is_not_there_is_no_leader_to_a_marker(
+    tmp_path: Path,
+) -> None:
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(CONSUMER_OFFSETS)
+        node = it.nodes[it.partition(CONSUMER_OFFSETS).leader_id]
+        node.groups.shard_at(0).begin_loading()
+        with pytest.raises(Refused, match="NOT_LEADER_OR_FOLLOWER"):
+            markers.append(
+                node, (CONSUMER_OFFSETS, 0), Producer(1, 0), commit=True, coordinator_epoch=0
+            )
+
+
+@in_a_loop
+async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", other, flush_messages="1")
+        end(it, prepare(it, ("orders", 0)))
+        log = it.cluster.log_of("orders", 0)
+        assert log is not None
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert log.recovery_point == log.log_end_offset == 1
+
+
+@in_a_loop
+async def test_a_completion_that_the_log_does_not_take_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", other)
+        producer = prepare(it, ("orders", 0))
+        end(it, producer)
+        shard = coordinator_of(it).transactions.shard_of(SHOP)
+
+        def too_few(log: object) -> None:
+            raise Refused(Code.NOT_ENOUGH_REPLICAS)
+
+        monkeypatch.setattr(shard, "_check_may_append", too_few)
+        await until(lambda: coordinator_of(it).marker_channel.completions)
+        assert state(it) is State.PREPARE_COMMIT
+        monkeypatch.undo()
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert markers_of(it, ("orders", 0)) == [(True, 0)]
+
+
+@in_a_loop
+async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        old = coordinator_of(it)
+        other, _ = others_of(it)
+        it.topic("orders", other)
+        producer = prepare(it, ("orders", 0))
+        end(it, producer)
+        await it.stop(old.node_id)
+        assert not old.marker_channel.destinations
+        await until(lambda: coordinator_of(it) is not old and state(it) is State.COMPLETE_COMMIT)
+        await asyncio.sleep(0.01)
+        assert markers_of(it, ("orders", 0))[-1] == (True, 1)
+
+
+@in_a_loop
+async def test_nothing_waits_for_a_coordinator_that_is_no_more(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        channel = coordinator_of(it).marker_channel
+        (other,) = others_of(it)
+        it.topic("orders", other)
+        end(it, prepare(it, ("orders", 0)))
+        assert len(channel.destinations[other]) == 1
+        it.controller.delete_topic(TRANSACTION_STATE)
+        assert len(channel.destinations[other]) == 0
