@@ -78,8 +78,11 @@ class MetadataSnapshots:
                 await self._write(content)
         except (OSError, Refused) as trouble:
             _log.error("a snapshot of the metadata could not be written", reason=str(trouble))
+            return
         finally:
             self._task = None
+        if content is not None:
+            self.decided()  # enough may have come meanwhile
 
     async def _write(self, content: ToWrite) -> None:
         log = self._metadata_log.log

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ..protocol.errors import Refused
 from .catalog import CLUSTER_METADATA, ResourceType
 from .doubt import Damage
 from .files import read_if_there
@@ -24,6 +25,7 @@ from .log_directory import (
     read_checkpoint,
 )
 from .metadata_log import catalog_of
+from .metadata_snapshot import read_snapshot, snapshots_in
 
 _CHECKPOINTS = (
     RECOVERY_POINTS,
@@ -93,6 +95,15 @@ def inspect_directory(path: str) -> DirectoryReport:
     return report
 
 
+def _damaged_snapshots(files: ReadOnlyFiles, metadata: str) -> Iterator[Damage]:
+    for name in snapshots_in(files, metadata):
+        try:
+            read_snapshot(files, metadata, name)
+        except Refused:
+            path = f"{metadata}/{name.file}"
+            yield Damage(path, 0, files.size(path), 0, name.end_offset, "not a whole snapshot")
+
+
 def _split(name: str) -> tuple[str, int]:
     topic, _, number = name.rpartition("-")
     return topic, int(number)
@@ -121,6 +132,7 @@ def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iter
     if os.path.basename(metadata) not in report.partitions:
         report.compacted = {_split(name)[0] for name in report.partitions}
         return
+    yield from _damaged_snapshots(files, metadata)
     inspected = inspect_partition(metadata)
     catalog = catalog_of(files, metadata, inspected.batches())
     inspected.close()

@@ -1,0 +1,136 @@
+"""When a broker writes a snapshot of its metadata, and what can go wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import metadata_snapshots
+from ottla.storage.directory_inspection import inspect_directory
+from tests.broker.fakes import FakeLog
+from tests.broker.one_node import OneNode, one_node
+
+OFTEN = {
+    "metadata_log_max_record_bytes_between_snapshots": "500",
+    "metadata_max_retention_bytes": "1",
+}
+PLACE = "__cluster_metadata-0"
+
+
+class SaidAll(FakeLog):
+    def debug(self, event: str, **fields: Any) -> None:
+        self.lines.append(("debug", event, fields))
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+    log = SaidAll()
+    monkeypatch.setattr(metadata_snapshots, "_log", log)
+    return log
+
+
+def snapshots(directory: Path, suffix: str = ".checkpoint") -> list[str]:
+    return sorted(path.name for path in (directory / PLACE).glob(f"*{suffix}"))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.0001)
+
+
+def topics(it: OneNode, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        it.topic(f"topic-{number}")
+
+
+def test_decisions_bring_one_and_the_next_start_needs_no_more(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **OFTEN) as it:
+            await until(lambda: bool(snapshots(tmp_path)))
+            first = snapshots(tmp_path)
+            topics(it, 0, 10)
+            await until(lambda: first[0] not in snapshots(tmp_path))
+            assert len(snapshots(tmp_path)) > 0, "it went because another one is there"
+            topics(it, 10, 1)
+            expected = set(it.node.catalog.topics)
+        async with one_node(tmp_path) as it:
+            assert set(it.node.catalog.topics) == expected
+
+    asyncio.run(scene())
+
+
+def test_by_default_there_is_none_for_a_few_topics(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path) as it:
+            topics(it, 0, 20)
+            await asyncio.sleep(0.01)
+        assert snapshots(tmp_path) == []
+
+    asyncio.run(scene())
+
+
+def test_what_is_decided_while_one_is_written_is_not_lost(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **OFTEN) as it:
+            for number in range(100):
+                topics(it, number, 1)
+                await asyncio.sleep(0)
+            await until(lambda: bool(snapshots(tmp_path)))
+        async with one_node(tmp_path) as it:
+            assert len(it.node.catalog.topics) == 100
+
+    asyncio.run(scene())
+
+
+def test_a_broker_that_stops_meanwhile_leaves_nothing_half_done(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **OFTEN) as it:
+            topics(it, 0, 50)
+            await asyncio.sleep(0)
+        assert snapshots(tmp_path, ".part") == []
+        async with one_node(tmp_path) as it:
+            assert len(it.node.catalog.topics) == 50
+
+    asyncio.run(scene())
+
+
+def test_a_disk_that_refuses_is_told_and_the_next_decision_tries_again(
+    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise OSError(28, "no space left")
+
+    async def scene() -> None:
+        async with one_node(tmp_path) as it:
+            await asyncio.sleep(0.01)
+        async with one_node(tmp_path, **OFTEN) as it:
+            with monkeypatch.context() as patch:
+                patch.setattr(it.node.logs.files, "rename", refuse)
+                await until(lambda: bool(said.lines))
+            level, _, fields = said.lines[0]
+            assert (level, "no space left" in fields["reason"]) == ("error", True)
+            assert snapshots(tmp_path) == []
+            topics(it, 0, 10)
+            await until(lambda: bool(snapshots(tmp_path)))
+
+    asyncio.run(scene())
+
+
+def test_a_damaged_one_is_found_by_who_looks_at_the_directory(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path, **OFTEN):
+            await until(lambda: bool(snapshots(tmp_path)))
+
+    asyncio.run(scene())
+    assert inspect_directory(str(tmp_path)).damages == []
+    (name,) = snapshots(tmp_path)
+    path = tmp_path / PLACE / name
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    assert [damage.file for damage in inspect_directory(str(tmp_path)).damages] == [str(path)]
