@@ -37,9 +37,8 @@ async def consumer_group_describe(node: Node, context: Context, request: Any) ->
             answer |= {"error_code": refused.code, "error_message": refused.why or None}
         else:
             if request.include_authorized_operations:
-                answer["authorized_operations"] = authorized_operations(
-                    node, context, AclResource.GROUP, group_id
-                )
+                allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
+                answer["authorized_operations"] = sum(1 << operation for operation in allowed)
         groups.append(answer)
     return {"groups": groups}
 
