@@ -86,7 +86,9 @@ def check(how: str, operation: int, seed: int) -> None:
     now_ms = time_of(done)
     world = World(left, now_ms)
     found = seen(world)
-    assert not world.damages, world.damages
+    # What was half written may look like a batch that was harmed.
+    told = [one for one in world.damages if how == "kill" or "not synced" not in one.why]
+    assert not told, told
     last = len(SCRIPT)
     before, after = views[min(done, last)], views[min(done + 1, last)]
     assert agrees(found, before, after) or agrees(found, after, before), difference(
@@ -121,6 +123,15 @@ def test_the_script_meets_every_kind_of_operation() -> None:
     assert len(views) == len(SCRIPT) + 1
     assert views[-1]["orders-0"]["start"] > 0
     assert views[-1]["table-0"]["table"] == {b"k1": b"v7", b"k2": b"v8"}
+
+
+def test_in_the_script_a_snapshot_takes_the_place_of_the_metadata_logs_beginning() -> None:
+    disk = CrashDisk()
+    run(disk)
+    log = World(disk.reboot(power_cut=False), time_of(len(SCRIPT))).metadata_log.log
+    assert log.segments[0].base_offset > 0
+    snapshots = [path for path in disk.files if path.endswith("-0000000001.checkpoint")]
+    assert len(snapshots) == 1
 
 
 @pytest.mark.parametrize("how", ["power", "kill"])
