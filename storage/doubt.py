@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..protocol.batch import (
@@ -33,6 +33,7 @@ _SEARCH_BYTES: Final = 4 << 20
 _INT_MAX: Final = 0x7FFFFFFF
 _MAGIC_AT: Final = 16
 _EPOCH_AT: Final = 12
+_ZEROS: Final = 16  # so many at the end of a batch were never written
 _EPOCH: Final = struct.Struct(">i")
 
 
@@ -131,6 +132,45 @@ class Doubt:
         if self._torn_from <= next_offset < self.end_offset and self.cut_at is None:
             self.cut_at = self.size_bytes
 
+    def tell_of_cut(self, next_offset: int, later: Sequence[Segment]) -> None:
+        """The file is to be cut at `cut_at`, behind the last whole batch, and `later` ones go."""
+        assert self.cut_at is not None
+        behind = sum(segment.size_bytes for segment in later)
+        if self._is_torn(self.cut_at) and not behind:
+            return  # what a write leaves that did not come to its end
+        end_offset = max([next_offset, *(segment.base_offset for segment in later)])
+        why = "a damaged batch that was not synced: cut off with what follows,"
+        if behind:
+            why = f"{why} {len(later)} more files of {behind} bytes,"
+        path = self._segment.path(".log")
+        self._report(Damage(path, self.cut_at, self.size_bytes, next_offset, end_offset, why))
+
+    def _is_torn(self, position: int) -> bool:
+        """Whether there lies the beginning of a batch, or zeros, or nothing: not a harmed batch."""
+        header = self._header(position)
+        if header is None:
+            return True
+        at = self._load(position, HEADER_SIZE)
+        if not any(self._chunk[at + _MAGIC_AT : at + HEADER_SIZE]):
+            return True
+        if header.magic != MAGIC:
+            return False
+        if position + header.size_bytes > self.size_bytes:
+            return not any(self._has_right_crc(position, header.length ^ 1 << n) for n in range(31))
+        if header.size_bytes < HEADER_SIZE:
+            return False
+        end = self._load(position, header.size_bytes) + header.size_bytes
+        return not any(self._chunk[end - _ZEROS : end])
+
+    def _has_right_crc(self, position: int, length: int) -> bool:
+        """Of a batch, if it were of that length."""
+        size = length + LOG_OVERHEAD
+        if not HEADER_SIZE <= size <= self.size_bytes - position:
+            return False
+        at = self._load(position, size)
+        header = BatchHeader._make(HEADER.unpack_from(self._chunk, at))
+        return crc32c(memoryview(self._chunk)[at + CRC_START : at + size]) == header.crc
+
     def ends_early(self, next_offset: int) -> None:
         """The last batch ends at `next_offset`, and the segment should reach `end_offset`."""
         self._found(self.size_bytes, next_offset, None)
@@ -205,7 +245,11 @@ class Doubt:
         if position is None:
             return None
         if not self.damages and self._covers(position, position + max_bytes):
-            return segment.read_sound(offset, max_bytes, up_to, min_one=min_one)
+            found = segment.read_sound(offset, max_bytes, up_to, min_one=min_one)
+            is_end = position + len(found.records) == self.size_bytes if found else False
+            if is_end and not self._is_last and not self._may_have_gaps:
+                return self._up_to_the_gap(position, found)
+            return found
         end, next_offset = position, offset
         for at, header in segment.headers(position):
             after = at + header.length + LOG_OVERHEAD
@@ -214,6 +258,14 @@ class Doubt:
                 break
             end, next_offset = after, header.next_offset
         return segment.read_range(position, end, next_offset)
+
+    def _up_to_the_gap(self, position: int, found: Read | None) -> Read | None:
+        """What was read up to the end of the file, which should end where the next one begins."""
+        *_, (_, last) = self._segment.headers(position)
+        if found is None or last.next_offset >= self.end_offset:
+            return found
+        self.examine()
+        return found._replace(next_offset=last.next_offset)
 
     def _refuse_if_lost(self, offset: int) -> None:
         for damage in self.damages:

@@ -305,6 +305,7 @@ def _rebuild(
         if doubt is not None and not doubt.damages:
             segment.doubt = None  # all of it has been looked at
         if doubt is not None and doubt.cut_at is not None:
+            doubt.tell_of_cut(segment.next_offset, segments[at + 1 :])
             segment.cut(doubt.cut_at)
             doubt.size_bytes, doubt.end_offset = doubt.cut_at, segment.next_offset
             for later in segments[at + 1 :]:
