@@ -177,7 +177,15 @@ class Controller:
     # Start.
 
     def bootstrap(self) -> None:
-        """Lead; give a new cluster its features; close what Kafka was deciding when it died."""
+        """Lead; give a new cluster its features; close what Kafka was deciding when it died.
+
+        Raises:
+            WrongDirectory: the metadata log is lost: nothing is to be set aside by an empty one.
+        """
+        others = self._directory.partitions_found() - {f"{CLUSTER_METADATA}-0"}
+        if others and not self._metadata_log.end_offset:
+            why = f"has no records, and there are {len(others)} directories of partitions"
+            raise WrongDirectory(f"{self._metadata_log.log.directory} {why}")
         self._metadata_log.lead(self._node_id, now_ms=self._clock.now_ms())
         if self.catalog.is_undecided:
             self._commit([AbortTransactionRecord()])
@@ -291,7 +299,7 @@ class Controller:
             for partition in topic.partitions
         }
         for name in self._directory.partitions_found() - expected - {f"{CLUSTER_METADATA}-0"}:
-            self._directory.set_aside(name)
+            self._set_aside(name)
         for topic in self.catalog.topics.values():
             self._open_logs(topic)
 
@@ -310,7 +318,7 @@ class Controller:
                 try:
                     open_log()
                 except WrongDirectory:  # a topic of this name that was deleted, and not its files
-                    self._directory.set_aside(f"{topic.name}-{partition.index}")
+                    self._set_aside(f"{topic.name}-{partition.index}")
                     open_log()
             except OSError as failed:
                 self._cannot_open(place, failed)
@@ -324,6 +332,15 @@ class Controller:
                 topic=place[0], partition=place[1], reason=str(failed), remedy=remedy(failed),
             )  # fmt: skip
         self._directory.failed[place] = str(failed)
+
+    def _set_aside(self, name: str) -> None:
+        """Of a topic that was deleted, or of one that a harmed metadata log has lost."""
+        _log.warning(
+            "a directory belongs to no topic, and is set aside",
+            directory=f"{self._directory.path}/{name}",
+            renamed_to=self._directory.set_aside(name),
+            reason=f"{self._metadata_log.log.directory} does not have it",
+        )
 
     def open_logs_of(self, name: str) -> None:
         """Try once more to open what could not be opened."""

@@ -217,11 +217,17 @@ class LogDirectory:
         """What the directory lies on."""
         return self._files
 
-    def set_aside(self, name: str) -> None:
-        """Take the directory of an unopened log out of the way, as Kafka does with strays."""
+    def set_aside(self, name: str) -> str:
+        """Take the directory of an unopened log out of the way, as Kafka does with strays.
+
+        Returns:
+            its name from now on.
+        """
         self._there.discard(name)
-        self._files.rename(f"{self.path}/{name}", f"{self.path}/{_marked(name, STRAY_SUFFIX)}")
+        stray = _marked(name, STRAY_SUFFIX)
+        self._files.rename(f"{self.path}/{name}", f"{self.path}/{stray}")
         self._renamed.add(name)
+        return stray
 
     def delete_log(self, topic: str, partition: int) -> None:
         """Remove a partition, opened or not.

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import coordinators, nodes
+from ottla.broker import controller, coordinators, nodes
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.errors import Code
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log_directory import WrongDirectory
 from tests.broker.fakes import FakeLog, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
@@ -143,3 +144,36 @@ async def asked(it: OneNode) -> AsyncIterator[Code]:
     described = [{"name": "orders", "partition_indexes": [0]}]
     answer = await it.ask(ApiKey.DESCRIBE_PRODUCERS, 0, topics=described)
     yield Code(answer["topics"][0]["partitions"][0]["error_code"])
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@in_virtual_time
+async def test_a_lost_metadata_log_is_named_and_nothing_is_set_aside(
+    tmp_path: Path, clean: bool
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+    (tmp_path / "__cluster_metadata-0" / f"{0:020d}.log").write_bytes(b"")
+    if not clean:
+        (tmp_path / ".kafka_cleanshutdown").unlink()
+        (tmp_path / "recovery-point-offset-checkpoint").unlink()
+    with pytest.raises((WrongDirectory, Refused), match="__cluster_metadata-0"):
+        async with one_node(tmp_path):
+            pass
+    assert (tmp_path / "orders-0").is_dir()
+
+
+@in_virtual_time
+async def test_a_directory_that_the_metadata_log_does_not_have_is_told_when_it_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+    (tmp_path / "orders-0").rename(tmp_path / "nobodys-0")
+    told = FakeLog()
+    monkeypatch.setattr(controller, "_log", told)
+    async with one_node(tmp_path):
+        ((_, event, fields),) = told.lines
+    assert event == "a directory belongs to no topic, and is set aside"
+    assert fields["directory"] == f"{tmp_path}/nobodys-0"
+    assert (tmp_path / fields["renamed_to"]).is_dir()
