@@ -314,6 +314,9 @@ class Shard(Generic[M]):
         deadline_ms = None if self._closed or self._loading else self._any.next_deadline()
         if deadline_ms == self._timer_deadline_ms:
             return
+        armed_ms = self._timer_deadline_ms
+        if armed_ms is not None and deadline_ms is not None and armed_ms < deadline_ms:
+            return  # it wakes up too early and looks again: cheaper than a timer for each request
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._timer_deadline_ms = None, None
@@ -334,6 +337,10 @@ class Shard(Generic[M]):
         if self.is_closed:
             return
         now_ms = self._clock.now_ms()
+        deadline_ms = self._any.next_deadline()
+        if deadline_ms is None or deadline_ms > now_ms:
+            self._set_timer()  # it has moved meanwhile
+            return
         try:
             self._make_so(self._any.tick(now_ms), now_ms)
         except Refused as refused:

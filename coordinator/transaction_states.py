@@ -136,25 +136,28 @@ class Transaction:
         self, partitions: frozenset[Partition], *, client_version: int, now_ms: int
     ) -> Transaction:
         """Ongoing, with these partitions too; started now unless it was open already."""
-        return replace(
-            self,
-            state=State.ONGOING,
-            partitions=self.partitions | partitions,
-            updated_ms=now_ms,
-            started_ms=self.started_ms if self.state is State.ONGOING else now_ms,
-            previous_producer_id=NO_PRODUCER_ID,
-            client_version=client_version,
+        return Transaction(  # `replace` takes three times as long, and each transaction is here
+            self.transactional_id,
+            self.producer_id,
+            self.producer_epoch,
+            self.timeout_ms,
+            State.ONGOING,
+            self.partitions | partitions,
+            now_ms,
+            self.started_ms if self.state is State.ONGOING else now_ms,
+            self.last_producer_epoch,
+            NO_PRODUCER_ID,
+            self.next_producer_id,
+            client_version,
         )
 
     def prepared(self, *, commit: bool, now_ms: int) -> Transaction:
         """The decision to commit or abort, under the same epoch (EndTxn up to version 4)."""
-        return replace(
-            self,
-            state=State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
-            updated_ms=now_ms,
-            started_ms=self.started_ms if self.state is State.ONGOING else now_ms,
-            previous_producer_id=NO_PRODUCER_ID,
-            client_version=ADDS_EXPLICITLY,
+        return self._prepared(
+            Producer(self.producer_id, self.producer_epoch),
+            commit=commit,
+            now_ms=now_ms,
+            last_producer_epoch=self.last_producer_epoch,
         )
 
     def fenced(self, *, now_ms: int) -> Transaction:
@@ -169,32 +172,57 @@ class Transaction:
         self, *, commit: bool, now_ms: int, next_producer_id: int = NO_PRODUCER_ID
     ) -> Transaction:
         """The decision, under the next epoch, which the markers carry (KIP-890)."""
-        return replace(
-            self.prepared(commit=commit, now_ms=now_ms),
-            producer_epoch=self.producer_epoch + 1,
+        return self._prepared(
+            Producer(self.producer_id, self.producer_epoch + 1),
+            commit=commit,
+            now_ms=now_ms,
             last_producer_epoch=self.producer_epoch,
             next_producer_id=next_producer_id,
             client_version=BUMPS_EPOCHS,
         )
 
+    def _prepared(
+        self,
+        producer: Producer,
+        *,
+        commit: bool,
+        now_ms: int,
+        last_producer_epoch: int,
+        next_producer_id: int = NO_PRODUCER_ID,
+        client_version: int = ADDS_EXPLICITLY,
+    ) -> Transaction:
+        return Transaction(
+            self.transactional_id,
+            producer.producer_id,
+            producer.producer_epoch,
+            self.timeout_ms,
+            State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
+            self.partitions,
+            now_ms,
+            self.started_ms if self.state is State.ONGOING else now_ms,
+            last_producer_epoch,
+            NO_PRODUCER_ID,
+            next_producer_id,
+            client_version,
+        )
+
     def completed(self, *, now_ms: int) -> Transaction:
         """At rest again: every marker is written."""
+        changes_ids = self.next_producer_id != NO_PRODUCER_ID
         committed = self.state is State.PREPARE_COMMIT
-        completed = replace(
-            self,
-            state=State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
-            partitions=NO_PARTITIONS,
-            updated_ms=now_ms,
-            previous_producer_id=NO_PRODUCER_ID,
-            next_producer_id=NO_PRODUCER_ID,
-        )
-        if self.next_producer_id == NO_PRODUCER_ID:
-            return completed
-        return replace(
-            completed,
-            producer_id=self.next_producer_id,
-            producer_epoch=0,
-            previous_producer_id=self.producer_id,
+        return Transaction(
+            self.transactional_id,
+            self.next_producer_id if changes_ids else self.producer_id,
+            0 if changes_ids else self.producer_epoch,
+            self.timeout_ms,
+            State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
+            NO_PARTITIONS,
+            now_ms,
+            self.started_ms,
+            self.last_producer_epoch,
+            self.producer_id if changes_ids else NO_PRODUCER_ID,
+            NO_PRODUCER_ID,
+            self.client_version,
         )
 
 
