@@ -59,6 +59,7 @@ leader.replication.throttled.rate long 9223372036854775807 0.. cluster
 replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster
 """)
 CLUSTER_LEVEL_OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
+SMALL_SET = 4
 METRICS_INTERVAL_MS = range(100, 3_600_001)
 METRICS_MATCHES = frozenset(
     f"client_{what}"
@@ -230,6 +231,7 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
         [key for key in new if key in SECURITY],
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix",
+        "HashSet",
     )
     if "listeners" in new:
         why = "listeners cannot be changed while Ottla runs; set them at its start"
@@ -246,9 +248,11 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
     _check_with_the_rest(node, name, wanted)
 
 
-def _refuse_any(names: Sequence[str], why: str) -> None:
+def _refuse_any(names: Sequence[str], why: str, kind: str = "") -> None:
     if names:
-        raise Refused(Code.INVALID_REQUEST, f"{why}: {', '.join(names)}")
+        # What Kafka shows is a set of Scala's, which has another name when it is big.
+        kind = kind or ("Set" if len(names) <= SMALL_SET else "HashSet")
+        raise Refused(Code.INVALID_REQUEST, f"{why}: {kind}({', '.join(names)})")
 
 
 def _check_value(setting: Setting | None, text: str) -> None:

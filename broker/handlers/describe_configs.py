@@ -17,6 +17,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.catalog import ResourceType
 from ..config import BrokerConfig, Source, Synonym, setting_of
+from ..config_changes import REPLICATION_RATES
 from ..context import Context
 from ..dispatch import serves
 from ..loggers import logger_levels
@@ -149,7 +150,7 @@ def _all_brokers(node: Node) -> Iterable[dict[str, Any]]:
 
 def _broker_entry(name: str, text: str | None, synonyms: list[Synonym]) -> dict[str, Any]:
     known = BROKER_SETTINGS.get(name)
-    entry = _entry(name, setting_of(name), text, synonyms)
+    entry = _entry(name, setting_of(name) or REPLICATION_RATES.get(name), text, synonyms)
     return {**entry, "read_only": known is None or known.read_only}
 
 

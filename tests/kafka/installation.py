@@ -76,14 +76,18 @@ def java(*arguments: str, logging: str = "log4j2-tools.xml") -> list[str]:
     return [executable, "-cp", f"{libraries()}/*", settings, *arguments]
 
 
+def tool_class(name: str) -> str:
+    """The whole name of a tool's class; of a bare one (`TopicCommand`) with its package."""
+    return name if "." in name else f"{PACKAGES.get(name, 'org.apache.kafka.tools')}.{name}"
+
+
 def tool(
     name: str, *arguments: str, stdin: str = "", timeout_s: float = TOOL_TIMEOUT_S
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line tool of Kafka by its class, bare (`TopicCommand`) or whole."""
-    whole = name if "." in name else f"{PACKAGES.get(name, 'org.apache.kafka.tools')}.{name}"
     flags = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     return subprocess.run(
-        java(*flags, whole, *arguments),
+        java(*flags, tool_class(name), *arguments),
         input=stdin,
         capture_output=True,
         text=True,

@@ -1,0 +1,138 @@
+"""Every script on Ottla and on an Apache Kafka: the tools end alike, and print the same.
+
+Ids, times, ports, names of hosts and directories are made words, and columns one blank apart.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+
+from ottla.testing import running_broker
+
+from ..kafka.installation import NotInstalled
+from .scripts import FILES, SCRIPTS, Command
+from .tool_runner import Ran, ToolRunner, tool_runner
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+# What an Apache Kafka must be told to start alone, and Ottla is told too.
+SETTINGS = {
+    "auto.create.topics.enable": "true",
+    "delete.topic.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.replication.factor": "1",
+}
+NAMES = "".join(random.choice(string.ascii_lowercase) for _ in range(8))
+
+# What differs from broker to broker and from run to run, and the word for it.
+WORDS = [
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r" +", " "),
+        (r" +(?=\n)", ""),
+        (r"\[\d{4}-\d\d-\d\d [\d:,]+\] (WARN|INFO|ERROR) .*\n", ""),  # the tool's own log
+        (r"\n\s+at [\w.$]+[(/].*", ""),
+        (r"[\w-]{8}-[\w-]{4}-[\w-]{4}-[\w-]{4}-[\w-]{12}", "UUID"),
+        (r"TopicId: \S{22}", "TopicId: ID"),
+        (r"(?i)cluster ?id: +\S{22}", "ClusterId: ID"),
+        (r"127\.0\.0\.1:\d+|127\.0\.0\.1, \d+", "BROKER"),
+        (r"(?<=[^\d.])127\.0\.0\.1 +\d{4,5}", "BROKER"),
+        (r"1[678]\d{11}\b", "TIME"),
+        (r'(?<="logDir":")[^"]+', "DIRECTORY"),
+        (r'(?<="offset":)\d+(?=,"exception")', "N"),
+        (r'(?<="avg_throughput":)[\d.]+', "N"),
+        (r"(?<=\{t\}\t)\d+ ", "N "),  # a producer id, behind a transactional id
+        (r"(?<=TIME \t)\d+ ", "N "),  # for how long it has been so
+        (r"Epoch: \d+", "Epoch: N"),
+    )
+]
+
+
+@pytest.fixture(scope="session")
+def runner() -> Iterator[ToolRunner]:
+    """Kafka's tools in one JVM."""
+    try:
+        with tool_runner() as made:
+            yield made
+    except NotInstalled as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="session")
+def ottla() -> Iterator[str]:
+    """HOST:PORT of an Ottla."""
+    with running_broker(settings=SETTINGS) as broker:
+        yield broker.bootstrap
+
+
+def play(script: list[Command], bootstrap: str, runner: ToolRunner, directory: Path) -> list[Ran]:
+    """What each command of a script comes to on a broker, made comparable."""
+    name = f"tools-{NAMES}-{len(list(directory.parent.iterdir()))}"
+    words = {"{bootstrap}": bootstrap, "{t}": name}
+    for file_name, content in FILES.items():
+        path = directory / file_name
+        path.write_text(filled(content, words))
+        words[f"{{{file_name}}}"] = str(path)
+    answers = []
+    for command in script:
+        arguments = [filled(each, words) for each in command.arguments]
+        ran = runner.run(command.tool, *arguments, stdin=command.stdin)
+        out, err = (told(text, command, words) for text in (ran.out, ran.err))
+        answers.append(Ran(ran.code, out, err))
+    return answers
+
+
+def filled(text: str, words: dict[str, str]) -> str:
+    for word, meant in words.items():
+        text = text.replace(word, meant)
+    return text
+
+
+def told(text: str, command: Command, words: dict[str, str]) -> str:
+    """What was printed, without what depends on the broker and its other users."""
+    text = text.replace(words["{bootstrap}"], "BROKER").replace(words["{t}"], "{t}")
+    for pattern, word in WORDS:
+        text = pattern.sub(word, text)
+    if command.has_ids:
+        text = re.sub(r"\b\d+\b", "N", text)
+    lines = [
+        line
+        for line in text.splitlines()
+        if command.only in line and not any(each in line for each in command.without)
+    ]
+    return "\n".join(sorted(lines) if command.is_unordered else lines)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_tools_print_the_same(
+    script: str, runner: ToolRunner, ottla: str, apache_kafka: str, tmp_path: Path
+) -> None:
+    for name in ("ottla", "kafka"):
+        (tmp_path / name).mkdir()
+    ours = play(SCRIPTS[script], ottla, runner, tmp_path / "ottla")
+    theirs = play(SCRIPTS[script], apache_kafka, runner, tmp_path / "kafka")
+    different = [
+        f"{command.tool} {' '.join(command.arguments)}\n{_difference(their, our)}"
+        for command, our, their in zip(SCRIPTS[script], ours, theirs, strict=True)
+        if our != their
+    ]
+    assert not different, "\n".join(different)
+
+
+def _difference(theirs: Ran, ours: Ran) -> str:
+    """The lines that only one of them printed."""
+    their, our = (
+        f"ends with {ran.code}\n{ran.out}\n{ran.err}".splitlines() for ran in (theirs, ours)
+    )
+    return "\n".join(unified_diff(their, our, "Kafka", "Ottla", n=0, lineterm=""))
