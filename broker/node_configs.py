@@ -27,9 +27,9 @@ def configs_of(config: BrokerConfig, count: int) -> list[BrokerConfig]:
     replicas = min(count, 3)
     internal = {
         "offsets.topic.replication.factor": replicas,
-        "share.coordinator.state.topic.min.isr": replicas - 1,
+        "share.coordinator.state.topic.min.isr": max(replicas - 1, 1),
         "share.coordinator.state.topic.replication.factor": replicas,
-        "transaction.state.log.min.isr": replicas - 1,
+        "transaction.state.log.min.isr": max(replicas - 1, 1),
         "transaction.state.log.replication.factor": replicas,
     }
     given = {**{name: str(number) for name, number in internal.items()}, **config.given}

@@ -1,0 +1,300 @@
+"""Several nodes over one storage: who leads what, what the others say, and how leaders move."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.config import BadSetting, BrokerConfig
+from ottla.broker.node_configs import configs_of
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code
+from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+
+
+async def produce(
+    it: SeveralNodes, node_id: int, version: int = 11, *, acks: int = -1, index: int = 0
+) -> Any:
+    """A batch for a partition of `orders`; the whole answer."""
+    records = bytes(build([(None, b"a")], timestamp_ms=it.cluster.clock.now_ms()))
+    data = [{"name": "orders", "partition_data": [{"index": index, "records": records}]}]
+    return await it.ask(
+        node_id, ApiKey.PRODUCE, version, acks=acks, timeout_ms=1000, topic_data=data
+    )
+
+
+def produced(answer: Any) -> Code:
+    return Code(answer["responses"][0]["partition_responses"][0]["error_code"])
+
+
+@in_a_loop
+async def test_each_node_tells_of_all_where_they_listen(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        ports = {node_id: door.advertised[0].port for node_id, door in it.doors.items()}
+        assert len(set(ports.values())) == 3
+        for asked in it.nodes:
+            context = await it.ask(asked, ApiKey.METADATA, 12, topics=[])
+            told = {broker["node_id"]: broker["port"] for broker in context["brokers"]}
+            assert told.keys() == ports.keys()
+            others = [node_id for node_id in ports if node_id != asked]
+            assert [told[node_id] for node_id in others] == [ports[each] for each in others]
+            described = await it.ask(asked, ApiKey.DESCRIBE_CLUSTER, 2, endpoint_type=1)
+            assert [broker["broker_id"] for broker in described["brokers"]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("version", "hints"), [(9, False), (10, True), (11, True)])
+@in_a_loop
+async def test_who_does_not_lead_says_who_does(tmp_path: Path, version: int, hints: bool) -> None:
+    async with several_nodes(tmp_path) as it:
+        it.topic("orders", 2)
+        answer = await produce(it, 1, version)
+        assert produced(answer) is Code.NOT_LEADER_OR_FOLLOWER
+        assert it.cluster.log_of("orders", 0).log_end_offset == 0  # type: ignore[union-attr]
+        (partition,) = answer["responses"][0]["partition_responses"]
+        if hints:
+            assert partition["current_leader"] == {"leader_id": 2, "leader_epoch": 0}
+            (endpoint,) = answer["node_endpoints"]
+            assert (endpoint["node_id"], endpoint["port"]) == (2, it.doors[2].advertised[0].port)
+        else:
+            assert "current_leader" not in partition
+        assert produced(await produce(it, 2, version)) is Code.NONE
+
+
+@pytest.mark.parametrize(("version", "hints"), [(15, False), (16, True), (18, True)])
+@in_a_loop
+async def test_who_fetches_from_the_wrong_node_is_told_the_right_one(
+    tmp_path: Path, version: int, hints: bool
+) -> None:
+    async with several_nodes(tmp_path) as it:
+        topic = it.topic("orders", 2, replicas=3)
+        it.controller.change_leader("orders", 0, 3)
+
+        async def fetch(node_id: int, leader_epoch: int) -> Any:
+            asked = {"partition": 0, "current_leader_epoch": leader_epoch, "fetch_offset": 0}
+            asked |= {"partition_max_bytes": 100, "last_fetched_epoch": -1}
+            topics = [{"topic_id": topic.topic_id, "partitions": [asked]}]
+            return await it.ask(node_id, ApiKey.FETCH, version, max_bytes=100, topics=topics)
+
+        for node_id, epoch, code in (
+            (2, -1, Code.NOT_LEADER_OR_FOLLOWER),
+            (3, 0, Code.FENCED_LEADER_EPOCH),
+        ):
+            answer = await fetch(node_id, epoch)
+            (partition,) = answer["responses"][0]["partitions"]
+            assert Code(partition["error_code"]) is code
+            if hints:
+                assert partition["current_leader"] == {"leader_id": 3, "leader_epoch": 1}
+                assert [each["node_id"] for each in answer["node_endpoints"]] == [3]
+            else:
+                assert not answer.get("node_endpoints")
+
+
+@in_a_loop
+async def test_a_long_poll_ends_when_the_leader_moves(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        topic = it.topic("orders", 2, replicas=3)
+        asked = {"partition": 0, "current_leader_epoch": -1, "fetch_offset": 0}
+        asked |= {"partition_max_bytes": 100, "last_fetched_epoch": -1}
+        topics = [{"topic_id": topic.topic_id, "partitions": [asked]}]
+        fetching = asyncio.ensure_future(
+            it.ask(
+                2, ApiKey.FETCH, 17, max_bytes=100, min_bytes=1, max_wait_ms=60_000, topics=topics
+            )
+        )
+        await until(lambda: it.cluster.fetch_waits._by_place)
+        it.controller.change_leader("orders", 0, 3)
+        async with asyncio.timeout(5):
+            answer = await fetching
+        (partition,) = answer["responses"][0]["partitions"]
+        assert Code(partition["error_code"]) is Code.NOT_LEADER_OR_FOLLOWER
+
+
+@in_a_loop
+async def test_a_node_that_stops_hands_over_and_one_that_is_back_follows(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        it.topic("orders", 2, replicas=3)
+        it.topic("alone", 2)
+        await it.stop(2)
+        known = it.partition("orders")
+        assert (known.leader_id, known.leader_epoch, known.isr) == (1, 1, (1, 3))
+        assert it.partition("alone").leader_id == -1
+        told = await it.ask(1, ApiKey.METADATA, 12, topics=None)
+        codes = {
+            topic["name"]: Code(topic["partitions"][0]["error_code"]) for topic in told["topics"]
+        }
+        assert codes == {"orders": Code.NONE, "alone": Code.LEADER_NOT_AVAILABLE}
+        assert [broker["node_id"] for broker in told["brokers"]] == [1, 3]
+        assert produced(await produce(it, 1)) is Code.NONE
+        log = it.cluster.log_of("orders", 0)
+        assert log is not None
+        assert log.leader_epoch == 1
+        await it.start(2)
+        known = it.partition("orders")
+        assert (known.leader_id, known.isr) == (1, (1, 3, 2))
+        assert it.partition("alone").leader_id == 2
+
+
+@in_a_loop
+async def test_acks_all_wants_as_many_in_sync_as_the_topic_says(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        it.topic("orders", 1, replicas=3, min_insync_replicas="2")
+        assert produced(await produce(it, 1)) is Code.NONE
+        await it.stop(2)
+        assert produced(await produce(it, 1)) is Code.NONE
+        await it.stop(3)
+        assert produced(await produce(it, 1)) is Code.NOT_ENOUGH_REPLICAS
+        assert produced(await produce(it, 1, acks=1)) is Code.NONE
+        await it.start(3)
+        assert produced(await produce(it, 1)) is Code.NONE
+
+
+@in_a_loop
+async def test_a_coordinator_without_enough_replicas_is_not_available(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, transaction_state_log_num_partitions="1") as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        leader_id = it.partition(TRANSACTION_STATE).leader_id
+
+        async def init() -> Code:
+            fields = {"transactional_id": "shop", "transaction_timeout_ms": 60_000}
+            fields |= {"producer_id": -1, "producer_epoch": -1}
+            answer = await it.ask(leader_id, ApiKey.INIT_PRODUCER_ID, 4, **fields)
+            return Code(answer["error_code"])
+
+        assert await init() is Code.NONE
+        for node_id in set(it.nodes) - {leader_id}:
+            await it.stop(node_id)
+        assert await init() is Code.COORDINATOR_NOT_AVAILABLE
+        assert it.partition(TRANSACTION_STATE).leader_id == leader_id
+
+
+@in_a_loop
+async def test_coordinators_go_with_the_leaders(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, offsets_topic_num_partitions="3") as it:
+        it.topic("orders", 1)
+        it.controller.create_internal_topic(CONSUMER_OFFSETS)
+        assert [len(node.groups.shards()) for node in it.nodes.values()] == [1, 1, 1]
+
+        async def found(asked: int) -> int:
+            answer = await it.ask(
+                asked, ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["shop"]
+            )
+            return int(answer["coordinators"][0]["node_id"])
+
+        async def commit(node_id: int, offset: int) -> Code:
+            partitions = [{"partition_index": 0, "committed_offset": offset}]
+            topics = [{"name": "orders", "partitions": partitions}]
+            answer = await it.ask(node_id, ApiKey.OFFSET_COMMIT, 8, group_id="shop", topics=topics)
+            return Code(answer["topics"][0]["partitions"][0]["error_code"])
+
+        coordinator = await found(1)
+        assert coordinator == await found(2) == await found(3)
+        others = [node_id for node_id in it.nodes if node_id != coordinator]
+        assert [await commit(node_id, 1) for node_id in others] == [Code.NOT_COORDINATOR] * 2
+        assert await commit(coordinator, 5) is Code.NONE
+        await it.stop(coordinator)
+        successor = await found(others[0])
+        assert successor in others
+        await until(lambda: not it.cluster.loading.left)
+        topics = [{"name": "orders", "partition_indexes": [0]}]
+        answer = await it.ask(successor, ApiKey.OFFSET_FETCH, 7, group_id="shop", topics=topics)
+        assert answer["topics"][0]["partitions"][0]["committed_offset"] == 5
+
+
+@in_a_loop
+async def test_each_node_hands_out_producer_ids_of_its_own(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        ids = [node.producer_ids.next() for node in it.nodes.values() for _ in range(3)]
+        assert ids == [0, 1, 2, 1000, 1001, 1002, 2000, 2001, 2002]
+
+
+@in_a_loop
+async def test_a_transactional_batch_is_let_in_by_a_coordinator_on_another_node(
+    tmp_path: Path,
+) -> None:
+    async with several_nodes(tmp_path, transaction_state_log_num_partitions="1") as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        coordinator = it.partition(TRANSACTION_STATE).leader_id
+        other = next(node_id for node_id in it.nodes if node_id != coordinator)
+        it.topic("orders", other)
+        fields = {"transactional_id": "shop", "transaction_timeout_ms": 60_000}
+        fields |= {"producer_id": -1, "producer_epoch": -1}
+        started = await it.ask(coordinator, ApiKey.INIT_PRODUCER_ID, 4, **fields)
+        records = bytes(
+            build(
+                [(None, b"a")],
+                timestamp_ms=it.cluster.clock.now_ms(),
+                producer_id=started["producer_id"],
+                producer_epoch=started["producer_epoch"],
+                base_sequence=0,
+                transactional=True,
+            )
+        )
+        data = [{"name": "orders", "partition_data": [{"index": 0, "records": records}]}]
+        sent = {"acks": -1, "timeout_ms": 1000, "transactional_id": "shop", "topic_data": data}
+        refused = await it.ask(other, ApiKey.PRODUCE, 11, **sent)
+        assert produced(refused) is Code.TRANSACTION_ABORTABLE
+        assert produced(await it.ask(other, ApiKey.PRODUCE, 12, **sent)) is Code.NONE
+        ended = await it.ask(
+            coordinator, ApiKey.END_TXN, 4, transactional_id="shop", committed=True,
+            producer_id=started["producer_id"], producer_epoch=started["producer_epoch"],
+        )  # fmt: skip
+        assert Code(ended["error_code"]) is Code.NONE
+        log = it.cluster.log_of("orders", 0)
+        assert log is not None
+        await until(lambda: log.last_stable_offset == log.log_end_offset == 2)
+
+
+@in_a_loop
+async def test_a_life_with_fewer_nodes_knows_that_the_others_are_away(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        it.topic("orders", 2, replicas=3)
+        it.topic("alone", 2)
+    async with several_nodes(tmp_path, count=1) as it:
+        assert it.partition("orders").leader_id == 1
+        assert it.partition("alone").leader_id == -1
+        assert [broker.is_fenced for broker in it.cluster.catalog.brokers.values()] == [
+            False, True, True,
+        ]  # fmt: skip
+    async with several_nodes(tmp_path) as it:
+        assert it.partition("alone").leader_id == 2
+        assert set(it.partition("orders").isr) == {1, 2, 3}
+
+
+def test_nodes_have_the_next_ids_and_ports() -> None:
+    config = BrokerConfig.from_settings(
+        {
+            "node.id": "5",
+            "listeners": "A://127.0.0.1:9092,B://[::1]:9093,C://:0",
+            "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT,C:PLAINTEXT",
+            "advertised.listeners": "A://here:19092,B://here:19093",
+            "inter.broker.listener.name": "A",
+            "num.partitions": "7",
+        }
+    )
+    first, second = configs_of(config, 2)
+    assert (first.node_id, second.node_id) == (5, 6)
+    assert [(each.host, each.port) for each in second.listeners] == [
+        ("127.0.0.1", 9094), ("::1", 9095), ("", 0),
+    ]  # fmt: skip
+    assert [each.port for each in second.advertised()][:2] == [19094, 19095]
+    assert second["num.partitions"] == 7
+
+
+def test_internal_topics_of_several_nodes_are_replicated() -> None:
+    config = BrokerConfig.from_settings({"transaction.state.log.min.isr": "1"})
+    for node in configs_of(config, 3):
+        assert node["offsets.topic.replication.factor"] == 3
+        assert node["transaction.state.log.replication.factor"] == 3
+        assert node["transaction.state.log.min.isr"] == 1, "as it was given"
+    assert configs_of(config, 2)[0]["offsets.topic.replication.factor"] == 2
+
+
+def test_ports_have_an_end() -> None:
+    config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://:65535"})
+    with pytest.raises(BadSetting, match="listeners"):
+        configs_of(config, 2)
