@@ -126,7 +126,10 @@ class Dispatch:
 
     def _handle(self, context: Context, request: Any) -> Answer | asyncio.Future[Answer]:
         try:
-            handling = handler_of(context.api_key)(self._node, context, request)
+            handler = handler_of(context.api_key)
+            if self._node.authorizer is not None:
+                handler = _guarded(context.api_key, handler)
+            handling = handler(self._node, context, request)
             waited_for = handling.send(None)
         except StopIteration as done:
             body = done.value
@@ -145,6 +148,12 @@ class Dispatch:
             return _encoded(context, body)
         except Exception as bug:
             return _unexpected(context, bug)
+
+
+def _guarded(api_key: ApiKey, handler: Handler) -> Handler:
+    from .guards import guarded
+
+    return guarded(api_key, handler)
 
 
 class _Started:

@@ -6,7 +6,7 @@ left of the request's limit; the first batch of the first partition that has any
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.errors import Code, Refused
@@ -26,11 +26,13 @@ class Limits(NamedTuple):
         max_bytes: of the whole answer; zero and less let one batch through all the same.
         committed: read_committed: nothing at or beyond the last stable offset.
         replica_id: -1 and -2 are consumers; a follower is nobody's on one machine.
+        may_read: whether who asks may read a topic; None: everybody may.
     """
 
     max_bytes: int
     committed: bool
     replica_id: int
+    may_read: Callable[[str], bool] | None = None
 
 
 class PartitionRead(NamedTuple):
@@ -60,6 +62,9 @@ def read_all(
     unknown: list[PartitionRead] = []
     total_bytes, in_error = 0, False
     for key, name, asked in wanted:
+        if limits.may_read is not None and name and not limits.may_read(name):
+            unknown.append(PartitionRead(key, Code.TOPIC_AUTHORIZATION_FAILED, aborted=[]))
+            continue
         log = node.log_of(name, key[1])
         if log is None:
             nameless = not name and not isinstance(key[0], str)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.catalog_quotas import IP, Alteration, Entity, entity_of
-from ..authorization import Operation, must_cluster
+from ..authorization import Operation, may_cluster
 from ..context import Context
 from ..dispatch import serves
 
@@ -30,9 +30,8 @@ async def alter_client_quotas(node: Node, context: Context, request: Any) -> dic
         )
         for entry in request.entries
     ]
-    try:
-        must_cluster(node, context, Operation.ALTER_CONFIGS)
-    except Refused as refused:
+    if not may_cluster(node, context, Operation.ALTER_CONFIGS):
+        refused = Refused(Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         return _answer({entity_of(each.entity): refused for each in alterations})
     addresses = await _resolvable(alterations)
     told, records = node.catalog.quotas.alter(alterations, is_address=addresses.__contains__)

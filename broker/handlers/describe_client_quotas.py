@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Refused
+from ...protocol.errors import Code, Refused
 from ...storage.catalog_quotas import Component
-from ..authorization import Operation, must_cluster
+from ..authorization import Operation, may_cluster
 from ..context import Context
 from ..dispatch import serves
 
@@ -25,8 +25,13 @@ async def describe_client_quotas(node: Node, context: Context, request: Any) -> 
     components = [
         Component(each.entity_type, each.match_type, each.match) for each in request.components
     ]
+    if not may_cluster(node, context, Operation.DESCRIBE_CONFIGS):
+        return {
+            "error_code": Code.CLUSTER_AUTHORIZATION_FAILED,
+            "error_message": None,
+            "entries": None,
+        }
     try:
-        must_cluster(node, context, Operation.DESCRIBE_CONFIGS)
         found = node.catalog.quotas.describe(components, strict=request.strict)
     except Refused as refused:
         return {"error_code": refused.code, "error_message": refused.why, "entries": None}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..authorization import Operation, must_cluster
+from ..authorization import Operation, may_cluster
 from ..context import Context
 from ..dispatch import serves
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 async def describe_user_scram_credentials(
     node: Node, context: Context, request: Any
 ) -> dict[str, Any]:
-    must_cluster(node, context, Operation.DESCRIBE)
+    if not may_cluster(node, context, Operation.DESCRIBE):
+        refused = {"error_code": Code.CLUSTER_AUTHORIZATION_FAILED, "error_message": None}
+        return {**refused, "results": [{"user": "", **refused} for _ in request.users or ()]}
     names = [user.name for user in request.users or ()]
     described = node.catalog.scram.describe(names)
     return {"error_message": "", "results": [_told(*each) for each in described.items()]}

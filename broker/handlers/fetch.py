@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...protocol.api_keys import ApiKey
@@ -70,6 +71,7 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
         min(request.max_bytes, node.config["fetch.max.bytes"]),
         request.isolation_level == _READ_COMMITTED,
         _replica_id(context, request),
+        None if node.authorizer is None else _may_read(node, context, request),
     )
     parts, size_bytes, in_error = read_all(node, plan.items, limits)
     if size_bytes < request.min_bytes and request.max_wait_ms > 0 and plan.items and not in_error:
@@ -121,6 +123,16 @@ def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, A
                 name = names[topic["topic_id"], index]
                 partition["current_leader"] = new_leaders.of(name, index)
     answer["node_endpoints"] = [*new_leaders.endpoints.values()]
+
+
+def _may_read(node: Node, context: Context, request: Any) -> Callable[[str], bool]:
+    """Consumers need READ of each topic, followers are brokers."""
+    from ..authorization import AclResource, Operation, may, may_cluster
+
+    if _replica_id(context, request) >= 0:
+        is_broker = may_cluster(node, context, Operation.CLUSTER_ACTION)
+        return lambda name: is_broker
+    return lambda name: may(node, context, Operation.READ, AclResource.TOPIC, name)
 
 
 def _replica_id(context: Context, request: Any) -> int:

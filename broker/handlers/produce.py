@@ -33,6 +33,7 @@ from ...protocol.batch import (
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords
+from ..authorization import AclResource, Operation, may
 from ..cluster import NewLeaders
 from ..code_versions import code_for
 from ..context import Context, Disconnect
@@ -66,7 +67,7 @@ class Explained(Refused):
 
 @serves(ApiKey.PRODUCE, versions=(0, 13))
 async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
-    refused = _refused_whole(context, request)
+    refused = _refused_whole(node, context, request)
     responses = []
     unflushed: Unflushed = []
     failed: str | None = None
@@ -108,7 +109,7 @@ def _error(code: Code, why: str | None = None) -> dict[str, Any]:
     return {"error_code": code, "error_message": why, **_NO_OFFSETS}
 
 
-def _refused_whole(context: Context, request: Any) -> dict[str, Any] | None:
+def _refused_whole(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
     """The one error of every partition, when the request as a whole is wrong."""
     if request.acks not in _VALID_ACKS:
         return _error(Code.INVALID_REQUIRED_ACKS)
@@ -118,11 +119,18 @@ def _refused_whole(context: Context, request: Any) -> dict[str, Any] | None:
         for partition_data in topic_data.partition_data
         if _is_transactional(partition_data.records)
     }
-    if producers and request.transactional_id is None:
+    if producers and not _may_use_id(node, context, request.transactional_id):
         return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
         return _error(Code.INVALID_PRODUCER_ID_MAPPING)
     return None
+
+
+def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> bool:
+    if transactional_id is None:
+        return False
+    resource = AclResource.TRANSACTIONAL_ID
+    return may(node, context, Operation.WRITE, resource, transactional_id)
 
 
 def _is_transactional(records: bytes | None) -> bool:
@@ -139,13 +147,21 @@ def _topic(node: Node, context: Context, topic_data: Any) -> tuple[str, dict[str
     """The name of a topic and, where there is no such topic, every partition's answer."""
     if context.version < _IDS_SINCE:
         name: str = topic_data.name
+        if node.authorizer is not None and not _may_write(node, context, name):
+            return name, _error(Code.TOPIC_AUTHORIZATION_FAILED)
         if node.catalog.topics.get(name) is None:
             return name, _error(Code.UNKNOWN_TOPIC_OR_PARTITION)
         return name, None
     topic = node.catalog.topic_by_id(topic_data.topic_id or uuid.UUID(int=0))
     if topic is None:
         return "", _error(Code.UNKNOWN_TOPIC_ID)
+    if node.authorizer is not None and not _may_write(node, context, topic.name):
+        return topic.name, _error(Code.TOPIC_AUTHORIZATION_FAILED)
     return topic.name, None
+
+
+def _may_write(node: Node, context: Context, name: str) -> bool:
+    return may(node, context, Operation.WRITE, AclResource.TOPIC, name)
 
 
 def _append(

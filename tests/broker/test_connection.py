@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -64,7 +65,7 @@ class Peer:
 
     def another(self) -> tuple[Connection, FakeTransport]:
         connection = Connection(
-            Dispatch(cast(Node, object())),
+            Dispatch(cast(Node, SimpleNamespace(authorizer=None))),
             size_limit_bytes=LIMIT,
             number=3,
             advertised=("broker", 9092),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,7 +20,10 @@ from ottla.protocol.errors import Code, Malformed, Refused
 from tests.broker.fakes import FakeLog, connection_info, frame, in_virtual_time, settle
 from tests.protocol.message_values import plain
 
-NODE = cast(Node, object())
+NODE = cast(
+    Node,
+    SimpleNamespace(authorizer=None, config={"unstable.api.versions.enable": False}),
+)
 Body = dict[str, Any] | None
 Handling = Callable[[Node, Context, Any], Awaitable[Body]]
 

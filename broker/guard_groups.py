@@ -1,0 +1,256 @@
+"""Guards of groups: members need READ of the group, watchers DESCRIBE, and who deletes DELETE.
+
+Of topics, members need READ to commit offsets of them and DESCRIBE to see those; who may not is
+told so for the topics they name, and is not told of the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ..protocol.acls import AclResource, Operation
+from ..protocol.api_keys import ApiKey
+from ..protocol.errors import Code, Refused
+from .authorization import authorized_operations, may, may_cluster, must
+from .guards import Body, Handler, guards, parted
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .node import Node
+
+_SEVERAL_SINCE: Final = 8
+_GROUP_ERROR_SINCE: Final = 2
+_GROUP_REFUSED: Final = Code.GROUP_AUTHORIZATION_FAILED
+_TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def _may_group(node: Node, context: Context, operation: Operation, group_id: str) -> bool:
+    return may(node, context, operation, AclResource.GROUP, group_id)
+
+
+def _may_topic(node: Node, context: Context, operation: Operation, name: str) -> bool:
+    return may(node, context, operation, AclResource.TOPIC, name)
+
+
+@guards(ApiKey.JOIN_GROUP)
+async def join_group(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    if _may_group(node, context, Operation.READ, request.group_id):
+        return await handle(node, context, request)
+    name = None if context.version >= 7 else ""
+    return {
+        "error_code": _GROUP_REFUSED,
+        "generation_id": -1,
+        "protocol_type": None,
+        "protocol_name": name,
+        "leader": "",
+        "member_id": "",
+        "members": [],
+    }
+
+
+def offsets_refused(topics: Any, code: Code) -> list[Body]:
+    """The answers to commits of offsets that are refused."""
+    return [
+        {
+            "name": topic.name,
+            "partitions": [
+                {"partition_index": each.partition_index, "error_code": code}
+                for each in topic.partitions
+            ],
+        }
+        for topic in topics
+    ]
+
+
+@guards(ApiKey.OFFSET_COMMIT)
+async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    if not _may_group(node, context, Operation.READ, request.group_id):
+        return {"topics": offsets_refused(request.topics, _GROUP_REFUSED)}
+    request.topics, refused = parted(
+        request.topics, lambda topic: _may_topic(node, context, Operation.READ, topic.name)
+    )
+    body = await handle(node, context, request) if request.topics else {"topics": []}
+    assert body is not None
+    body["topics"] += offsets_refused(refused, _TOPIC_REFUSED)
+    return body
+
+
+@guards(ApiKey.OFFSET_FETCH)
+async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    if context.version < _SEVERAL_SINCE:
+        return await _fetch_of_one(node, context, request, handle)
+    groups, refused = parted(
+        request.groups, lambda group: _may_group(node, context, Operation.DESCRIBE, group.group_id)
+    )
+    unseen = [_without_unseen(node, context, group) for group in groups]
+    everything = [group.topics is None for group in groups]
+    request.groups = groups
+    body = await handle(node, context, request)
+    assert body is not None
+    for answer, hidden, is_all in zip(body["groups"], unseen, everything, strict=True):
+        _finish(node, context, answer, hidden, is_all=is_all)
+    body["groups"] += [
+        {"group_id": group.group_id, "topics": [], "error_code": _GROUP_REFUSED}
+        for group in refused
+    ]
+    return body
+
+
+async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    if not _may_group(node, context, Operation.DESCRIBE, request.group_id):
+        if context.version >= _GROUP_ERROR_SINCE:
+            raise Refused(_GROUP_REFUSED)
+        return {"topics": [_unfetched(topic, _GROUP_REFUSED) for topic in request.topics]}
+    hidden, is_all = _without_unseen(node, context, request), request.topics is None
+    body = await handle(node, context, request)
+    assert body is not None
+    _finish(node, context, body, hidden, is_all=is_all)
+    return body
+
+
+def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
+    """Take out of a request the topics that may not be seen, and return them."""
+    if group.topics is None:
+        return []
+    group.topics, hidden = parted(
+        group.topics, lambda topic: _may_topic(node, context, Operation.DESCRIBE, topic.name)
+    )
+    return hidden
+
+
+def _finish(node: Node, context: Context, answer: Body, hidden: list[Any], *, is_all: bool) -> None:
+    if is_all:
+        answer["topics"] = [
+            topic
+            for topic in answer["topics"]
+            if _may_topic(node, context, Operation.DESCRIBE, topic["name"])
+        ]
+    if answer.get("error_code", Code.NONE) == Code.NONE:
+        answer["topics"] += [_unfetched(topic, _TOPIC_REFUSED) for topic in hidden]
+
+
+def _unfetched(topic: Any, code: Code) -> Body:
+    return {
+        "name": topic.name,
+        "partitions": [
+            {
+                "partition_index": index,
+                "committed_offset": -1,
+                "committed_leader_epoch": -1,
+                "metadata": "",
+                "error_code": code,
+            }
+            for index in topic.partition_indexes
+        ],
+    }
+
+
+@guards(ApiKey.DESCRIBE_GROUPS)
+async def describe_groups(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body | None:
+    request.groups, refused = parted(
+        request.groups, lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id)
+    )
+    body = await handle(node, context, request)
+    assert body is not None
+    _tell_operations(node, context, body["groups"])
+    body["groups"] += [
+        {"group_id": group_id, "error_code": _GROUP_REFUSED, "error_message": None}
+        for group_id in refused
+    ]
+    return body
+
+
+def _tell_operations(node: Node, context: Context, groups: list[Body]) -> None:
+    for group in groups:
+        if group.get("authorized_operations") is not None:
+            group["authorized_operations"] = authorized_operations(
+                node, context, AclResource.GROUP, group["group_id"]
+            )
+
+
+@guards(ApiKey.LIST_GROUPS)
+async def list_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    body = await handle(node, context, request)
+    assert body is not None
+    if not may_cluster(node, context, Operation.DESCRIBE):
+        body["groups"] = [
+            group
+            for group in body.get("groups", ())
+            if _may_group(node, context, Operation.DESCRIBE, group["group_id"])
+        ]
+    return body
+
+
+@guards(ApiKey.DELETE_GROUPS)
+async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    request.groups_names, refused = parted(
+        request.groups_names, lambda group_id: _may_group(node, context, Operation.DELETE, group_id)
+    )
+    body = await handle(node, context, request)
+    assert body is not None
+    body["results"] += [
+        {"group_id": group_id, "error_code": _GROUP_REFUSED} for group_id in refused
+    ]
+    return body
+
+
+@guards(ApiKey.OFFSET_DELETE)
+async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    must(node, context, Operation.DELETE, AclResource.GROUP, request.group_id)
+    request.topics, refused = parted(
+        request.topics, lambda topic: _may_topic(node, context, Operation.READ, topic.name)
+    )
+    body = await handle(node, context, request)
+    assert body is not None
+    if body.get("error_code", Code.NONE) == Code.NONE:
+        body["topics"] = [*body.get("topics", ()), *offsets_refused(refused, _TOPIC_REFUSED)]
+    return body
+
+
+@guards(ApiKey.CONSUMER_GROUP_HEARTBEAT)
+async def consumer_group_heartbeat(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body | None:
+    must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
+    for name in request.subscribed_topic_names or ():
+        must(node, context, Operation.DESCRIBE, AclResource.TOPIC, name)
+    return await handle(node, context, request)
+
+
+@guards(ApiKey.CONSUMER_GROUP_DESCRIBE)
+async def consumer_group_describe(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body | None:
+    request.group_ids, refused = parted(
+        request.group_ids, lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id)
+    )
+    body = await handle(node, context, request)
+    assert body is not None
+    _tell_operations(node, context, body["groups"])
+    for group in body["groups"]:
+        _hide_topics(node, context, group)
+    body["groups"] += [{"group_id": group_id, "error_code": _GROUP_REFUSED} for group_id in refused]
+    return body
+
+
+def _hide_topics(node: Node, context: Context, group: Body) -> None:
+    """A group that reads what its watcher may not see is not shown (KIP-1043, KAFKA-18813)."""
+    names = {
+        place["topic_name"]
+        for member in group.get("members", ())
+        for kind in ("assignment", "target_assignment")
+        for place in (member.get(kind) or {}).get("topic_partitions", ())
+    }
+    if all(_may_topic(node, context, Operation.DESCRIBE, name) for name in names):
+        return
+    group_id = group["group_id"]
+    group.clear()
+    group |= {
+        "group_id": group_id,
+        "error_code": _TOPIC_REFUSED,
+        "error_message": "The group has described topic(s) that the client is not authorized to "
+        "describe.",
+        "members": [],
+    }

@@ -1,0 +1,158 @@
+"""What stands between a request and its handler when there is an authorizer: one guard an API.
+
+A guard takes out of the request what its sender may not do, lets the handler answer the rest, and
+puts the refusals into the answer where Kafka has them (KafkaApis, ControllerApis, AuthHelper). So
+handlers know nothing of rights, and without an authorizer nothing of this is imported. Produce and
+Fetch look for themselves, topic by topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ..protocol.acls import AclResource, Operation
+from ..protocol.api_keys import ApiKey
+from .authorization import must, must_cluster
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .node import Node
+
+Body: TypeAlias = dict[str, Any]
+Handler = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body | None]]
+Guard = Callable[["Node", "Context", Any, Handler], Coroutine[Any, Any, Body | None]]
+
+# Requests that are right or wrong as a whole, and whose answer says so at its top.
+_OF_CLUSTER: Final[Mapping[ApiKey, Operation]] = {
+    ApiKey.DESCRIBE_LOG_DIRS: Operation.DESCRIBE,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Operation.DESCRIBE,
+    ApiKey.DESCRIBE_QUORUM: Operation.DESCRIBE,
+    ApiKey.LIST_CONFIG_RESOURCES: Operation.DESCRIBE_CONFIGS,
+    ApiKey.UPDATE_FEATURES: Operation.ALTER,
+    ApiKey.UNREGISTER_BROKER: Operation.ALTER,
+    ApiKey.ADD_RAFT_VOTER: Operation.ALTER,
+    ApiKey.REMOVE_RAFT_VOTER: Operation.ALTER,
+}
+_OF_NAMED: Final[Mapping[ApiKey, tuple[Operation, AclResource, str]]] = {
+    ApiKey.HEARTBEAT: (Operation.READ, AclResource.GROUP, "group_id"),
+    ApiKey.SYNC_GROUP: (Operation.READ, AclResource.GROUP, "group_id"),
+    ApiKey.LEAVE_GROUP: (Operation.READ, AclResource.GROUP, "group_id"),
+    ApiKey.END_TXN: (Operation.WRITE, AclResource.TRANSACTIONAL_ID, "transactional_id"),
+}
+_GUARDS: Final[Mapping[ApiKey, str]] = {
+    **dict.fromkeys((ApiKey.METADATA, ApiKey.LIST_OFFSETS, ApiKey.FIND_COORDINATOR), "clients"),
+    **dict.fromkeys((ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.DESCRIBE_TOPIC_PARTITIONS), "clients"),
+    **dict.fromkeys((ApiKey.JOIN_GROUP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH), "groups"),
+    **dict.fromkeys((ApiKey.DESCRIBE_GROUPS, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS), "groups"),
+    **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "groups"),
+    ApiKey.OFFSET_DELETE: "groups",
+    **dict.fromkeys((ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN), "transactions"),
+    **dict.fromkeys((ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT), "transactions"),
+    **dict.fromkeys((ApiKey.WRITE_TXN_MARKERS, ApiKey.LIST_TRANSACTIONS), "transactions"),
+    **dict.fromkeys((ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS), "transactions"),
+    **dict.fromkeys((ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS), "administration"),
+    **dict.fromkeys((ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_RECORDS), "administration"),
+    **dict.fromkeys((ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS), "administration"),
+    **dict.fromkeys((ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER), "administration"),
+    **dict.fromkeys((ApiKey.ALTER_REPLICA_LOG_DIRS, ApiKey.ELECT_LEADERS), "administration"),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: "administration",
+}
+
+OPEN: Final = frozenset(
+    {
+        ApiKey.API_VERSIONS,
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey.PUSH_TELEMETRY,
+        # Over a plain connection nobody has a token: these are refused before rights are looked at.
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    }
+)
+"""For everybody."""
+
+BY_THEMSELVES: Final = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    }
+)
+"""Their handlers ask."""
+
+_found: dict[ApiKey, Guard] = {}
+
+
+def guards(*api_keys: ApiKey) -> Callable[[Guard], Guard]:
+    """Say which APIs a guard is for; `_GUARDS` says in which module it is."""
+
+    def mark(guard: Guard) -> Guard:
+        _found.update(dict.fromkeys(api_keys, guard))
+        return guard
+
+    return mark
+
+
+def guarded(api_key: ApiKey, handler: Handler) -> Handler:
+    """A handler behind its guard; an API that nothing is said of is for nobody."""
+    if api_key in OPEN or api_key in BY_THEMSELVES:
+        return handler
+    guard = _found.get(api_key)
+    if guard is None:
+        guard = _found[api_key] = _guard(api_key)
+
+    def both(node: Node, context: Context, request: Any) -> Coroutine[Any, Any, Body | None]:
+        return guard(node, context, request, handler)
+
+    return both
+
+
+def is_known(api_key: ApiKey) -> bool:
+    """Whether something is said of who may use an API."""
+    tables = (OPEN, BY_THEMSELVES, _OF_CLUSTER, _OF_NAMED, _GUARDS)
+    return any(api_key in table for table in tables)
+
+
+def _guard(api_key: ApiKey) -> Guard:
+    if api_key in _GUARDS:
+        import_module(f".guard_{_GUARDS[api_key]}", __package__)
+        return _found[api_key]
+    if api_key in _OF_NAMED:
+        return _whole(*_OF_NAMED[api_key])
+    return _cluster(_OF_CLUSTER.get(api_key, Operation.CLUSTER_ACTION))
+
+
+def _whole(operation: Operation, resource: AclResource, field: str) -> Guard:
+    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+        must(node, context, operation, resource, getattr(request, field))
+        return await handle(node, context, request)
+
+    return guard
+
+
+def _cluster(operation: Operation) -> Guard:
+    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+        must_cluster(node, context, operation)
+        return await handle(node, context, request)
+
+    return guard
+
+
+def parted(items: Iterable[Any], allowed: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+    """Those that are allowed, and those that are not, in order."""
+    yes: list[Any] = []
+    no: list[Any] = []
+    for item in items:
+        (yes if allowed(item) else no).append(item)
+    return yes, no
