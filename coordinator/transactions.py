@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from ..protocol.errors import Code, Refused
+from .deadlines import Deadlines
 from .outcome import Outcome, Producer
 from .transaction_states import (
     ADDS_EXPLICITLY,
@@ -69,6 +70,7 @@ class Transactions:
         self._by_id: dict[str, Transaction] = {}
         # The same by what they wait for, so that `next_deadline` costs nothing on a busy broker.
         self._ongoing: dict[str, Transaction] = {}
+        self._timeouts: Deadlines[str] = Deadlines()
         self._prepared: dict[str, Transaction] = {}
         self._at_rest: OrderedDict[str, Transaction] = OrderedDict()  # by their last change
 
@@ -314,8 +316,7 @@ class Transactions:
     def next_deadline(self) -> int | None:
         """When `tick` has something to do, in ms; None when never."""
         deadlines = []
-        timeouts = (known.deadline_ms for known in self._ongoing.values())
-        soonest_ms = min((timeout for timeout in timeouts if timeout is not None), default=None)
+        soonest_ms = self._timeouts.next()
         if soonest_ms is not None:
             deadlines.append(self._noticed_ms(soonest_ms))
         oldest = next(iter(self._at_rest.values()), None)
@@ -357,9 +358,12 @@ class Transactions:
             after = record.state if isinstance(record, Transaction) else State.DEAD
             assert before.state in MAY_FOLLOW[after], (before, record)
             del self._waiting(before.state)[transactional_id]
+            self._timeouts.cancel(transactional_id)
         if isinstance(record, Transaction):
             self._by_id[transactional_id] = record
             self._waiting(record.state)[transactional_id] = record
+            if record.state is State.ONGOING and record.deadline_ms is not None:
+                self._timeouts.set(transactional_id, record.deadline_ms)
         elif before is not None:
             del self._by_id[transactional_id]
 

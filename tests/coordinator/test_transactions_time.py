@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ottla.coordinator.outcome import Outcome
-from ottla.coordinator.transaction_states import AT_REST, Expired, State
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.transaction_states import AT_REST, NO_TIMEOUT_MS, Expired, State
 from ottla.coordinator.transactions import DAY_MS, MOST_IN_A_TICK, Transactions
 from ottla.protocol.errors import Refused
 from tests.coordinator.transaction_talk import (
@@ -124,3 +126,34 @@ def test_a_tick_does_no_more_than_one_batch_holds() -> None:
         told(machine, outcome)
     assert sizes == [MOST_IN_A_TICK, MOST_IN_A_TICK, 10]
     assert len(machine.unfinished()) == many
+
+
+@given(st.permutations(range(8)), st.integers(0, 8))
+def test_the_next_deadline_is_that_of_the_oldest_open_transaction(
+    order: list[int], ended: int
+) -> None:
+    machine = new_machine()
+    owners = {}
+    for number in order:
+        outcome = machine.init_producer_id(f"x{number}", timeout_ms=TIMEOUT_MS, now_ms=number)
+        producer = told(machine, outcome)
+        assert isinstance(producer, Producer)
+        owners[number] = producer
+        told(machine, machine.add_partitions(f"x{number}", producer, ORDERS, now_ms=number))
+    for number in order[:ended]:
+        told(machine, machine.end(f"x{number}", owners[number], commit=True, now_ms=50))
+    left = order[ended:]
+    wanted = min(left) + TIMEOUT_MS if left else 50 + 7 * DAY_MS
+    assert machine.next_deadline() == wanted
+
+
+def test_what_is_committed_in_two_phases_waits_for_ever() -> None:
+    machine = new_machine()
+    outcome = machine.init_producer_id(SHOP, timeout_ms=-1, now_ms=NOW_MS, in_two_phases=True)
+    producer = told(machine, outcome)
+    assert isinstance(producer, Producer)
+    assert machine.describe(SHOP).timeout_ms == NO_TIMEOUT_MS
+    told(machine, machine.add_partitions(SHOP, producer, ORDERS, now_ms=NOW_MS))
+    assert machine.next_deadline() is None
+    assert machine.tick(1 << 50) == Outcome(None)
+    assert machine.describe(SHOP).deadline_ms is None
