@@ -143,7 +143,7 @@ def test_the_next_deadline_is_that_of_the_oldest_open_transaction(
     for number in order[:ended]:
         told(machine, machine.end(f"x{number}", owners[number], commit=True, now_ms=50))
     left = order[ended:]
-    wanted = min(left) + TIMEOUT_MS if left else 50 + 7 * DAY_MS
+    wanted = min(left) + TIMEOUT_MS if left else None  # the others wait for their markers
     assert machine.next_deadline() == wanted
 
 
