@@ -106,7 +106,7 @@ class ConsumerGroups:
         check_request(request, self._settings.assignors)
         turn = ConsumerTurn(now_ms)
         if request.member_epoch < JOINING_EPOCH:
-            return self._leave(request, turn)
+            return self._leave(request, turn, is_classic=classic is not None)
         group = self._group_for(request, classic, turn)
         self.steps.check_room(group, request.member_id)
         old = self._member_for(group, request, turn)
@@ -135,8 +135,7 @@ class ConsumerGroups:
         if group is not None:
             return group
         if request.member_epoch != JOINING_EPOCH:
-            what = "not found" if classic is None else "not a consumer group"
-            raise Refused(Code.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is {what}.")
+            raise _not_found(request.group_id, is_classic=classic is not None)
         group = ConsumerGroup(request.group_id)
         if classic is None:
             return group
@@ -176,8 +175,12 @@ class ConsumerGroups:
 
     # ---- leaving
 
-    def _leave(self, request: HeartbeatRequest, turn: ConsumerTurn) -> Outcome[HeartbeatReply]:
-        group = self.group(request.group_id)
+    def _leave(
+        self, request: HeartbeatRequest, turn: ConsumerTurn, *, is_classic: bool
+    ) -> Outcome[HeartbeatReply]:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            raise _not_found(request.group_id, is_classic=is_classic)
         member = group.own_member(request.member_id, request.instance_id)
         reply = HeartbeatReply(request.member_id, request.member_epoch)
         is_back_soon = request.member_epoch == STATIC_LEAVING_EPOCH
@@ -187,13 +190,6 @@ class ConsumerGroups:
         else:
             self.fence(group, [member], turn)
         return turn.outcome(reply)
-
-    def group(self, group_id: str) -> ConsumerGroup:
-        """Raises Refused(GROUP_ID_NOT_FOUND)."""
-        group = self._groups.get(group_id)
-        if group is None:
-            raise Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-        return group
 
     def fence(
         self, group: ConsumerGroup, gone: Collection[ConsumerMember], turn: ConsumerTurn
@@ -352,9 +348,15 @@ class ConsumerGroups:
 
     # ---- views
 
-    def describe(self, group_id: str) -> DescribedConsumerGroup:
-        """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND)."""
-        group = self.group(group_id)
+    def describe(self, group_id: str, *, is_classic: bool) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND).
+
+        Args:
+            is_classic: whether there is a classic group of that name.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            raise _not_found(group_id, is_classic=is_classic)
         return DescribedConsumerGroup(
             group_id,
             group.state.value,
@@ -364,6 +366,11 @@ class ConsumerGroups:
             tuple(group.members.values()),
             dict(group.targets),
         )
+
+
+def _not_found(group_id: str, *, is_classic: bool) -> Refused:
+    what = "is not a consumer group" if is_classic else "not found"
+    return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
 
 
 def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:

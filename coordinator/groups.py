@@ -340,7 +340,8 @@ class Groups:
     def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
         """ConsumerGroupDescribe (69). Raises Refused: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND."""
         _check_name(group_id)
-        return self._consumer.describe(group_id)
+        is_classic = self._classic.get(group_id) is not None
+        return self._consumer.describe(group_id, is_classic=is_classic)
 
     def is_consumer_group(self, group_id: str) -> bool:
         """Whether it is one of KIP-848, which DescribeGroups does not show."""
