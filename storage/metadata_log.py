@@ -199,6 +199,7 @@ class MetadataLog:
             catalog.load(snapshot.records(), snapshot.end_offset)
             self._controls = snapshot.controls()
             self._newest_ms = last_contained_ms(snapshot)
+            self._snapshot_ms = min(self._snapshot_ms, snapshot.written_ms)
         offset = max(self._log.log_start_offset, catalog.last_offset + 1)
         end_offset = self._log.log_end_offset
         while offset < end_offset:
@@ -215,6 +216,8 @@ class MetadataLog:
     def _replay_batch(
         self, catalog: Catalog, data: bytes | memoryview, position: int, header: BatchHeader
     ) -> None:
+        if not self._snapshots and self.bytes_since_snapshot == 0:
+            self._snapshot_ms = min(self._snapshot_ms, header.max_timestamp_ms)
         self.bytes_since_snapshot += header.size_bytes
         self._newest_ms = header.max_timestamp_ms
         if header.is_control:
@@ -229,6 +232,8 @@ class MetadataLog:
         """Whether there is enough, or for long enough something, that is in no snapshot.
 
         To be asked when something was appended: a log that does not grow needs no other snapshot.
+        The time counts from the last snapshot, or the log's first record, whoever wrote it: Apache
+        Kafka's begins anew with each start, and a broker of short lives would never write one.
         """
         interval_ms = self.config.snapshot_interval_ms
         return self.bytes_since_snapshot >= self.config.bytes_between_snapshots or (

@@ -62,6 +62,11 @@ class Snapshot(NamedTuple):
                 for record in records_in(self.data, position, header):
                     yield decode(record.value or b"")
 
+    @property
+    def written_ms(self) -> int:
+        """When it was written."""
+        return next(headers_in(self.data))[1].max_timestamp_ms
+
     def controls(self) -> dict[int, tuple[bytes, bytes]]:
         """The quorum's version and voters, where they are in it."""
         found: dict[int, tuple[bytes, bytes]] = {}

@@ -150,6 +150,23 @@ def test_it_is_due_by_bytes_or_by_time_and_not_when_nothing_came() -> None:
     assert not never.log.snapshot_is_due(NOW_MS + 10**12)
 
 
+def test_the_time_between_snapshots_goes_on_while_no_broker_runs() -> None:
+    life = Life(Disk())
+    life.begin()
+    first = NOW_MS + life.log.config.snapshot_interval_ms
+    again = Life(life.disk.after_kill(), first - 1)
+    again.log.lead(1, now_ms=first - 1)
+    assert not again.log.snapshot_is_due(first - 1)
+    assert again.log.snapshot_is_due(first)
+    assert again.snapshot(first)
+    second = first + life.log.config.snapshot_interval_ms
+    later = Life(again.disk.after_kill(), second)
+    assert not later.log.snapshot_is_due(second), "nothing is new"
+    later.log.lead(1, now_ms=second)
+    assert not later.log.snapshot_is_due(second - 1)
+    assert later.log.snapshot_is_due(second)
+
+
 def test_there_is_none_in_the_middle_of_what_kafka_was_deciding() -> None:
     life = Life(Disk())
     life.begin()
