@@ -24,6 +24,10 @@ MODE = os.environ.get("OTTLA_CAMPAIGN", "quick")
 SEEDS = {"power": 3, "kill": 1}
 
 
+# All points take minutes.
+pytestmark = [pytest.mark.timeout(3600)] if MODE == "full" else []
+
+
 def run(disk: CrashDisk, first: int = 0) -> tuple[int, list[Seen]]:
     """Do the script from a step on; how many steps were done, and what was seen after each."""
     done, views = first, []
