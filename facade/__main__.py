@@ -1,4 +1,4 @@
-"""The command line: `ottla serve | demo | config | health | log`.
+"""The command line: `ottla serve | demo | config | health | log | txn`.
 
 A command imports what it needs when it runs, so that `serve` answers within 200 ms and `health`
 within 50. A setting that cannot be is one line on standard error and exit status 2.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ottla.broker.config import BrokerConfig
+    from ottla.client import Client
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
 MOST_NODES = 16
@@ -96,7 +97,36 @@ def _parser() -> argparse.ArgumentParser:
     log.add_argument("--topic", metavar="T", help="the batches of this topic's partitions")
     log.add_argument("--decode", action="store_true", help="the records, internal ones too")
     log.set_defaults(run=_show_log)
+    _add_transactions(commands)
     return parser
+
+
+def _add_transactions(commands: Any) -> None:
+    txn = commands.add_parser("txn", help="the transactions of a running broker")
+    actions = txn.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    def action(name: str, text: str, **more: str) -> argparse.ArgumentParser:
+        added: argparse.ArgumentParser = actions.add_parser(name, help=text, **more)
+        added.add_argument("--bootstrap", default=DEFAULT_LISTEN, metavar="HOST:PORT")
+        added.set_defaults(run=_transactions, action=name)
+        return added
+
+    listed = action("list", "the transactional ids, and what they are at")
+    listed.add_argument("--state", action="append", default=[], help="Ongoing, Empty, ...")
+    listed.add_argument("--longer-than", type=float, metavar="S", help="open for more seconds")
+    listed.add_argument("--pattern", default="", help="a regular expression found in the id")
+    action("describe", "all that is known of one").add_argument("id")
+    abort = action(
+        "abort",
+        "end an open transaction; its producer is fenced",
+        description="By its id: as a new producer of that id would. By partition and producer id:"
+        " an abort marker, for a transaction that no coordinator knows any more.",
+    )
+    abort.add_argument("id", nargs="?", help="the transactional id")
+    abort.add_argument("--partition", metavar="TOPIC-INDEX", help="where it hangs")
+    abort.add_argument("--producer-id", type=int, metavar="N", help="whose it is")
+    watch = action("watch", "what is open, and what it holds back, until Ctrl-C")
+    watch.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds (default 1)")
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:
@@ -222,6 +252,47 @@ def _show_log(given: argparse.Namespace) -> int:
         raise
     except (NotADirectory, OSError) as error:
         raise _CannotRun(str(error)) from None
+
+
+def _transactions(given: argparse.Namespace) -> int:
+    from ottla.client import Answered, Client, NoAnswer
+
+    if not given.bootstrap.rpartition(":")[2].isdecimal():
+        raise _CannotRun(f"{given.bootstrap}: HOST:PORT was expected")
+    if given.action == "abort" and not _says_what_to_abort(given):
+        raise _CannotRun("txn abort: ID, or --partition TOPIC-INDEX and --producer-id N")
+    try:
+        with Client(given.bootstrap) as client:
+            return _on_transactions(client, given)
+    except (Answered, NoAnswer) as trouble:
+        print(f"ottla: {trouble}", file=sys.stderr)
+        return 1
+
+
+def _says_what_to_abort(given: argparse.Namespace) -> bool:
+    if given.id is not None:
+        return given.partition is None and given.producer_id is None
+    topic, _, index = (given.partition or "").rpartition("-")
+    return bool(topic) and index.isdecimal() and given.producer_id is not None
+
+
+def _on_transactions(client: Client, given: argparse.Namespace) -> int:
+    from ottla import transactions_command as command
+
+    match given.action:
+        case "list":
+            longer_than_ms = -1 if given.longer_than is None else int(given.longer_than * 1000)
+            return command.show_list(
+                client, states=given.state, longer_than_ms=longer_than_ms, pattern=given.pattern
+            )
+        case "describe":
+            return command.show(client, given.id)
+        case "watch":
+            return command.watch(client, every_s=given.every)
+    if given.id is not None:
+        return command.abort(client, given.id)
+    topic, _, index = given.partition.rpartition("-")
+    return command.abort_on_partition(client, topic, int(index), given.producer_id)
 
 
 def _health(given: argparse.Namespace) -> int:

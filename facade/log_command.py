@@ -7,9 +7,7 @@ each other and exits 1 when something is damaged, a line each with file, positio
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 
 from ottla.protocol.batch import BatchHeader, Compression
 from ottla.protocol.control import read_marker
@@ -18,8 +16,8 @@ from ottla.protocol.records import records_in
 from ottla.storage.directory_inspection import DirectoryReport, inspect_directory
 from ottla.storage.inspection import PartitionReport, SegmentReport, inspect_partition
 from ottla.storage.segment import Segment
+from ottla.tables import Table, line, moment, table
 
-Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]  # title, column names, rows
 _BATCHES_SHOWN = 1000
 
 
@@ -72,12 +70,12 @@ def verify(path: str) -> int:
         damages += report.damages
         if report.torn_bytes:
             where = f"{report.directory}: {report.torn_bytes} bytes behind the last whole batch"
-            _line(f"{where} are not finished; the next start cuts them off")
+            line(f"{where} are not finished; the next start cuts them off")
         report.close()
     for damage in damages:
-        _line(f"damaged: {damage}")
+        line(f"damaged: {damage}")
     verdict = f"{len(damages)} damages" if damages else "nothing is damaged"
-    _line(f"{partitions} partitions, {batches} batches, {_size(size_bytes)}: {verdict}")
+    line(f"{partitions} partitions, {batches} batches, {_size(size_bytes)}: {verdict}")
     return 1 if damages else 0
 
 
@@ -105,7 +103,7 @@ def _directory(path: str) -> DirectoryReport:
 def _show_directory(directory: DirectoryReport) -> None:
     properties = directory.properties
     state = "stopped cleanly" if directory.is_finished else "running, or was not stopped cleanly"
-    _line(
+    line(
         f"{directory.path}: cluster {properties.get('cluster.id', '?')},"
         f" node {properties.get('node.id', '?')}, {state}"
     )
@@ -121,11 +119,11 @@ def _show_directory(directory: DirectoryReport) -> None:
         "partition", "first", "end", "segments", "batches", "records", "size", "open txns",
         "aborted", "health",
     )  # fmt: skip
-    _table((f"{len(directory.partitions)} partitions", columns, rows))
+    table(Table(f"{len(directory.partitions)} partitions", columns, rows))
     if empty:
-        _line(f"{empty} partitions are empty")
+        line(f"{empty} partitions are empty")
     for damage in directory.damages:
-        _line(f"damaged: {damage}")
+        line(f"damaged: {damage}")
 
 
 def _partition_row(report: PartitionReport) -> Sequence[str]:
@@ -155,10 +153,10 @@ def _show_partition(report: PartitionReport, *, decode: bool) -> None:
         "segment", "end", "batches", "records", "size", "from", "to", "index", "timeindex",
         "aborted", "health",
     )  # fmt: skip
-    _table((report.name, columns, [_segment_row(segment) for segment in report.segments]))
+    table(Table(report.name, columns, [_segment_row(segment) for segment in report.segments]))
     epochs = ", ".join(f"{epoch} from {offset}" for epoch, offset in report.epochs)
-    _line(f"leader epochs: {epochs or 'none'}")
-    _line(f"producer snapshots: {', '.join(map(str, report.snapshots)) or 'none'}")
+    line(f"leader epochs: {epochs or 'none'}")
+    line(f"producer snapshots: {', '.join(map(str, report.snapshots)) or 'none'}")
     rows = [
         (str(producer_id), "open", str(first_offset), "")
         for producer_id, first_offset in report.open_transactions.items()
@@ -168,17 +166,17 @@ def _show_partition(report: PartitionReport, *, decode: bool) -> None:
         for entry in segment.aborted
     ]
     if rows:
-        _table(("transactions", ("producer", "state", "first", "marker"), rows))
+        table(Table("transactions", ("producer", "state", "first", "marker"), rows))
     topic = report.name.rpartition("-")[0]
     if decode:
         _show_records(topic, report)
     else:
         _show_batches(report)
     for damage in report.damages:
-        _line(f"damaged: {damage}")
+        line(f"damaged: {damage}")
     if report.torn_bytes:
-        _line(f"torn: the last {report.torn_bytes} bytes; the next start cuts them off")
-    _line("")
+        line(f"torn: the last {report.torn_bytes} bytes; the next start cuts them off")
+    line("")
 
 
 def _segment_row(found: SegmentReport) -> Sequence[str]:
@@ -188,8 +186,8 @@ def _segment_row(found: SegmentReport) -> Sequence[str]:
         str(found.batches),
         str(found.records),
         _size(found.size_bytes),
-        _time(found.first_timestamp_ms),
-        _time(found.last_timestamp_ms),
+        moment(found.first_timestamp_ms),
+        moment(found.last_timestamp_ms),
         _entries(found.index_entries),
         _entries(found.time_entries),
         str(len(found.aborted)),
@@ -209,10 +207,10 @@ def _show_batches(report: PartitionReport) -> None:
         for (segment, position, header), _ in zip(batches, range(_BATCHES_SHOWN), strict=False)
     ]
     if rows:
-        _table(("batches", columns, rows))
+        table(Table("batches", columns, rows))
     left = sum(1 for _ in batches)
     if left:
-        _line(f"and {left} batches more")
+        line(f"and {left} batches more")
 
 
 def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence[str]:
@@ -224,7 +222,7 @@ def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence
         f"{header.base_offset}-{header.last_offset}",
         str(position),
         str(header.size_bytes),
-        _time(header.max_timestamp_ms),
+        moment(header.max_timestamp_ms),
         str(header.leader_epoch),
         Compression(header.compression).name.lower() if known else str(header.compression),
         producer,
@@ -252,27 +250,17 @@ def _show_records(topic: str, report: PartitionReport) -> None:
         kind = _kind(segment, position, header)
         if header.is_control:
             of_whom = f" of producer {header.producer_id}" if header.producer_id >= 0 else ""
-            _line(f"{header.base_offset} {_time(header.max_timestamp_ms)} {kind}{of_whom}")
+            line(f"{header.base_offset} {moment(header.max_timestamp_ms)} {kind}{of_whom}")
             continue
         try:
             for record in records_in(segment.batch_at(position, header), 0, header):
-                when = _time(record.timestamp_ms)
-                _line(f"{record.offset} {when} {described(topic, record)}")
+                when = moment(record.timestamp_ms)
+                line(f"{record.offset} {when} {described(topic, record)}")
         except Refused as wrong:
-            _line(f"{header.base_offset}-{header.last_offset} cannot be read: {wrong}")
+            line(f"{header.base_offset}-{header.last_offset} cannot be read: {wrong}")
 
 
 # How it is shown
-
-
-def _time(time_ms: int) -> str:
-    if time_ms < 0:
-        return "-"
-    try:
-        when = datetime.fromtimestamp(time_ms / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return str(time_ms)
-    return when.isoformat(sep="T", timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _size(size_bytes: int) -> str:
@@ -283,43 +271,3 @@ def _size(size_bytes: int) -> str:
     while size >= 1024 and unit != "TiB":
         size, unit = size / 1024, next(units)
     return f"{size:.1f} {unit}"
-
-
-def _line(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
-def _table(table: Table) -> None:
-    draw: Callable[[Table], None] = _draw if sys.stdout.isatty() else _align
-    draw(table)
-
-
-def _draw(table: Table) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    title, columns, rows = table
-    drawn = RichTable(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for at, name in enumerate(columns):
-        is_number = bool(rows) and all(row[at][:1].isdigit() or not row[at] for row in rows)
-        drawn.add_column(name, justify="right" if is_number else "left", no_wrap=at == 0)
-    for row in rows:
-        style = "bold red" if any("DAMAGED" in cell for cell in row) else ""
-        drawn.add_row(*row, style=style)
-    Console().print(drawn)
-
-
-def _align(table: Table) -> None:
-    title, columns, rows = table
-    _line(f"{title}:")
-    shown = [columns, *rows]
-    widths = [max(len(row[at]) for row in shown) for at in range(len(columns))]
-    for row in _aligned(shown, widths):
-        _line(row)
-
-
-def _aligned(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  " + "  ".join(cells).rstrip()

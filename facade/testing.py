@@ -143,7 +143,7 @@ class RunningBroker:
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Let another node lead a partition. Raises BrokerFailed when it is no replica in sync."""
-        self.order(f"move {topic} {partition} {node_id}")
+        self.order(f"lead {topic} {partition} {node_id}")
 
     def order(self, line: str) -> str:
         """Give an order to a broker of several nodes; what it says (see ottla.broker.control).

@@ -1,0 +1,147 @@
+"""A small client for the command line: one request at a time, to any broker of a cluster.
+
+It speaks the versions below, which Apache Kafka has since 3.0 and Ottla from its beginning, so the
+commands work on both.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Final, Self
+
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.codec import import_alone, message_class
+from ottla.protocol.errors import Code
+
+_VERSIONS: Final = {
+    ApiKey.METADATA: 12,
+    ApiKey.FIND_COORDINATOR: 4,
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.LIST_OFFSETS: 7,
+    ApiKey.WRITE_TXN_MARKERS: 1,
+    ApiKey.DESCRIBE_PRODUCERS: 0,
+    ApiKey.DESCRIBE_TRANSACTIONS: 0,
+    ApiKey.LIST_TRANSACTIONS: 0,
+}
+_CLIENT_ID: Final = "ottla"
+_TRANSACTION: Final = 1
+
+
+class NoAnswer(Exception):
+    """A broker cannot be reached, or what answers there is no broker."""
+
+
+class Answered(Exception):
+    """A broker answered with an error: `code`, and what was asked of it."""
+
+    def __init__(self, code: int, what: str) -> None:
+        super().__init__(f"{what}: {_name(code)}")
+        self.code = code
+
+
+def check(code: int, what: str) -> None:
+    """Raise Answered unless there is no error."""
+    if code != Code.NONE:
+        raise Answered(code, what)
+
+
+def _name(code: int) -> str:
+    try:
+        return Code(code).name
+    except ValueError:
+        return f"error {code}"
+
+
+class Client:
+    """Connections to the brokers of a cluster, made when they are first asked.
+
+    Args:
+        address: HOST:PORT of any of them.
+        timeout_s: of a connection, and of an answer.
+
+    Attributes:
+        brokers: by node id.
+    """
+
+    def __init__(self, address: str, *, timeout_s: float = 10.0) -> None:
+        import_alone()
+        host, _, port = address.rpartition(":")
+        self._first = (host.strip("[]") or "127.0.0.1", int(port))
+        self._timeout_s = timeout_s
+        self._sockets: dict[tuple[str, int], socket.socket] = {}
+        self._sent = 0
+        self.brokers: dict[int, tuple[str, int]] = {}
+        self.metadata([])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._sockets.values():
+            each.close()
+
+    def ask(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int | None = None) -> Any:
+        """The body of an answer; `node_id` says of which broker, None of the first.
+
+        Raises:
+            NoAnswer: there is none.
+        """
+        from ottla.protocol.requests import request_frame
+
+        address = self._first if node_id is None else self.brokers[node_id]
+        self._sent += 1
+        version = _VERSIONS[api_key]
+        frame = request_frame(api_key, version, self._sent, _CLIENT_ID, body)
+        try:
+            answer = self._exchange(address, frame)
+        except OSError as trouble:
+            raise NoAnswer(f"{address[0]}:{address[1]}: {trouble}") from None
+        try:
+            return message_class(api_key, "Response").decode(answer, version=version, header=True)
+        except Exception as broken:  # whatever the codec met; what answers there is no Kafka
+            raise NoAnswer(f"{address[0]}:{address[1]}: its answer cannot be read") from broken
+
+    def metadata(self, topics: list[str] | None) -> list[Any]:
+        """The topics, all of them for None; the brokers are known afterwards."""
+        named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
+        asked = {"topics": named, "allow_auto_topic_creation": False}
+        answer = self.ask(ApiKey.METADATA, asked)
+        self.brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        return list(answer.topics)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """The node that leads a partition. Raises Answered."""
+        (found,) = self.metadata([topic])
+        check(found.error_code, topic)
+        for each in found.partitions:
+            if each.partition_index == partition:
+                check(each.error_code, f"{topic}-{partition}")
+                return int(each.leader_id)
+        raise Answered(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
+
+    def transaction_coordinator(self, transactional_id: str) -> int:
+        """The node that coordinates a transactional id. Raises Answered."""
+        body = {"key_type": _TRANSACTION, "coordinator_keys": [transactional_id]}
+        (found,) = self.ask(ApiKey.FIND_COORDINATOR, body).coordinators
+        check(found.error_code, f"the coordinator of {transactional_id}")
+        self.brokers[found.node_id] = (found.host, found.port)
+        return int(found.node_id)
+
+    def _exchange(self, address: tuple[str, int], frame: bytearray) -> bytes:
+        connection = self._sockets.get(address)
+        if connection is None:
+            connection = socket.create_connection(address, timeout=self._timeout_s)
+            self._sockets[address] = connection
+        connection.sendall(frame)
+        size = int.from_bytes(_read(connection, 4), "big")
+        return _read(connection, size)
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        some = connection.recv(min(size - len(data), 1 << 20))
+        if not some:
+            raise OSError("it closed the connection")
+        data += some
+    return bytes(data)

@@ -1,0 +1,282 @@
+"""`ottla txn list|describe|abort|watch`: the transactions of a running broker, Ottla's or Kafka's.
+
+`abort` ends the open transaction of a transactional id as a new producer of that id would, which
+fences the old one; with a partition and a producer id instead it writes an abort marker, as
+Kafka's admin client does, for a transaction that no coordinator knows any more.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ottla.client import Answered, Client, check
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code
+from ottla.tables import Table, drawn, line, moment, table
+
+OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
+_RETRIED: Final = frozenset(
+    {Code.CONCURRENT_TRANSACTIONS, Code.COORDINATOR_LOAD_IN_PROGRESS, Code.NOT_COORDINATOR}
+)
+_ABORT_TIMEOUT_S: Final = 30.0
+_RETRY_S: Final = 0.05
+_COMMITTED: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What coordinators say of a transactional id.
+
+    Attributes:
+        started_ms: of its last transaction; -1 when it had none.
+        partitions: of its open transaction, as TOPIC-INDEX.
+    """
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    started_ms: int
+    coordinator: int
+    partitions: Sequence[str] = field(default=())
+
+    def open_ms(self, now_ms: int) -> int | None:
+        """For how long its transaction is open; None when none is."""
+        if self.state not in OPEN or self.started_ms < 0:
+            return None
+        return max(0, now_ms - self.started_ms)
+
+
+def found(
+    client: Client, *, states: Sequence[str] = (), longer_than_ms: int = -1, pattern: str = ""
+) -> list[Transaction]:
+    """The transactional ids of all coordinators that pass every filter, by name."""
+    every = []
+    for node_id in client.brokers:
+        body = {"state_filters": list(states), "producer_id_filters": []}
+        answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
+        check(answer.error_code, f"node {node_id}")
+        if answer.unknown_state_filters:
+            raise Answered(Code.INVALID_REQUEST, f"no state {answer.unknown_state_filters[0]}")
+        ids = [each.transactional_id for each in answer.transaction_states]
+        wanted = [each for each in ids if re.search(pattern, each)]
+        every += described(client, wanted, node_id) if wanted else []
+    now_ms = _now_ms()
+    if longer_than_ms >= 0:
+        every = [each for each in every if (each.open_ms(now_ms) or -1) > longer_than_ms]
+    return sorted(every, key=lambda each: each.transactional_id)
+
+
+def described(client: Client, transactional_ids: Sequence[str], node_id: int) -> list[Transaction]:
+    """What a coordinator says; ids that have gone in between are left out. Raises Answered."""
+    body = {"transactional_ids": list(transactional_ids)}
+    every = []
+    for each in client.ask(ApiKey.DESCRIBE_TRANSACTIONS, body, node_id=node_id).transaction_states:
+        if each.error_code == Code.TRANSACTIONAL_ID_NOT_FOUND:
+            continue
+        check(each.error_code, each.transactional_id)
+        partitions = [
+            f"{topic.topic}-{index}" for topic in each.topics for index in sorted(topic.partitions)
+        ]
+        every.append(
+            Transaction(
+                each.transactional_id,
+                each.transaction_state,
+                each.producer_id,
+                each.producer_epoch,
+                each.transaction_timeout_ms,
+                each.transaction_start_time_ms,
+                node_id,
+                partitions,
+            )
+        )
+    return every
+
+
+def show_list(client: Client, *, states: Sequence[str], longer_than_ms: int, pattern: str) -> int:
+    """Print the transactional ids; the exit status."""
+    shown = found(client, states=states, longer_than_ms=longer_than_ms, pattern=pattern)
+    table(_listed(shown, _now_ms()))
+    return 0
+
+
+def show(client: Client, transactional_id: str) -> int:
+    """Print all that is known of one; 1 when nobody knows it."""
+    node_id = client.transaction_coordinator(transactional_id)
+    for known in described(client, [transactional_id], node_id):
+        open_ms = known.open_ms(_now_ms())
+        line(f"transactional id  {known.transactional_id}")
+        line(f"state             {known.state}")
+        line(f"producer          {known.producer_id}, epoch {known.producer_epoch}")
+        line(f"coordinator       node {known.coordinator}")
+        line(f"timeout           {_duration(known.timeout_ms)}")
+        line(f"started           {moment(known.started_ms)}")
+        if open_ms is not None:
+            left = known.timeout_ms - open_ms
+            line(f"open for          {_duration(open_ms)}, {_duration(max(0, left))} left")
+        line(f"partitions        {', '.join(known.partitions) or 'none'}")
+        return 0
+    line(f"{transactional_id} is not known")
+    return 1
+
+
+def abort(client: Client, transactional_id: str) -> int:
+    """End the open transaction and fence its producer; 1 when there is nothing to abort.
+
+    What its producer has decided already is completed as it was decided.
+
+    Raises:
+        Answered: by the coordinator, CONCURRENT_TRANSACTIONS when the end takes too long.
+    """
+    node_id = client.transaction_coordinator(transactional_id)
+    known = described(client, [transactional_id], node_id)
+    if not known or known[0].state not in OPEN:
+        state = known[0].state if known else "not known"
+        line(f"{transactional_id} has no open transaction: it is {state}")
+        return 1
+    body = {
+        "transactional_id": transactional_id,
+        "transaction_timeout_ms": known[0].timeout_ms,
+        "producer_id": -1,
+        "producer_epoch": -1,
+    }
+    deadline = time.monotonic() + _ABORT_TIMEOUT_S
+    while True:
+        answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
+        if answer.error_code not in _RETRIED or time.monotonic() > deadline:
+            break
+        time.sleep(_RETRY_S)
+        node_id = client.transaction_coordinator(transactional_id)
+    check(answer.error_code, transactional_id)
+    decided = known[0].state == "PrepareCommit"
+    ended = "committed: that was decided already" if decided else "aborted"
+    line(f"{transactional_id} is {ended}; its producer is fenced at epoch {answer.producer_epoch}")
+    return 0
+
+
+def abort_on_partition(client: Client, topic: str, partition: int, producer_id: int) -> int:
+    """Write an abort marker where a producer's transaction hangs; 1 when it has none there.
+
+    Raises:
+        Answered: by the partition's leader.
+    """
+    node_id = client.leader(topic, partition)
+    asked = {"topics": [{"name": topic, "partition_indexes": [partition]}]}
+    answer = client.ask(ApiKey.DESCRIBE_PRODUCERS, asked, node_id=node_id)
+    (place,) = answer.topics[0].partitions
+    check(place.error_code, f"{topic}-{partition}")
+    hanging = [
+        each
+        for each in place.active_producers
+        if each.producer_id == producer_id and each.current_txn_start_offset >= 0
+    ]
+    if not hanging:
+        line(f"producer {producer_id} has no open transaction on {topic}-{partition}")
+        return 1
+    marker = {
+        "producer_id": producer_id,
+        "producer_epoch": hanging[0].producer_epoch,
+        "transaction_result": False,
+        "topics": [{"name": topic, "partition_indexes": [partition]}],
+        "coordinator_epoch": max(0, hanging[0].coordinator_epoch),
+    }
+    body = {"markers": [marker]}
+    written = client.ask(ApiKey.WRITE_TXN_MARKERS, body, node_id=node_id).markers[0]
+    check(written.topics[0].partitions[0].error_code, f"{topic}-{partition}")
+    line(f"the transaction of producer {producer_id} on {topic}-{partition} is aborted")
+    return 0
+
+
+def watch(client: Client, *, every_s: float, times: int | None = None) -> int:
+    """A table of what is open, and of what holds readers back, until Ctrl-C.
+
+    Args:
+        times: how often it is drawn; None: without end.
+    """
+    from rich.console import Group
+    from rich.live import Live
+
+    with Live(auto_refresh=False) as live:
+        drawings = 0
+        while times is None or drawings < times:
+            if drawings:
+                time.sleep(every_s)
+            open_now = found(client, states=sorted(OPEN))
+            listed = drawn(_listed(open_now, _now_ms()))
+            live.update(Group(listed, drawn(_lags(client, open_now))), refresh=True)
+            drawings += 1
+    return 0
+
+
+def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
+    columns = (
+        "transactional id", "state", "producer", "epoch", "node", "open for", "timeout",
+        "partitions",
+    )  # fmt: skip
+    rows = []
+    for each in shown:
+        open_ms = each.open_ms(now_ms)
+        rows.append(
+            (
+                each.transactional_id,
+                each.state,
+                str(each.producer_id),
+                str(each.producer_epoch),
+                str(each.coordinator),
+                "" if open_ms is None else _duration(open_ms),
+                _duration(each.timeout_ms),
+                _some(each.partitions),
+            )
+        )
+    return Table(f"{len(rows)} transactional ids", columns, rows)
+
+
+def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:
+    """Partitions whose last stable offset is behind: what readers of committed records miss."""
+    rows = []
+    for place in sorted({place for each in open_now for place in each.partitions}):
+        topic, _, index = place.rpartition("-")
+        try:
+            stable, end = (_end(client, topic, int(index), isolation) for isolation in (1, 0))
+        except Answered:
+            continue  # it moves, or is gone
+        if stable < end:
+            rows.append((place, str(stable), str(end), str(end - stable)))
+    return Table("held back", ("partition", "last stable", "end", "lag"), rows)
+
+
+def _end(client: Client, topic: str, index: int, isolation: int) -> int:
+    where = {"partition_index": index, "timestamp": -1, "current_leader_epoch": -1}
+    body = {
+        "replica_id": -1,
+        "isolation_level": isolation,
+        "topics": [{"name": topic, "partitions": [where]}],
+    }
+    answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=client.leader(topic, index))
+    (place,) = answer.topics[0].partitions
+    check(place.error_code, f"{topic}-{index}")
+    return int(place.offset)
+
+
+def _some(partitions: Sequence[str]) -> str:
+    shown = ", ".join(partitions[:3])
+    return shown if len(partitions) <= 3 else f"{shown} and {len(partitions) - 3} more"
+
+
+def _duration(duration_ms: int) -> str:
+    if duration_ms < 1000:
+        return f"{duration_ms} ms"
+    seconds = duration_ms / 1000
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

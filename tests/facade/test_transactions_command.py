@@ -1,0 +1,136 @@
+"""`ottla txn` on a running broker, as a person at a prompt sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from ottla import transactions_command as command
+from ottla.__main__ import main
+from ottla.client import Client
+from ottla.testing import running_broker
+
+TIMEOUT_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker with the topic `orders`."""
+    with running_broker() as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.create_topics([NewTopic("orders", 3)])["orders"].result(TIMEOUT_S)
+        yield broker.bootstrap
+
+
+def opened(bootstrap: str, transactional_id: str, partitions: int = 1) -> Producer:
+    """A producer with an open transaction on so many partitions."""
+    settings = {"bootstrap.servers": bootstrap, "transactional.id": transactional_id}
+    producer = Producer(settings, logger=None, error_cb=lambda _: None)
+    producer.init_transactions(TIMEOUT_S)
+    producer.begin_transaction()
+    for partition in range(partitions):
+        producer.produce("orders", b"x", partition=partition)
+    assert producer.flush(TIMEOUT_S) == 0
+    return producer
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    """The exit status of `ottla txn`, and what it printed."""
+    status = main(["txn", *words])
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The lines of a table by their first cell."""
+    return {cells[0]: cells[1:] for cells in map(str.split, text.splitlines()[2:]) if cells}
+
+
+def test_transactional_ids_are_listed_with_what_they_are_at(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_one, done = opened(bootstrap, "list-open", 3), opened(bootstrap, "list-done")
+    done.commit_transaction(TIMEOUT_S)
+    at = ("--bootstrap", bootstrap)
+    _, every = told(capsys, "list", *at, "--pattern", "^list-")
+    assert {name: cells[0] for name, cells in rows(every).items()} == {
+        "list-open": "Ongoing",
+        "list-done": "CompleteCommit",
+    }
+    assert "orders-0, orders-1, orders-2" in every
+    _, ongoing = told(capsys, "list", *at, "--pattern", "list-", "--state", "Ongoing")
+    assert set(rows(ongoing)) == {"list-open"}
+    _, long = told(capsys, "list", *at, "--pattern", "list-", "--longer-than", "3600")
+    assert rows(long) == {}
+    status, wrong = told(capsys, "list", *at, "--state", "Sleeping")
+    assert (status, "Sleeping" in wrong) == (1, True)
+    open_one.abort_transaction(TIMEOUT_S)
+
+
+def test_one_is_described(bootstrap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    producer = opened(bootstrap, "shop", 2)
+    status, text = told(capsys, "describe", "shop", "--bootstrap", bootstrap)
+    assert status == 0
+    for expected in ("Ongoing", "orders-0, orders-1", "60.0 s", "left"):
+        assert expected in text
+    producer.commit_transaction(TIMEOUT_S)
+    assert told(capsys, "describe", "nobody", "--bootstrap", bootstrap)[0] == 1
+
+
+def test_an_open_transaction_is_aborted_and_its_producer_fenced(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    producer = opened(bootstrap, "stuck")
+    status, text = told(capsys, "abort", "stuck", "--bootstrap", bootstrap)
+    assert (status, "aborted" in text) == (0, True)
+    with pytest.raises(KafkaException) as fenced:
+        producer.commit_transaction(TIMEOUT_S)
+    assert fenced.value.args[0].fatal()
+    status, text = told(capsys, "abort", "stuck", "--bootstrap", bootstrap)
+    assert (status, "no open transaction" in text) == (1, True)
+
+
+def test_a_hanging_transaction_is_aborted_where_it_hangs(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    producer = opened(bootstrap, "hanging", 2)
+    with Client(bootstrap) as client:
+        (known,) = command.found(client, pattern="^hanging$")
+        where = ("--partition", "orders-1", "--producer-id", str(known.producer_id))
+        assert told(capsys, "abort", *where, "--bootstrap", bootstrap)[0] == 0
+        status, text = told(capsys, "abort", *where, "--bootstrap", bootstrap)
+        assert (status, "no open transaction" in text) == (1, True)
+    producer.abort_transaction(TIMEOUT_S)
+
+
+def test_the_watch_shows_what_is_open_and_what_it_holds_back(
+    bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    producer = opened(bootstrap, "watched")
+    with Client(bootstrap) as client:
+        assert command.watch(client, every_s=0.01, times=2) == 0
+    text = capsys.readouterr().out
+    assert "watched" in text
+    assert "orders-0" in text[text.index("held back") :]
+    producer.abort_transaction(TIMEOUT_S)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["abort"], 2),
+        (["abort", "--partition", "orders-x", "--producer-id", "1"], 2),
+        (["abort", "shop", "--partition", "orders-1"], 2),
+        (["list", "--bootstrap", "nowhere"], 2),
+        (["list", "--bootstrap", "127.0.0.1:1"], 1),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    capsys: pytest.CaptureFixture[str], words: list[str], status: int
+) -> None:
+    found, text = told(capsys, *words)
+    assert (found, text.count("\n")) == (status, 1)
