@@ -12,7 +12,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign check style types bench-start bench-quick bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate check style types bench-start bench-quick bench-partitions bench-compaction wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -50,6 +50,9 @@ test-kafka: setup ## the tests that compare with a real Apache Kafka
 crash-campaign: setup ## the storage stopped at every change of a file, every bit turned (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q tests/campaign tests/storage/test_bit_flips.py \
 		tests/storage/test_directory_bit_flips.py $(ARGS)
+
+simulate: .venv/.installed ## 10,000 random histories of transactions, with all that can go wrong (ARGS=--first=N)
+	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
 
 check: style types test ## style, types and tests
 

@@ -1,0 +1,137 @@
+"""How markers travel from a coordinator to the partitions of a transaction, by Kafka's rules.
+
+Each is sent until its partition has answered (TransactionMarkerChannelManager); a partition that
+has seen a later coordinator makes this one give up. When all have answered the coordinator is told.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ottla.broker.shard import Shard
+from ottla.coordinator.outcome import Effect
+from ottla.coordinator.transaction_states import Partition, WriteMarkers
+from ottla.coordinator.transactions import Transactions
+from ottla.protocol.errors import Code, Refused
+
+from . import requests
+from .network import MARKERS, Crashed
+from .scheduler import Steps
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+_RETRY_MS: Final = 60
+_FENCED: Final = (Code.TRANSACTION_COORDINATOR_FENCED, Code.INVALID_PRODUCER_EPOCH)
+
+
+def places_of(effect: WriteMarkers) -> list[Partition]:
+    """Where markers are wanted."""
+    return sorted(effect.transaction.partitions)
+
+
+def is_settled(result: Any) -> bool:
+    """Whether an answer, or none, says that a marker is written."""
+    return result is None
+
+
+def is_complete(left: set[Partition]) -> bool:
+    """Whether the coordinator may be told."""
+    return not left
+
+
+class Channel:
+    """The markers of one life of a coordinator.
+
+    Args:
+        broker: where it runs; when that dies, so does the channel.
+    """
+
+    def __init__(self, cluster: Cluster, broker: int, coordinator_epoch: int) -> None:
+        self._cluster = cluster
+        self._process = cluster.brokers[broker]
+        self._broker = broker
+        self._coordinator_epoch = coordinator_epoch
+        self._is_stopped = False
+        # The coordinator writes itself what it leads itself, or sends that too.
+        self._writes_at_once = cluster.scheduler.random.random() < 0.5
+
+    def stop(self) -> None:
+        """The coordinator knows that it is none any more. What was sent is on its way."""
+        self._is_stopped = True
+
+    def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
+        """Begin to write the markers of a transaction."""
+        assert isinstance(effect, WriteMarkers)
+        places = places_of(effect)
+        left = set(places)
+        if not places:
+            self._later(partial(self._complete, shard, effect))
+        for place in places:
+            steps = self._deliver(shard, effect, place, left)
+            if self._writes_at_once:
+                self._cluster.scheduler.spawn(self._process, steps)
+            else:
+                self._later(partial(self._cluster.scheduler.spawn, self._process, steps))
+
+    def _later(self, event: Any) -> None:
+        self._cluster.scheduler.after(0, event)
+
+    def _deliver(
+        self,
+        shard: Shard[Transactions],
+        effect: WriteMarkers,
+        place: Partition,
+        left: set[Partition],
+    ) -> Steps[None]:
+        cluster = self._cluster
+        while not self._is_stopped:
+            result = yield from self._send(effect, place, left)
+            if is_settled(result):
+                left.discard(place)
+                if is_complete(left):
+                    self._complete(shard, effect)
+                return
+            if result in _FENCED:
+                cluster.scheduler.note("coordinator fenced", *place, self._coordinator_epoch)
+                return
+            yield cluster.scheduler.sleep(_RETRY_MS)
+
+    def _send(self, effect: WriteMarkers, place: Partition, left: set[Partition]) -> Steps[Any]:
+        cluster, known = self._cluster, effect.transaction
+        leader = cluster.hosted[place].leader
+        request = cluster.serve(
+            leader,
+            place,
+            lambda hosted: requests.write_marker(
+                cluster, hosted, known.producer, commit=effect.commit,
+                coordinator_epoch=effect.coordinator_epoch,
+            ),
+        )  # fmt: skip
+        if self._writes_at_once and leader == self._broker:
+            return (yield request)  # as a call: no network between
+        return (
+            yield cluster.network.call(
+                MARKERS,
+                request,
+                details=(known.transactional_id, known.producer_id, known.producer_epoch, *place),
+                only_while=lambda: bool(left),  # later ones: see network.py
+            )
+        )
+
+    def _complete(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
+        cluster = self._cluster
+        prepared = effect.transaction
+        hosted = cluster.hosted[cluster.coordinator_of(prepared.transactional_id)]
+        if not self._process.is_alive or hosted.shard is not shard:
+            return
+        cluster.scheduler.note(
+            "transaction complete", prepared.transactional_id, prepared.state.title
+        )
+        try:
+            cluster.run(
+                hosted, lambda machine, now_ms: machine.markers_written(prepared, now_ms=now_ms)
+            )
+        except (Refused, Crashed):
+            return

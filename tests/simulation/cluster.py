@@ -1,0 +1,446 @@
+"""Brokers: real logs and coordinators on disks in memory, led by one broker after another.
+
+Each partition has a disk that outlives its leader, as if it were replicated; whoever leads it next
+opens it under the next leader epoch. A disk may be cut at any of its operations, which kills the
+broker that leads it. What is lost then is by the seed's kind of durability.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from itertools import count
+from typing import Any, Final, TypeVar
+
+from ottla.broker.shard import Shard
+from ottla.coordinator.classic_requests import GroupSettings
+from ottla.coordinator.group_records import decode as decode_of_groups
+from ottla.coordinator.group_records import encode as encode_of_groups
+from ottla.coordinator.groups import Groups
+from ottla.coordinator.outcome import Outcome
+from ottla.coordinator.partitioning import partition_for
+from ottla.coordinator.producer_ids import ProducerIds
+from ottla.coordinator.transaction_records import decode, encode
+from ottla.coordinator.transaction_states import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Expired,
+    Partition,
+    Transaction,
+    TransactionRecord,
+)
+from ottla.coordinator.transactions import DAY_MS, Transactions
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.storage.doubt import Damage
+from ottla.storage.log import PartitionLog
+from ottla.storage.log_config import LONG_MAX, LogConfig
+from tests.storage.disk import PowerCut
+
+from .channel import Channel
+from .disk import TornDisk
+from .network import Crashed, Network, Request, Respond
+from .requests import AGAIN
+from .scheduler import Process, Scheduler
+
+Reply = TypeVar("Reply")
+Answered = tuple[Any, tuple[PartitionLog, ...]]
+"""An answer, and the logs that are to be on disk before it leaves."""
+
+OFFSETS: Final = (CONSUMER_OFFSETS, 0)
+EXPIRATION_MS: Final = 7 * DAY_MS
+MAX_TIMEOUT_MS: Final = 15 * 60 * 1000
+_IDS_IN_A_BLOCK: Final = 5
+_FOR_EVER_MS: Final = 1 << 50
+
+
+class Durability(Enum):
+    """What the death of a broker costs: `flush.messages`, and process or power."""
+
+    KILL = auto()
+    """Nothing that was written; the write that it died in is there by half."""
+    POWER = auto()
+    """Each append is synced before anything else happens."""
+    DEFERRED = auto()
+    """Appends are synced a little later, and answers wait; half of the unsynced bytes stay."""
+
+
+@dataclass
+class Hosted:
+    """A partition, wherever it is led now."""
+
+    place: Partition
+    disk: TornDisk
+    leader: int
+    leader_epoch: int = -1
+    log: PartitionLog | None = None
+    shard: Shard[Any] | None = None
+    channel: Channel | None = None
+    is_clean: bool = True
+    synced_to: int = 0
+    written: dict[str, list[TransactionRecord]] = field(default_factory=dict)
+    known: dict[str, Transaction] = field(default_factory=dict)
+
+    @property
+    def open_log(self) -> PartitionLog:
+        if self.log is None:
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        return self.log
+
+
+class _Clock:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def now_ms(self) -> int:
+        return self._scheduler.now_ms
+
+
+class _DeferredFlushes:
+    """As broker/flushes.py, with events of the scheduler for threads."""
+
+    def __init__(self, cluster: Cluster, longest_ms: int) -> None:
+        self._cluster = cluster
+        self._longest_ms = longest_ms
+        self._waiting: dict[PartitionLog, list[tuple[int, Callable[[Any], None]]]] = {}
+
+    def ask(self, log: PartitionLog, up_to: int) -> None:
+        if log not in self._waiting:
+            self._waiting[log] = []
+            scheduler = self._cluster.scheduler
+            scheduler.after(scheduler.random.randint(0, self._longest_ms), lambda: self._flush(log))
+
+    def when_flushed(self, log: PartitionLog, done: Callable[[Any], None]) -> None:
+        if log.recovery_point >= log.flush_asked:
+            done(None)
+            return
+        self.ask(log, log.flush_asked)
+        self._waiting[log].append((log.flush_asked, done))
+
+    def _flush(self, log: PartitionLog) -> None:
+        waiting = self._waiting.pop(log)
+        if log.is_closed:
+            return
+        try:
+            log.flush()
+            for _, done in waiting:
+                done(None)
+        except PowerCut:
+            self._cluster.died(log)
+        except Crashed:
+            pass
+
+
+class Cluster:
+    """All brokers and partitions.
+
+    Args:
+        partitions: of data; the internal topics are its own matter.
+        coordinators: partitions of `__transaction_state`.
+        flush_ms: how long a deferred flush takes at most.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        network: Network,
+        *,
+        brokers: int,
+        partitions: Iterable[Partition],
+        coordinators: int,
+        durability: Durability,
+        segment_bytes: int,
+        flush_ms: int,
+    ) -> None:
+        self.scheduler = scheduler
+        self.network = network
+        self.durability = durability
+        self.is_calm = False
+        # How often each id had a new owner, or lost its last one to time, until now; and until each
+        # owner had it. Who is fenced must have been fenced by somebody.
+        self.fencings: Counter[str] = Counter()
+        self.fencings_before: dict[tuple[str, Any], int] = {}
+        self._is_ticking = False
+        flush_messages = LONG_MAX if durability is Durability.KILL else 1
+        self._config = LogConfig(flush_messages=flush_messages, segment_bytes=segment_bytes)
+        self._clock = _Clock(scheduler)
+        self._flushes = _DeferredFlushes(self, flush_ms)
+        self._blocks = count(1, _IDS_IN_A_BLOCK)
+        self.brokers = [Process(f"broker {number}") for number in range(brokers)]
+        self._ids = [self._producer_ids() for _ in range(brokers)]
+        self.data = tuple(partitions)
+        self.coordinators = tuple((TRANSACTION_STATE, index) for index in range(coordinators))
+        self.hosted: dict[Partition, Hosted] = {}
+        for place in (*self.data, OFFSETS, *self.coordinators):
+            disk = TornDisk(scheduler.random)
+            disk.make_directory("data")
+            disk.make_directory(_directory(place))
+            leader = scheduler.random.randrange(brokers)
+            self.hosted[place] = Hosted(place, disk, leader)
+            self._open(self.hosted[place])
+
+    def coordinator_of(self, transactional_id: str) -> Partition:
+        return self.coordinators[partition_for(transactional_id, len(self.coordinators))]
+
+    # What brokers do
+
+    def serve(self, broker: int, place: Partition, work: Callable[[Hosted], Answered]) -> Request:
+        """What a request does where it arrives: at a broker that may be dead or not the leader."""
+
+        def request(respond: Respond) -> None:
+            process, hosted = self.brokers[broker], self.hosted[place]
+            if not process.is_alive:
+                return
+            if hosted.leader != broker or hosted.log is None:
+                is_data = place[0] != TRANSACTION_STATE and place != OFFSETS
+                respond(Code.NOT_LEADER_OR_FOLLOWER if is_data else Code.NOT_COORDINATOR)
+                return
+            try:
+                result, logs = work(hosted)
+            except Refused as refused:
+                result, logs = refused.code, ()
+            except PowerCut:
+                assert hosted.log is not None
+                self.died(hosted.log)
+                return
+            except Crashed:
+                return
+            if result is AGAIN:
+                self._when_flushed(process, logs, lambda: request(respond))
+            else:
+                self._when_flushed(process, logs, lambda: respond(result))
+
+        return request
+
+    def run(self, hosted: Hosted, decide: Callable[[Any, int], Outcome[Reply]]) -> Reply:
+        """Let a coordinator decide, in the work of some broker. Raises Refused, Crashed."""
+        if hosted.shard is None:
+            raise Refused(Code.NOT_COORDINATOR)
+        try:
+            return hosted.shard.run_now(decide)
+        except PowerCut:
+            self.crash(hosted.leader)
+            raise Crashed from None
+
+    def _when_flushed(
+        self, process: Process, logs: tuple[PartitionLog, ...], done: Callable[[], None]
+    ) -> None:
+        if not process.is_alive:
+            return
+        if not logs:
+            done()
+            return
+        first, *rest = logs
+        self._flushes.when_flushed(
+            first, lambda refused: self._when_flushed(process, tuple(rest), done)
+        )
+
+    def tick(self, late_ms: int) -> None:
+        """Do what is due by the coordinators' own deadlines, or was due `late_ms` ago."""
+        for place in (*self.coordinators, OFFSETS):
+            hosted = self.hosted[place]
+            if hosted.shard is None or self._sleeps(hosted.leader):
+                continue
+            due_ms = hosted.shard.machine.next_deadline()
+            if due_ms is not None and due_ms + late_ms <= self.scheduler.now_ms:
+                self.scheduler.note("tick", *place)
+                self._is_ticking = True
+                try:
+                    self.run(hosted, lambda machine, now_ms: machine.tick(now_ms))
+                except Crashed:
+                    return
+                finally:
+                    self._is_ticking = False
+
+    def _sleeps(self, broker: int) -> bool:
+        return self.brokers[broker].paused_until_ms > self.scheduler.now_ms
+
+    # What happens to them
+
+    def died(self, log: PartitionLog) -> None:
+        """The disk of a log was cut: whoever leads it is dead."""
+        for hosted in self.hosted.values():
+            if hosted.log is log:
+                self.crash(hosted.leader)
+                return
+
+    def crash(self, broker: int) -> None:
+        """A broker loses its memory, and comes again later; others take over what it led."""
+        scheduler = self.scheduler
+        scheduler.note("broker crashes", broker)
+        self.brokers[broker].is_alive = False
+        for hosted in self.hosted.values():
+            if hosted.leader == broker and hosted.log is not None:
+                self._lose(hosted)
+        longest_ms = 100 if self.is_calm else 800
+        scheduler.after(scheduler.random.randint(1, longest_ms), lambda: self._restart(broker))
+
+    def _lose(self, hosted: Hosted) -> None:
+        log, scheduler = hosted.log, self.scheduler
+        assert log is not None
+        hosted.is_clean = False
+        hosted.synced_to = scheduler.random.choice([0, log.recovery_point])
+        if self.durability is Durability.KILL:
+            hosted.synced_to = 0
+        hosted.disk = hosted.disk.left(power_cut=self.durability is not Durability.KILL)
+        self._let_go(hosted)
+        longest_ms = 100 if self.is_calm else 300
+        scheduler.after(scheduler.random.randint(1, longest_ms), lambda: self._take_over(hosted))
+
+    def _let_go(self, hosted: Hosted) -> None:
+        if hosted.place in self.coordinators and hosted.shard is not None:
+            known = hosted.shard.machine.listed(now_ms=0)
+            hosted.known = {each.transactional_id: each for each in known}
+        if hosted.log is not None:
+            hosted.log.is_closed = True
+        if hosted.shard is not None:
+            hosted.shard.close()
+        hosted.log = hosted.shard = hosted.channel = None
+
+    def _restart(self, broker: int) -> None:
+        self.scheduler.note("broker restarts", broker)
+        self.brokers[broker] = Process(f"broker {broker}")
+        self._ids[broker] = self._producer_ids()
+
+    def _take_over(self, hosted: Hosted) -> None:
+        alive = [number for number, each in enumerate(self.brokers) if each.is_alive]
+        if not alive:
+            self.scheduler.after(50, lambda: self._take_over(hosted))
+            return
+        hosted.leader = self.scheduler.random.choice(alive)
+        if not self.is_calm and self.scheduler.random.random() < 0.1:
+            hosted.disk.cut_at = hosted.disk.operations + self.scheduler.random.randint(1, 6)
+        try:
+            self._open(hosted)
+        except PowerCut:
+            self.scheduler.note("broker crashes opening", *hosted.place)
+            hosted.disk = hosted.disk.left(power_cut=self.durability is not Durability.KILL)
+            hosted.log = None
+            hosted.is_clean = False
+            self.scheduler.after(50, lambda: self._take_over(hosted))
+
+    def move(self, hosted: Hosted, *, leaves_zombie: bool) -> None:
+        """Another broker leads a partition from now on, or the same one anew.
+
+        Args:
+            leaves_zombie: the old leader does not know: its markers keep coming.
+        """
+        if hosted.log is None:
+            return
+        self.scheduler.note("leader moves", *hosted.place, leaves_zombie)
+        log = hosted.log
+        if hosted.channel is not None and not leaves_zombie:
+            hosted.channel.stop()
+        try:
+            log.close(clean=True)
+        except PowerCut:
+            log.is_closed = False
+            self.died(log)
+            return
+        hosted.is_clean = True
+        hosted.synced_to = log.recovery_point
+        self._let_go(hosted)
+        self.scheduler.after(self.scheduler.random.randint(0, 100), lambda: self._take_over(hosted))
+
+    def expire_producers(self) -> None:
+        """Partitions forget producers that were silent for a day, as they do in the background."""
+        for hosted in self.hosted.values():
+            if hosted.log is not None:
+                hosted.log.producers.expire(
+                    self.scheduler.now_ms, self._config.producer_id_expiration_ms
+                )
+
+    # Opening
+
+    def _producer_ids(self) -> ProducerIds:
+        return ProducerIds(lambda: (next(self._blocks), _IDS_IN_A_BLOCK))
+
+    def _open(self, hosted: Hosted) -> None:
+        topic, index = hosted.place
+        hosted.leader_epoch += 1
+        log = PartitionLog.open(
+            hosted.disk, _directory(hosted.place), topic=topic, partition=index,
+            config=self._config, now_ms=self.scheduler.now_ms, clean=hosted.is_clean,
+            recovery_point=hosted.synced_to, report=_no_damage,
+        )  # fmt: skip
+        log.leader_epoch = hosted.leader_epoch
+        if self.durability is Durability.DEFERRED:
+            log.on_flush_due = self._flushes.ask
+        hosted.log = log
+        try:
+            if hosted.place in self.coordinators:
+                self._load_transactions(hosted, log)
+            elif hosted.place == OFFSETS:
+                groups = Groups(GroupSettings(offsets_retention_ms=_FOR_EVER_MS))
+                hosted.shard = self._shard(
+                    log, groups, (encode_of_groups, decode_of_groups), lambda shard, effect: None
+                )
+                hosted.shard.load()
+        except PowerCut:
+            self._let_go(hosted)
+            raise
+        hosted.is_clean = False
+
+    def _load_transactions(self, hosted: Hosted, log: PartitionLog) -> None:
+        channel = Channel(self, hosted.leader, hosted.leader_epoch)
+        machine = Transactions(
+            next_producer_id=lambda: self._ids[hosted.leader].next(),
+            transaction_max_timeout_ms=MAX_TIMEOUT_MS,
+            transactional_id_expiration_ms=EXPIRATION_MS,
+            coordinator_epoch=hosted.leader_epoch,
+        )
+
+        def encoded(record: TransactionRecord) -> tuple[bytes, bytes | None]:
+            hosted.written.setdefault(record.transactional_id, []).append(record)
+            if self._is_ticking:
+                self.scheduler.note("expired" if isinstance(record, Expired) else "timed out")
+                self.fencings[record.transactional_id] += 1
+            return encode(record)
+
+        hosted.channel = channel
+        hosted.shard = self._shard(log, machine, (encoded, decode), channel.carry_out)
+        hosted.shard.load()
+        self._check_reloaded(hosted, machine)
+        for effect in machine.unfinished():
+            channel.carry_out(hosted.shard, effect)
+
+    def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
+        flushes: Any = self._flushes if self.durability is Durability.DEFERRED else None
+        return Shard(
+            log, machine, codec, clock=self._clock, carry_out=carry_out,
+            on_append=lambda log: None, flushes=flushes,
+        )  # fmt: skip
+
+    def _check_reloaded(self, hosted: Hosted, machine: Transactions) -> None:
+        """The log alone must lead back to what the coordinator knew, or to the write it died in."""
+        found = {each.transactional_id: each for each in machine.listed(now_ms=0)}
+        for transactional_id in {**hosted.known, **found}:
+            history = hosted.written.get(transactional_id, [])
+            possible = [hosted.known.get(transactional_id), *history[-1:]]
+            if self.durability is Durability.DEFERRED:
+                possible += [*history, None]
+            self_again = _as_logged(found.get(transactional_id))
+            assert self_again in map(_as_logged, possible), (
+                f"the log leads back to another state: {self_again}, not {possible[:2]}"
+            )
+
+
+def _as_logged(record: TransactionRecord | None) -> Transaction | None:
+    """Without what Kafka's record has no field for, and who nobody repeats anything as."""
+    if record is None or isinstance(record, Expired):
+        return None
+    if record.last_producer_epoch == NO_EPOCH:
+        record = replace(record, previous_producer_id=NO_PRODUCER_ID)
+    return replace(record, last_producer_epoch=NO_EPOCH)
+
+
+def _directory(place: Partition) -> str:
+    return f"data/{place[0]}-{place[1]}"
+
+
+def _no_damage(damage: Damage) -> None:
+    if damage.file.endswith("leader-epoch-checkpoint"):
+        return  # it is not synced with what it is of, and is made anew
+    raise AssertionError(f"the log found damage where there is none: {damage}")

@@ -1,0 +1,104 @@
+"""What happens to a run: crashes, moves, deaths, sleeps and jumps of the clock, now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ottla.coordinator.transactions import DAY_MS
+
+from .application import Program
+from .cluster import EXPIRATION_MS, Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How often what happens: weights, and the time between two faults in ms."""
+
+    every_ms: int
+    crash: int = 1
+    cut: int = 4
+    move: int = 2
+    kill: int = 2
+    sleep: int = 2
+    jump: int = 1
+
+
+class Faults:
+    """Until `stop`, something happens to somebody every now and then."""
+
+    def __init__(self, cluster: Cluster, programs: list[Program], plan: Plan) -> None:
+        self._cluster = cluster
+        self._scheduler = cluster.scheduler
+        self._random = cluster.scheduler.random
+        self._programs = programs
+        self._plan = plan
+        self._is_stopped = False
+        kinds: list[tuple[Callable[[], None], int]] = [
+            (self._crash, plan.crash),
+            (self._cut, plan.cut),
+            (self._move, plan.move),
+            (self._kill, plan.kill),
+            (self._sleep, plan.sleep),
+            (self._jump, plan.jump),
+        ]
+        self._kinds = [kind for kind, weight in kinds for _ in range(weight)]
+        self._later()
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        for hosted in self._cluster.hosted.values():
+            hosted.disk.cut_at = 0
+
+    def _later(self) -> None:
+        self._scheduler.after(self._random.randint(1, 2 * self._plan.every_ms), self._happen)
+
+    def _happen(self) -> None:
+        if self._is_stopped:
+            return
+        self._random.choice(self._kinds)()
+        for program in self._programs:
+            if not program.process.is_alive and self._random.random() < 0.7:
+                program.start()
+        self._later()
+
+    def _crash(self) -> None:
+        broker = self._random.randrange(len(self._cluster.brokers))
+        if self._cluster.brokers[broker].is_alive:
+            self._cluster.crash(broker)
+
+    def _cut(self) -> None:
+        """One of the next operations of a disk is its last."""
+        hosted = self._random.choice(list(self._cluster.hosted.values()))
+        operations = self._random.randint(1, 6)
+        self._scheduler.note("disk will be cut", *hosted.place, operations)
+        hosted.disk.cut_at = hosted.disk.operations + operations
+
+    def _move(self) -> None:
+        places = self._random.choice([list(self._cluster.hosted), list(self._cluster.coordinators)])
+        hosted = self._cluster.hosted[self._random.choice(places)]
+        self._cluster.move(hosted, leaves_zombie=self._random.random() < 0.5)
+
+    def _kill(self) -> None:
+        program = self._random.choice(self._programs)
+        if program.process.is_alive:
+            self._scheduler.note("program killed", program.process.name)
+            program.process.is_alive = False
+
+    def _sleep(self) -> None:
+        """A program stands still; another life may begin, and then it goes on."""
+        program = self._random.choice(self._programs)
+        sleep_ms = self._random.choice([100, 500, 2_500])
+        self._scheduler.note("program sleeps", program.process.name, sleep_ms)
+        program.process.paused_until_ms = self._scheduler.now_ms + sleep_ms
+        if self._random.random() < 0.5:
+            program.start()
+
+    def _jump(self) -> None:
+        jump_ms = self._random.choice([700, 1_500, 4_000, 4_000, DAY_MS, EXPIRATION_MS + DAY_MS])
+        self._scheduler.note("clock jumps", jump_ms)
+        if jump_ms >= DAY_MS:
+            self._cluster.network.forget()
+        self._scheduler.jump(jump_ms)
+        if jump_ms >= DAY_MS:
+            self._cluster.expire_producers()

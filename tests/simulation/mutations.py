@@ -1,0 +1,473 @@
+"""Bugs to be planted: what a simulation that is worth anything must find.
+
+Each replaces functions of the machine, the logs or the channel by wrong ones, for as long as a
+`planted` lasts. `within` is how many seeds may pass before one of them fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ottla.broker.shard import Shard
+from ottla.coordinator import transaction_records
+from ottla.coordinator import transactions as machine_module
+from ottla.coordinator.groups import Groups
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.transaction_states import State, Transaction
+from ottla.coordinator.transactions import Transactions
+from ottla.protocol.errors import Code, Refused
+from ottla.storage import log as log_module
+from ottla.storage import producer_snapshot, recovery
+from ottla.storage.aborted import AbortedTransactions
+from ottla.storage.catalog import CONSUMER_OFFSETS
+from ottla.storage.log import PartitionLog
+from ottla.storage.producers import ProducerStates
+
+from . import channel, cluster, requests
+from .cluster import Cluster
+
+Patch = tuple[Any, str, Any]
+"""An object, the name of something of it, and what that is to be."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A bug.
+
+    Attributes:
+        name: what is wrong, as words of a command line.
+        patches: makes the wrong functions from the right ones.
+        within: one of so many seeds finds it.
+    """
+
+    name: str
+    patches: Callable[[], list[Patch]]
+    within: int
+
+
+MUTATIONS: Final[dict[str, Mutation]] = {}
+
+
+def _bug(within: int) -> Callable[[Callable[[], list[Patch]]], Callable[[], list[Patch]]]:
+    def register(patches: Callable[[], list[Patch]]) -> Callable[[], list[Patch]]:
+        name = patches.__name__.strip("_").replace("_", "-")
+        MUTATIONS[name] = Mutation(name, patches, within)
+        return patches
+
+    return register
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """With the bug of that name; with none for an empty one. Raises KeyError."""
+    patches = MUTATIONS[name].patches() if name else []
+    before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in patches]
+    try:
+        for owner, attribute, wrong in patches:
+            setattr(owner, attribute, wrong)
+        yield
+    finally:
+        for owner, attribute, right in before:
+            setattr(owner, attribute, right)
+
+
+_ANYTHING_MAY_FOLLOW: Final = dict.fromkeys(State, frozenset(State))
+
+
+# Who owns a transactional id
+
+
+@_bug(within=100)
+def _a_fenced_transaction_keeps_its_epoch() -> list[Patch]:
+    def fenced(self: Transactions, known: Transaction, *, now_ms: int) -> Transaction:
+        return known.prepared(commit=False, now_ms=now_ms)
+
+    return [(Transactions, "_fenced", fenced)]
+
+
+@_bug(within=100)
+def _a_new_producer_gets_the_epoch_of_the_last() -> list[Patch]:
+    right = Transactions._successor
+
+    def successor(self: Transactions, known: Transaction, expected: Any) -> Any:
+        producer, last_epoch = right(self, known, expected)
+        return (known.producer if expected is None else producer), last_epoch
+
+    return [(Transactions, "_successor", successor)]
+
+
+@_bug(within=100)
+def _every_epoch_is_the_owners() -> list[Patch]:
+    right = machine_module._check_owner
+
+    def check(known: Transaction, producer: Producer) -> None:
+        right(known, replace(producer, producer_epoch=known.producer_epoch))
+
+    return [(machine_module, "_check_owner", check)]
+
+
+@_bug(within=200)
+def _epochs_do_not_rise_at_the_end() -> list[Patch]:
+    right = Transaction.prepared_and_bumped
+
+    def prepared(self: Transaction, **arguments: Any) -> Transaction:
+        return replace(right(self, **arguments), producer_epoch=self.producer_epoch)
+
+    return [(Transaction, "prepared_and_bumped", prepared)]
+
+
+@_bug(within=200)
+def _the_old_id_stays_when_epochs_are_used_up() -> list[Patch]:
+    right = Transaction.completed
+
+    def completed(self: Transaction, *, now_ms: int) -> Transaction:
+        return replace(right(self, now_ms=now_ms), producer_id=self.producer_id)
+
+    return [(Transaction, "completed", completed)]
+
+
+@_bug(within=400)
+def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
+    right = Transactions.end_and_bump
+
+    def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
+        outcome = right(self, name, producer, **arguments)
+        if not outcome.records and outcome.reply.producer_id != producer.producer_id:
+            return replace(outcome, reply=Producer(producer.producer_id, 0))
+        return outcome
+
+    return [(Transactions, "end_and_bump", end)]
+
+
+# How a transaction ends
+
+
+@_bug(within=200)
+def _who_comes_during_the_markers_is_not_asked_to_wait() -> list[Patch]:
+    right = machine_module._check_at_rest_or_open
+    return [
+        (
+            machine_module,
+            "_check_at_rest_or_open",
+            lambda known: right(known) if known.next_producer_id == -1 else None,
+        )
+    ]
+
+
+@_bug(within=20)
+def _commits_without_preparing() -> list[Patch]:
+    def wrong(right: Any) -> Any:
+        def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
+            outcome = right(self, name, producer, **arguments)
+            completed = tuple(each.completed(now_ms=0) for each in outcome.records)
+            return replace(outcome, records=completed)
+
+        return end
+
+    return [
+        (Transactions, "end", wrong(Transactions.end)),
+        (Transactions, "end_and_bump", wrong(Transactions.end_and_bump)),
+        (machine_module, "MAY_FOLLOW", _ANYTHING_MAY_FOLLOW),
+    ]
+
+
+@_bug(within=200)
+def _a_prepared_commit_is_aborted_by_the_next_producer() -> list[Patch]:
+    right = Transactions.init_producer_id
+
+    def init(self: Transactions, name: str, *, now_ms: int, **arguments: Any) -> Any:
+        known = self._by_id.get(name)
+        if known is not None and known.state is State.PREPARE_COMMIT:
+            aborted = self._fenced(known, now_ms=now_ms)
+            return Outcome(Code.CONCURRENT_TRANSACTIONS, (aborted,), self._markers(aborted))
+        return right(self, name, now_ms=now_ms, **arguments)
+
+    return [
+        (Transactions, "init_producer_id", init),
+        (machine_module, "MAY_FOLLOW", _ANYTHING_MAY_FOLLOW),
+    ]
+
+
+@_bug(within=400)
+def _the_commit_of_what_was_aborted_is_answered_like_a_retry() -> list[Patch]:
+    def wrong(right: Any) -> Any:
+        def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
+            try:
+                return right(self, name, producer, **arguments)
+            except Refused as refused:
+                if refused.code is not Code.INVALID_TXN_STATE:
+                    raise
+                return Outcome(self._known(name).producer)
+
+        return end
+
+    return [
+        (Transactions, "end", wrong(Transactions.end)),
+        (Transactions, "end_and_bump", wrong(Transactions.end_and_bump)),
+    ]
+
+
+@_bug(within=20)
+def _nothing_times_out() -> list[Patch]:
+    right = Transactions.tick
+
+    def tick(self: Transactions, now_ms: int) -> Any:
+        return replace(right(self, now_ms), records=(), effects=())
+
+    return [(Transactions, "tick", tick)]
+
+
+@_bug(within=400)
+def _ids_expire_while_they_are_prepared() -> list[Patch]:
+    right = Transactions._waiting
+
+    def waiting(self: Transactions, state: State) -> Any:
+        return right(self, State.EMPTY if state is State.PREPARE_COMMIT else state)
+
+    return [
+        (Transactions, "_waiting", waiting),
+        (machine_module, "MAY_FOLLOW", _ANYTHING_MAY_FOLLOW),
+    ]
+
+
+# What may be written
+
+
+@_bug(within=400)
+def _what_was_not_added_is_let_through() -> list[Patch]:
+    return [(Transactions, "verify_partitions", lambda *arguments: None)]
+
+
+@_bug(within=1000)
+def _a_decided_transaction_is_let_grow() -> list[Patch]:
+    right = Transactions.verify_partitions
+
+    def verify(self: Transactions, name: str, producer: Producer, places: Any) -> None:
+        known = self._known(name)
+        machine_module._check_owner(known, producer)
+        if not set(places) <= known.partitions:
+            right(self, name, producer, places)
+
+    return [(Transactions, "verify_partitions", verify)]
+
+
+@_bug(within=400)
+def _partitions_are_added_to_what_is_decided() -> list[Patch]:
+    right = Transactions.add_partitions
+
+    def add(self: Transactions, name: str, producer: Producer, places: Any, **rest: Any) -> Any:
+        if self._known(name).state is State.PREPARE_COMMIT:
+            return Outcome(None)
+        return right(self, name, producer, places, **rest)
+
+    return [(Transactions, "add_partitions", add)]
+
+
+@_bug(within=200)
+def _the_order_of_sequences_is_not_checked() -> list[Patch]:
+    return [(ProducerStates, "_check_order", lambda self, entry, header: None)]
+
+
+@_bug(within=100)
+def _duplicates_are_appended() -> list[Patch]:
+    def check(self: ProducerStates, header: Any, *, from_client: bool) -> None:
+        return None
+
+    return [(ProducerStates, "check", check)]
+
+
+@_bug(within=400)
+def _records_are_written_before_it_is_on_disk_that_they_belong() -> list[Patch]:
+    return [(requests, "may_append", lambda coordinator: True)]
+
+
+@_bug(within=400)
+def _answers_leave_before_what_they_say_is_on_disk() -> list[Patch]:
+    def when_flushed(self: Cluster, process: Any, logs: Any, done: Callable[[], None]) -> None:
+        if process.is_alive:
+            done()
+
+    return [
+        (Cluster, "_when_flushed", when_flushed),
+        (requests, "may_append", lambda coordinator: True),
+    ]
+
+
+@_bug(within=400)
+def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
+    right = Shard._make_so
+
+    def make_so(self: Any, outcome: Any, now_ms: int) -> None:
+        right(self, replace(outcome, effects=()), now_ms)
+        self._carry_out_all(outcome.effects)
+
+    return [(Shard, "_make_so", make_so)]
+
+
+# Markers
+
+
+@_bug(within=20)
+def _one_partition_gets_no_marker() -> list[Patch]:
+    return [(channel, "places_of", lambda effect: sorted(effect.transaction.partitions)[1:])]
+
+
+@_bug(within=100)
+def _offsets_get_no_marker() -> list[Patch]:
+    def places_of(effect: Any) -> Any:
+        return sorted(p for p in effect.transaction.partitions if p[0] != CONSUMER_OFFSETS)
+
+    return [(channel, "places_of", places_of)]
+
+
+@_bug(within=100)
+def _complete_with_the_first_marker() -> list[Patch]:
+    return [(channel, "is_complete", lambda left: True)]
+
+
+@_bug(within=400)
+def _a_marker_that_gets_no_answer_is_not_sent_again() -> list[Patch]:
+    return [(channel, "is_settled", lambda result: True)]
+
+
+@_bug(within=200)
+def _a_restart_forgets_the_markers() -> list[Patch]:
+    return [(Transactions, "unfinished", lambda self: ())]
+
+
+@_bug(within=2000)
+def _old_coordinators_are_listened_to() -> list[Patch]:
+    right = ProducerStates.check_marker
+
+    def check(self: ProducerStates, header: Any, marker: Any) -> None:
+        try:
+            right(self, header, marker)
+        except Refused as refused:
+            if refused.code is not Code.TRANSACTION_COORDINATOR_FENCED:
+                raise
+
+    return [(ProducerStates, "check_marker", check)]
+
+
+@_bug(within=2000)
+def _markers_of_old_epochs_are_written() -> list[Patch]:
+    return [(ProducerStates, "check_marker", lambda self, header, marker: None)]
+
+
+# What a restart finds
+
+
+@_bug(within=100)
+def _the_log_of_transactions_loses_a_partition() -> list[Patch]:
+    right = transaction_records.decode
+
+    def decode(key: bytes, value: bytes | None) -> Any:
+        record = right(key, value)
+        if isinstance(record, Transaction):
+            return replace(record, partitions=frozenset(sorted(record.partitions)[1:]))
+        return record
+
+    return [(cluster, "decode", decode)]
+
+
+@_bug(within=400)
+def _the_log_of_transactions_loses_the_next_id() -> list[Patch]:
+    right = transaction_records.decode
+
+    def decode(key: bytes, value: bytes | None) -> Any:
+        record = right(key, value)
+        if isinstance(record, Transaction):
+            return replace(record, next_producer_id=-1)
+        return record
+
+    return [(cluster, "decode", decode)]
+
+
+@_bug(within=200)
+def _a_snapshot_forgets_open_transactions() -> list[Patch]:
+    right = producer_snapshot.decode
+
+    def decode(content: bytes) -> Any:
+        entries = right(content)
+        for entry in entries or ():
+            entry.transaction_first_offset = -1
+        return entries
+
+    return [(producer_snapshot, "decode", decode)]
+
+
+@_bug(within=400)
+def _a_restart_forgets_what_was_aborted() -> list[Patch]:
+    right = recovery.aborted_by
+
+    def aborted_by(ended: Any, producers: Any) -> Any:
+        return right(ended, producers)._replace(first_offset=ended.last_offset)
+
+    return [(recovery, "aborted_by", aborted_by)]
+
+
+@_bug(within=200)
+def _a_restart_of_groups_does_not_read_markers() -> list[Patch]:
+    right = Shard._replay_batch
+
+    def replay(self: Any, data: Any, position: int, header: Any) -> None:
+        if not header.is_control:
+            right(self, data, position, header)
+
+    return [(Shard, "_replay_batch", replay)]
+
+
+# What readers are given
+
+
+@_bug(within=20)
+def _the_last_stable_offset_heeds_nothing_open() -> list[Patch]:
+    return [(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark))]
+
+
+@_bug(within=20)
+def _the_index_of_aborted_transactions_is_empty() -> list[Patch]:
+    return [(AbortedTransactions, "between", lambda self, first_offset, end_offset: [])]
+
+
+@_bug(within=400)
+def _the_index_of_aborted_transactions_ends_too_early() -> list[Patch]:
+    right = AbortedTransactions.between
+
+    def between(self: AbortedTransactions, first_offset: int, end_offset: int) -> Any:
+        return right(self, first_offset, end_offset)[:1]
+
+    return [(AbortedTransactions, "between", between)]
+
+
+@_bug(within=400)
+def _the_index_says_that_an_aborted_transaction_began_late() -> list[Patch]:
+    right = recovery.aborted_by
+
+    def aborted_by(ended: Any, producers: Any) -> Any:
+        return right(ended, producers)._replace(first_offset=ended.first_offset + 1)
+
+    return [(log_module, "aborted_by", aborted_by)]
+
+
+@_bug(within=100)
+def _aborted_offsets_count() -> list[Patch]:
+    right = Groups.replay_marker
+
+    def replay(self: Groups, producer: Producer, *, commit: bool) -> None:
+        right(self, producer, commit=True)
+
+    return [(Groups, "replay_marker", replay)]
+
+
+@_bug(within=200)
+def _offsets_count_before_their_transaction_ends() -> list[Patch]:
+    right = Groups.commit_in_transaction
+
+    def commit(self: Groups, *arguments: Any, **rest: Any) -> Any:
+        return replace(right(self, *arguments, **rest), producer=None)
+
+    return [(Groups, "commit_in_transaction", commit)]

@@ -1,0 +1,325 @@
+"""A transactional producer as Kafka's clients are: which errors it tries again, which end it.
+
+Version 1 adds partitions before it writes and keeps its epoch; version 2 (KIP-890) adds by writing
+and is given another epoch by each end. After an error of the second kind (abortable) it aborts and
+goes on, by KIP-360 where the fate of a batch is not known; after a fatal one it is of no more use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ottla.coordinator.offsets import OffsetToCommit
+from ottla.coordinator.outcome import Producer
+from ottla.coordinator.transaction_states import Partition
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code
+
+from . import requests
+from .cluster import OFFSETS, Answered, Cluster, Hosted
+from .network import LOST, always
+from .scheduler import Process, Steps, TaskError
+
+_MOVED: Final = (Code.NOT_LEADER_OR_FOLLOWER, Code.NOT_COORDINATOR)
+RETRIABLE: Final = frozenset(
+    {
+        LOST,
+        *_MOVED,
+        Code.COORDINATOR_NOT_AVAILABLE,
+        Code.COORDINATOR_LOAD_IN_PROGRESS,
+        Code.CONCURRENT_TRANSACTIONS,
+        Code.NOT_ENOUGH_REPLICAS,
+        Code.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+_FENCING: Final = (Code.PRODUCER_FENCED, Code.INVALID_PRODUCER_EPOCH)
+_MOST_TRIES: Final = 8
+_BACKOFF_MS: Final = 40
+
+
+class FencedError(TaskError):
+    """Somebody else has the transactional id, or what happened must not: this one is at its end."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class AbortableError(TaskError):
+    """This transaction cannot be committed any more; the next one may."""
+
+    def __init__(self, code: object) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Client:
+    """Asks leaders, whom it remembers until they are not."""
+
+    def __init__(self, cluster: Cluster, process: Process) -> None:
+        self.cluster = cluster
+        self.scheduler = cluster.scheduler
+        self.process = process
+        self._leaders: dict[Partition, int] = {}
+
+    def ask(
+        self,
+        name: str,
+        place: Partition,
+        work: Callable[[Hosted], Answered],
+        *,
+        details: Sequence[object] = (),
+        only_while: Callable[[], bool] = always,
+    ) -> Steps[Any]:
+        leader = self._leaders.setdefault(place, self.cluster.hosted[place].leader)
+        result = yield self.cluster.network.call(
+            name,
+            self.cluster.serve(leader, place, work),
+            details=(self.process.name, *details),
+            only_while=only_while,
+        )
+        if result is LOST or result in _MOVED:
+            self._leaders.pop(place, None)
+        return result
+
+    def backoff(self) -> Any:
+        return self.scheduler.sleep(self.scheduler.random.randint(1, _BACKOFF_MS))
+
+
+class TransactionalProducer(Client):
+    """One life of a producer of a transactional id.
+
+    Args:
+        patience: how likely it sends a batch again that had no answer; else it aborts.
+
+    Attributes:
+        bumps: it is of version 2.
+        producer: who it is; None before `init`.
+        is_unsure: a request to end the open transaction was not answered.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        process: Process,
+        transactional_id: str,
+        *,
+        bumps: bool,
+        timeout_ms: int,
+        patience: float = 1.0,
+    ) -> None:
+        super().__init__(cluster, process)
+        self.transactional_id = transactional_id
+        self.bumps = bumps
+        self.producer: Producer | None = None
+        self.is_unsure = False
+        self._timeout_ms = timeout_ms
+        self._patience = patience
+        self._coordinator = cluster.coordinator_of(transactional_id)
+        self._sequences: dict[Partition, int] = {}
+        self._unanswered: dict[Partition, set[int]] = {}
+        self._added: set[Partition] = set()
+        self._has_written = False
+        self._needs_bump = False
+        self._transaction = 0
+        self._fencings = 0
+
+    @property
+    def me(self) -> Producer:
+        assert self.producer is not None
+        return self.producer
+
+    def init(self, expected: Producer | None = None) -> Steps[None]:
+        """InitProducerId, as somebody new or (KIP-360) as who it was. Raises FencedError."""
+        was_lost = False
+        while True:
+            result = yield from self.ask(
+                "InitProducerId",
+                self._coordinator,
+                lambda hosted: requests.init_producer_id(
+                    self.cluster, hosted, self.transactional_id,
+                    timeout_ms=self._timeout_ms, expected=expected,
+                ),
+                details=(expected,),
+            )  # fmt: skip
+            if isinstance(result, Producer):
+                break
+            if result not in RETRIABLE:
+                # A coordinator that was loaded anew does not know a repetition (nor does Kafka's).
+                if not was_lost:
+                    self._check_reason(result)
+                raise FencedError(result)
+            was_lost = was_lost or result is LOST
+            yield self.backoff()
+        if expected is not None:
+            self.scheduler.note("epoch bumped by its owner", self.process.name)
+        self.producer = result
+        self._fencings = self.cluster.fencings_before[self.transactional_id, result]
+        self._sequences.clear()
+
+    def begin(self) -> None:
+        self._transaction += 1
+        self._added.clear()
+        self._has_written = self._needs_bump = self.is_unsure = False
+
+    # Writing
+
+    def send(self, sendings: Sequence[tuple[Partition, Sequence[str]]]) -> Steps[None]:
+        """Write batches, all at once. Raises AbortableError or FencedError."""
+        if not self.bumps:
+            yield from self._add([place for place, _ in sendings])
+        self._has_written = True
+        parts = []
+        for place, values in sendings:
+            sequence = self._sequences.get(place, 0)
+            self._sequences[place] = sequence + len(values)
+            self._unanswered.setdefault(place, set()).add(sequence)
+            parts.append(self._produce(place, values, sequence))
+        for result in (yield self.scheduler.gather(self.process, parts)):
+            if isinstance(result, TaskError):
+                raise result
+
+    def _add(self, places: Sequence[Partition]) -> Steps[None]:
+        missing = sorted(set(places) - self._added)
+        if not missing:
+            return
+        yield from self._until_done(
+            "AddPartitionsToTxn",
+            self._coordinator,
+            lambda hosted: requests.add_partitions(
+                self.cluster, hosted, self.transactional_id, self.me, missing
+            ),
+            only_while=self._while_in_transaction(),
+        )
+        self._added.update(missing)
+
+    def _produce(self, place: Partition, values: Sequence[str], sequence: int) -> Steps[None]:
+        me = self.me
+        batch = bytes(
+            build(
+                [(None, value.encode()) for value in values],
+                timestamp_ms=self.scheduler.now_ms,
+                producer_id=me.producer_id,
+                producer_epoch=me.producer_epoch,
+                base_sequence=sequence,
+                transactional=True,
+            )
+        )
+        unanswered = self._unanswered[place]
+        is_patient = self.scheduler.random.random() < self._patience
+        try:
+            for _ in range(_MOST_TRIES if is_patient else 1):
+                result = yield from self.ask(
+                    "Produce",
+                    place,
+                    lambda hosted: requests.produce(
+                        self.cluster, hosted, self.transactional_id, batch, adds=self.bumps
+                    ),
+                    details=(me.producer_id, me.producer_epoch, *place, sequence, values[0]),
+                )
+                if isinstance(result, int) and not isinstance(result, Code):
+                    return
+                overtook = result is Code.OUT_OF_ORDER_SEQUENCE_NUMBER and any(
+                    other < sequence for other in unanswered
+                )
+                if result not in RETRIABLE and not overtook:
+                    break
+                yield self.backoff()
+        finally:
+            unanswered.discard(sequence)
+        self._needs_bump = True  # it may come after all, so its sequence number is used up
+        raise AbortableError(result)
+
+    def send_offset(self, group_id: str, place: Partition, offset: int) -> Steps[None]:
+        """Commit how far it has read, in the transaction. Raises as `send`."""
+        me = self.me
+        self._has_written = True
+        if not self.bumps:
+            yield from self._add([OFFSETS])
+        yield from self._until_done(
+            "TxnOffsetCommit",
+            OFFSETS,
+            lambda hosted: requests.commit_offset(
+                self.cluster, hosted, self.transactional_id, me, OffsetToCommit(*place, offset),
+                group_id=group_id, adds=self.bumps,
+            ),
+            only_while=self._while_in_transaction(),
+            details=(me.producer_id, me.producer_epoch, offset),
+        )  # fmt: skip
+
+    # Ending
+
+    def end(self, *, commit: bool) -> Steps[None]:
+        """EndTxn, unless nothing was written. Raises AbortableError or FencedError."""
+        if not (self._has_written if self.bumps else self._added):
+            return
+        me = self.me
+        result = yield from self._until_done(
+            "EndTxn",
+            self._coordinator,
+            lambda hosted: requests.end(
+                self.cluster, hosted, self.transactional_id, me, commit=commit, bumps=self.bumps
+            ),
+            only_while=self._while_in_transaction(),
+            details=(me.producer_id, me.producer_epoch, commit),
+            is_end=True,
+        )
+        if self.bumps:
+            if result.producer_id != me.producer_id:
+                self.scheduler.note("producer id rotated", self.process.name)
+            self.producer = result
+            self._sequences.clear()
+            self._needs_bump = False
+        self._has_written = False
+        self._added.clear()
+
+    def abort(self, error: AbortableError | None) -> Steps[None]:
+        """Give up the transaction, and be ready for the next. Raises FencedError."""
+        code = None if error is None else error.code
+        if code != Code.INVALID_PRODUCER_ID_MAPPING:
+            try:
+                yield from self.end(commit=False)
+            except AbortableError as failed:
+                code = failed.code
+        if code == Code.INVALID_PRODUCER_ID_MAPPING or self._needs_bump:
+            yield from self.init(expected=self.me)
+            self._needs_bump = False
+
+    def _until_done(
+        self,
+        name: str,
+        place: Partition,
+        work: Callable[[Hosted], Answered],
+        *,
+        only_while: Callable[[], bool],
+        details: Sequence[object] = (),
+        is_end: bool = False,
+    ) -> Steps[Any]:
+        """Ask a coordinator until it does it. Raises AbortableError or FencedError."""
+        while True:
+            result = yield from self.ask(name, place, work, details=details, only_while=only_while)
+            if result is LOST and is_end:
+                self.is_unsure = True
+            if result is None or isinstance(result, Producer):
+                return result
+            if result not in RETRIABLE:
+                break
+            yield self.backoff()
+        if result in _FENCING or (is_end and result is Code.INVALID_TXN_STATE):
+            self._check_reason(result)
+            raise FencedError(result)
+        raise AbortableError(result)
+
+    def _check_reason(self, result: object) -> None:
+        self.scheduler.note("producer fenced", self.process.name, result)
+        assert self.cluster.fencings[self.transactional_id] > self._fencings, (
+            f"{self.process.name} is told {result}, and nobody came after it"
+        )
+
+    def _while_in_transaction(self) -> Callable[[], bool]:
+        """Until when a request of version 1 may arrive: see network.py."""
+        if self.bumps:
+            return always
+        transaction = self._transaction
+        return lambda: self._transaction == transaction

@@ -1,0 +1,138 @@
+"""Virtual time, and an order of events that a seed decides.
+
+What runs is a generator that yields what it waits for. Nothing here knows what is simulated; the
+same seed gives the same events in the same order, whatever the hashes of this process are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+Resume = Callable[[Any], None]
+Wait = Callable[[Resume], None]
+"""What a task yields: is given how to go on, and does that once, some time later."""
+Steps = Generator[Wait, Any, T]
+
+START_MS: Final = 1_700_000_000_000
+
+
+class Process:
+    """Something that can die, or stand still and go on later: a client, a broker.
+
+    Attributes:
+        paused_until_ms: until then it does nothing, and does not know of it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_alive = True
+        self.paused_until_ms = 0
+
+
+class Scheduler:
+    """The events of one run, by time; those of one moment in an order of the seed's.
+
+    Attributes:
+        random: where every choice of the run comes from.
+        trace: what happened: time, kind and details, as plain values.
+        happened: how often each kind of event did.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.now_ms = START_MS
+        self.trace: list[tuple[object, ...]] = []
+        self.happened: dict[str, int] = {}
+        self._events: list[tuple[int, float, int, Callable[[], None]]] = []
+        self._numbers = count()
+
+    def note(self, kind: str, *details: object) -> None:
+        """Put it into the trace, and count it."""
+        self.trace.append((self.now_ms - START_MS, kind, *details))
+        self.happened[kind] = self.happened.get(kind, 0) + 1
+
+    def after(self, delay_ms: int, event: Callable[[], None]) -> None:
+        order = self.random.random()
+        heappush(self._events, (self.now_ms + delay_ms, order, next(self._numbers), event))
+
+    def jump(self, by_ms: int) -> None:
+        """Let time pass at once; what was due meanwhile is late."""
+        self.now_ms += by_ms
+
+    def run(self, until_ms: int) -> None:
+        """Let happen what is due until then."""
+        while self._events and self._events[0][0] <= until_ms:
+            due_ms, _, _, event = heappop(self._events)
+            self.now_ms = max(self.now_ms, due_ms)
+            event()
+        self.now_ms = max(self.now_ms, until_ms)
+
+    # Tasks
+
+    def spawn(self, process: Process, steps: Steps[Any]) -> None:
+        """Run a task for as long as its process lives."""
+        _Task(self, process, steps, lambda result: None).resume(None)
+
+    def sleep(self, delay_ms: int) -> Wait:
+        return lambda resume: self.after(delay_ms, lambda: resume(None))
+
+    def gather(self, process: Process, parts: Sequence[Steps[Any]]) -> Wait:
+        """Run them beside each other; their results, an exception being one too."""
+
+        def wait(resume: Resume) -> None:
+            results: list[Any] = [None] * len(parts)
+            left = len(parts)
+
+            def done(at: int, result: Any) -> None:
+                nonlocal left
+                results[at] = result
+                left -= 1
+                if left == 0:
+                    resume(results)
+
+            for at, part in enumerate(parts):
+                task = _Task(self, process, _caught(part), lambda result, at=at: done(at, result))  # type: ignore[misc]
+                self.after(0, lambda task=task: task.resume(None))  # type: ignore[misc]
+
+        return wait
+
+
+def _caught(part: Steps[Any]) -> Steps[Any]:
+    try:
+        return (yield from part)
+    except TaskError as failed:
+        return failed
+
+
+class TaskError(Exception):
+    """What a part of a `gather` may raise and its caller is to see."""
+
+
+class _Task:
+    def __init__(
+        self, scheduler: Scheduler, process: Process, steps: Steps[Any], done: Resume
+    ) -> None:
+        self._scheduler = scheduler
+        self._process = process
+        self._steps = steps
+        self._done = done
+
+    def resume(self, value: Any) -> None:
+        process = self._process
+        if not process.is_alive:
+            return
+        sleeps_ms = process.paused_until_ms - self._scheduler.now_ms
+        if sleeps_ms > 0:
+            self._scheduler.after(sleeps_ms, lambda: self.resume(value))
+            return
+        try:
+            wait = self._steps.send(value)
+        except StopIteration as stopped:
+            self._done(stopped.value)
+        else:
+            wait(self.resume)

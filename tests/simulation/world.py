@@ -1,0 +1,186 @@
+"""A run: a world made by a seed, its trouble, its end, and the checks.
+
+After the trouble all clients are dead and all brokers alive: then every transaction must end by
+itself, and new lives of the same programs must be able to commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from ottla.coordinator.outcome import Outcome
+from ottla.coordinator.transaction_states import (
+    LAST_EPOCH,
+    NO_PARTITIONS,
+    State,
+    Transaction,
+)
+
+from . import checks
+from .application import Habits, Program
+from .cluster import Cluster, Durability
+from .consumer import Watcher
+from .faults import Faults, Plan
+from .history import History
+from .network import Chances, Network
+from .scheduler import START_MS, Scheduler
+
+_TROUBLE_MS: Final = 5_000
+_BEAT_MS: Final = 30
+_LATEST_MS: Final = 2_500  # the latest messages have come by then
+_LONGEST_TIMEOUT_MS: Final = 3_000
+
+
+class SimulationError(AssertionError):
+    """What does not hold, with the command that shows how it came about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run was.
+
+    Attributes:
+        trace: its events.
+        happened: how often each kind of event did.
+    """
+
+    trace: list[tuple[object, ...]]
+    happened: dict[str, int]
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, seed: int) -> None:
+        self.scheduler = scheduler = Scheduler(seed)
+        random = scheduler.random
+        self._late_ms = random.choice([0, 0, 40, 400])
+        network = Network(
+            scheduler,
+            Chances(
+                lost=random.choice([0.0, 0.02, 0.08]),
+                doubled=random.choice([0.0, 0.05, 0.15]),
+                late=random.choice([0.0, 0.05, 0.2]),
+                usual_ms=random.choice([1, 10, 30]),
+            ),
+            random.choice([Chances(), Chances(lost=0.1, doubled=0.2, late=0.4)]),
+        )
+        orders = tuple(("orders", index) for index in range(random.randint(1, 3)))
+        results = ("results", 0)
+        self.cluster = Cluster(
+            scheduler,
+            network,
+            brokers=random.randint(1, 3),
+            partitions=(*orders, results),
+            coordinators=random.randint(1, 2),
+            durability=random.choice(list(Durability)),
+            segment_bytes=random.choice([1 << 30, 1_500]),
+            flush_ms=random.choice([5, 60]),
+        )
+        scheduler.note("world", self.cluster.durability.name)
+        self.history = History()
+        habits = Habits(
+            bumps=random.choice([0.0, 0.5, 1.0, 1.0]),
+            timeout_ms=random.choice([1_000, _LONGEST_TIMEOUT_MS]),
+            longest_sleep_ms=random.choice([10, 30, 200]),
+            patience=random.choice([1.0, 0.7]),
+        )
+        self.programs = [
+            Program(self.cluster, self.history, name, habits, targets=(*orders, results))
+            for name in ("shop", "bank")[: random.randint(1, 2)]
+        ]
+        self.mover = Program(
+            self.cluster, self.history, "books", habits, targets=(results,), source=orders[0]
+        )
+        self.programs.append(self.mover)
+        for program in self.programs:
+            self._give_a_past(program.transactional_id, random)
+        self.watcher = Watcher(self.cluster, max_bytes=random.choice([1, 300, 2_000]))
+        self.faults = Faults(
+            self.cluster, self.programs, Plan(every_ms=random.choice([100, 250, 600]))
+        )
+        self._beat()
+
+    def _give_a_past(self, transactional_id: str, random: Random) -> None:
+        """Some ids are near the last of their epochs."""
+        epoch = random.choice([None, None, LAST_EPOCH - 4, LAST_EPOCH - 2, LAST_EPOCH - 1])
+        if epoch is None:
+            return
+        past = Transaction(
+            transactional_id, 1_000_000 + random.randrange(1_000), epoch, 1_000,
+            State.COMPLETE_COMMIT, NO_PARTITIONS, START_MS, START_MS,
+        )  # fmt: skip
+        hosted = self.cluster.hosted[self.cluster.coordinator_of(transactional_id)]
+        self.cluster.run(hosted, lambda machine, now_ms: Outcome(None, (past,)))
+
+    def _beat(self) -> None:
+        """What is due by the coordinators' deadlines is done, as late as this seed has it."""
+        self.cluster.tick(self._late_ms)
+        self.scheduler.after(_BEAT_MS, self._beat)
+
+    def run(self) -> Ran:
+        """Trouble, the end of all transactions, and a last one of each program. Raises."""
+        for program in self.programs:
+            program.start()
+        self._run_for(_TROUBLE_MS)
+        self._calm_down()
+        for program in self.programs:
+            program.stop()
+        self._run_for(_LATEST_MS + _LONGEST_TIMEOUT_MS)
+        checks.check_that_all_ended(self.cluster)
+        for program in self.programs:
+            program.start()
+        self._run_until(self._all_committed, "new lives of the programs cannot commit")
+        for program in self.programs:
+            program.stop()
+        self._run_for(_LONGEST_TIMEOUT_MS + 500)
+        self._run_until(self._all_was_read, "a reader does not get to the end")
+        checks.check_that_all_ended(self.cluster)
+        checks.check_what_was_promised(self.cluster, self.history, self.watcher)
+        checks.check_exactly_once(self.cluster, self.mover)
+        return Ran(self.scheduler.trace, self.scheduler.happened)
+
+    def _all_committed(self) -> bool:
+        return all(
+            program.committed or (program.source is not None and program.has_read_all)
+            for program in self.programs
+        )
+
+    def _all_was_read(self) -> bool:
+        return all(
+            reader.position == self.cluster.hosted[reader.place].open_log.log_end_offset
+            for reader in self.watcher.readers
+        )
+
+    def _run_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        """Let things happen until it is so. Raises AssertionError when it never is."""
+        for _ in range(200):
+            if is_so():
+                return
+            self._run_for(100)
+        raise AssertionError(otherwise)
+
+    def _run_for(self, duration_ms: int) -> None:
+        self.scheduler.run(self.scheduler.now_ms + duration_ms)
+
+    def _calm_down(self) -> None:
+        self.scheduler.note("calm")
+        self.faults.stop()
+        self.cluster.network.calm_down()
+        self.cluster.is_calm = True
+        self._late_ms = 0
+
+
+def simulate(seed: int) -> Ran:
+    """Run a seed. Raises SimulationError when something does not hold."""
+    world = World(seed)
+    try:
+        return world.run()
+    except Exception as failed:
+        raise SimulationError(
+            f"seed {seed}: {type(failed).__name__}: {failed}\n"
+            f"replay it, with all that happened: python -m tests.simulation {seed}"
+        ) from failed
