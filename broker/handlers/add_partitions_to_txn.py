@@ -14,8 +14,8 @@ Skipped: nothing. Kafka never answers a version 4 without transactions; here the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...coordinator.outcome import Producer
 from ...coordinator.transaction_states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
@@ -37,7 +37,9 @@ async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> d
     if context.version < _FROM_BROKERS_SINCE:
         topics = request.v3_and_below_topics
         faults = _faults(node, topics, is_client=True)
-        if faults is None:
+        if faults is not None:
+            topics = _each_once(topics)
+        else:
             producer = Producer(
                 request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
             )
@@ -58,11 +60,26 @@ async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> d
 async def _topic_results(node: Node, context: Context, transaction: Any) -> list[dict[str, Any]]:
     topics = transaction.topics
     faults = _faults(node, topics, is_client=False)
+    if faults is not None or transaction.verify_only:
+        topics = _each_once(topics)
     if faults is None:
         join = _verify if transaction.verify_only else _add
         producer = Producer(transaction.producer_id, transaction.producer_epoch)
         faults = await join(node, context, transaction.transactional_id, producer, _places(topics))
     return _results(topics, faults)
+
+
+class _Topic(NamedTuple):
+    name: str
+    partitions: Collection[int]
+
+
+def _each_once(topics: Any) -> list[_Topic]:
+    """Each partition once, and no topic without one: Kafka looked at them in a map."""
+    indexes: dict[str, dict[int, None]] = {}
+    for name, index in _places(topics):
+        indexes.setdefault(name, {})[index] = None
+    return [_Topic(name, of_topic) for name, of_topic in indexes.items()]
 
 
 def _places(topics: Any) -> list[Partition]:

@@ -54,7 +54,8 @@ async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[
         except Refused as refused:
             taken = (_code(refused, context),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
-    return {"topics": answers(request.topics, codes)}
+    named = [topic for topic in request.topics if topic.partitions]
+    return {"topics": answers(named, codes)}
 
 
 async def _enter_transaction(

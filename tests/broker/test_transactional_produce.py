@@ -9,6 +9,7 @@ import pytest
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
+from ottla.protocol.errors import Code
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node, read
 from tests.broker.test_markers import broken_markers
@@ -131,3 +132,51 @@ async def test_nothing_is_added_while_a_marker_is_missing(
         assert await shop.state() == "CompleteCommit"
         assert await shop.produce("orders", sequence=1) == "NONE"
         assert batches(it, "orders") == ["data", "marker", "data"]
+
+
+@in_virtual_time
+async def test_a_topic_without_partitions_is_not_answered(tmp_path: Path) -> None:
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders")
+        shop = await producer(it)
+        part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+        answer = await it.ask(
+            ApiKey.TXN_OFFSET_COMMIT,
+            5,
+            **shop.identity,
+            group_id="g",
+            topics=[{"name": "stock", "partitions": []}, {"name": "orders", "partitions": [part]}],
+        )
+        assert [topic["name"] for topic in answer["topics"]] == ["orders"]
+
+
+@pytest.mark.parametrize("verify_only", [True, False])
+@in_virtual_time
+async def test_what_is_verified_or_wrong_is_answered_once(
+    tmp_path: Path, verify_only: bool
+) -> None:
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders")
+        shop = await producer(it)
+        assert await shop.add({"orders": [0]}) == {"NONE"}
+
+        async def asked(**partitions: list[int]) -> dict[str, list[tuple[int, str]]]:
+            topics = [{"name": name, "partitions": each} for name, each in partitions.items()]
+            asking = {**shop.identity, "verify_only": verify_only, "topics": topics}
+            answer = await it.ask(ApiKey.ADD_PARTITIONS_TO_TXN, 5, transactions=[asking])
+            (told,) = answer["results_by_transaction"]
+            return {
+                topic["name"]: [
+                    (part["partition_index"], Code(part["partition_error_code"]).name)
+                    for part in topic["results_by_partition"]
+                ]
+                for topic in told["topic_results"]
+            }
+
+        twice = [(0, "NONE")] if verify_only else [(0, "NONE"), (0, "NONE")]
+        assert await asked(orders=[0, 0]) == {"orders": twice}
+        assert await asked(orders=[]) == ({} if verify_only else {"orders": []})
+        assert await asked(orders=[0, 0], stock=[], cash=[1, 1]) == {
+            "orders": [(0, "OPERATION_NOT_ATTEMPTED")],
+            "cash": [(1, "UNKNOWN_TOPIC_OR_PARTITION")],
+        }
