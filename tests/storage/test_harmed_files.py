@@ -7,6 +7,8 @@ behind it, and that is told.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ottla.protocol.batch import headers_in
@@ -16,7 +18,7 @@ from ottla.storage.log import PartitionLog
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, open_log, ranges
 
-SETTINGS = {"segment_bytes": 210}  # three batches
+SETTINGS: dict[str, Any] = {"segment_bytes": 210}  # three batches
 FILE = f"{DIRECTORY}/{0:020d}.log"
 
 
