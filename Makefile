@@ -48,8 +48,8 @@ test-kafka: setup ## the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
 
 crash-campaign: setup ## the storage stopped at every change of a file, every bit turned (minutes)
-	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q tests/campaign tests/storage/test_bit_flips.py \
-		tests/storage/test_directory_bit_flips.py $(ARGS)
+	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
+		tests/storage/test_bit_flips.py tests/storage/test_directory_bit_flips.py $(ARGS)
 
 simulate: .venv/.installed ## 10,000 random histories of transactions, with all that can go wrong (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
