@@ -224,3 +224,20 @@ def addoffsets__stale_epoch(broker: Broker) -> Any:
 @case
 def addoffsets__empty_group(broker: Broker) -> Any:
     return broker.producer().add_offsets("")
+
+
+@case
+def add__each_partition_once_or_as_asked(broker: Broker) -> Any:
+    """Twice the same partition, a topic without one, both beside one that does not exist."""
+    topic, producer = broker.topic(), broker.producer()
+    asked: list[dict[str, list[int]]] = [
+        {topic: [0, 0]},
+        {topic: []},
+        {},
+        {topic: [0, 0], NO_SUCH_TOPIC: [1, 1]},
+    ]
+    producer.add(topic)
+    return [
+        [add_batched(broker, (producer, verify_only, one)) for verify_only in (True, False)]
+        for one in asked
+    ]

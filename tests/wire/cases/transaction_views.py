@@ -88,6 +88,54 @@ def markers__newer_producer_epoch(broker: Broker) -> Any:
     return [answer, broker.ends(topic), producer.produce(topic, sequence=1)[0]]
 
 
+@case
+def markers__of_one_producer_are_answered_together(broker: Broker) -> Any:
+    """What names no partition is asked for alone: beside others Kafka never answers."""
+    topic = broker.topic(partitions=2)
+    stranger = broker.stranger()
+    markers = [
+        {
+            "producer_id": stranger.producer_id,
+            "producer_epoch": epoch,
+            "transaction_result": True,
+            "coordinator_epoch": 0,
+            "topics": [{"name": topic, "partition_indexes": indexes}],
+        }
+        for epoch, indexes in ((0, [0]), (1, [1]), (2, []))
+    ]
+    answers = [
+        broker.call("WriteTxnMarkers", 1, {"markers": sent})["markers"]
+        for sent in (markers[:2], markers[2:], [])
+    ]
+    return [
+        [
+            sorted(
+                (part["partition_index"], error_name(part["error_code"]))
+                for told in one["topics"]
+                for part in told["partitions"]
+            )
+            for one in answer
+        ]
+        for answer in answers
+    ]
+
+
+@case
+def markers__internal_topics(broker: Broker) -> Any:
+    names = ("__consumer_offsets", "__transaction_state", "__cluster_metadata")
+    return [mark(broker.stranger(), {name: [0]}) for name in names]
+
+
+@case
+def markers__no_producer(broker: Broker) -> Any:
+    topic, stranger = broker.topic(), broker.stranger()
+    return [
+        mark(stranger.but(producer_id=-1), {topic: [0]}),
+        mark(stranger.but(epoch=-1), {topic: [0]}),
+        mark(stranger, {topic: [0]}, coordinator_epoch=-1),
+    ]
+
+
 def _described(producer: Producer) -> dict[str, Any]:
     found = producer.described()
     started = found["transaction_start_time_ms"]
@@ -233,3 +281,27 @@ def producers__idempotent(broker: Broker) -> Any:
         for part in one["partitions"]
     ]
     return [known, unknown]
+
+
+@case
+def list__patterns(broker: Broker) -> Any:
+    """Regular expressions are RE2's, and match as a whole."""
+    producer = broker.producer()
+    name = producer.transactional_id
+    patterns = [
+        ".*", "", None, name, name[:-1], f"(?i){name.upper()}", rf"\Q{name}\E", "(?P<n>.*)",
+        "(?<n>.*)", r"\pL.*", r"\p{Greek}*", "[[:alpha:]].*", r".*\z", "^.*$", "(?s).*",
+        "[", "(a", "a)", "*a", "x**", "x++", "a{1001}", "x{2,1}", "a{1000}{1000}", "(?=x)",
+        "(?<=x)", "(?>x)", r"(x)\1", r"\8", r"\C*", "(?R)",
+    ]  # fmt: skip
+    told = []
+    for pattern in patterns:
+        body = {
+            "state_filters": [],
+            "producer_id_filters": [producer.producer_id],
+            "duration_filter": -1,
+            "transactional_id_pattern": pattern,
+        }
+        answer = broker.call("ListTransactions", 2, body)
+        told.append([error_name(answer["error_code"]), len(answer["transaction_states"])])
+    return told
