@@ -52,6 +52,18 @@ THREADS = (
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 )
+CLEANER_THREADS, CLEANER_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
+CONNECTIONS = ("max.connections", "max.connection.creation.rate")
+# How Kafka says that settings do not go together; Ottla says more to who starts it.
+REQUIRED = "requirement failed:"
+KAFKAS_WORDS = {
+    CLEANER_BUFFER: "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    "log.retention.ms": "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+    "log.roll.jitter.ms": "log.roll.jitter.ms must be greater than or equal to 0",
+    "log.roll.ms": "log.roll.ms must be greater than or equal to 1",
+    "max.connections.per.ip": "max.connections.per.ip can be set to zero only if "
+    "max.connections.per.ip.overrides property is set.",
+}
 # Quotas of replication: no settings of a broker's file, yet numbers (QuotaConfig).
 REPLICATION_RATES = Table("""
 follower.replication.throttled.rate long 9223372036854775807 0.. cluster
@@ -243,6 +255,9 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
             [key for key in new if _is_for_one_broker(key)],
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
+    for key in CONNECTIONS:
+        if new.get(key, "").strip() == "0":
+            raise _invalid(f"Invalid {key} 0")
     _check_threads(node.config, new)
     _check_elr(node, name, wanted)
     _check_with_the_rest(node, name, wanted)
@@ -276,14 +291,28 @@ def _check_threads(config: BrokerConfig, new: Mapping[str, str]) -> None:
         if name not in new:
             continue
         value, current = int(new[name]), config[name]
-        limit = (
-            f"value should not be greater than double the current value {current}"
-            if value > 2 * current
-            else f"value should be at least half the current value {current}"
-        )
-        if not current // 2 <= value <= 2 * current:
-            why = f"Dynamic thread count update validation failed for {name}={value}, {limit}"
-            raise Refused(Code.INVALID_REQUEST, why)
+        if name == CLEANER_THREADS:
+            why = f"Log cleaner threads cannot be {{}} the current value {current}"
+            more, less = "increased to more than double", "reduced to less than half"
+            wrong = why.format(more if value > 2 * current else less)
+        else:
+            limit = (
+                f"value should not be greater than double the current value {current}"
+                if value > 2 * current
+                else f"value should be at least half the current value {current}"
+            )
+            wrong = f"Dynamic thread count update validation failed for {name}={value}, {limit}"
+        if value < 1 or not current // 2 <= value <= 2 * current:
+            raise _invalid(wrong)
+
+
+def _invalid(why: str) -> Refused:
+    """What Kafka makes of a ConfigException that comes late."""
+    return Refused(
+        Code.INVALID_REQUEST,
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {why} for configuration "
+        "Invalid dynamic configuration",
+    )
 
 
 def _check_elr(node: Node, name: str, wanted: Mapping[str, str]) -> None:
@@ -304,10 +333,15 @@ def _check_with_the_rest(node: Node, name: str, wanted: Mapping[str, str]) -> No
     other = overrides(ResourceType.BROKER, "" if name else str(node.node_id))
     candidate = BrokerConfig(node.config.given)
     candidate.use_dynamic(*((other, wanted) if name else (wanted, other)))
+    buffer_bytes, threads = candidate[CLEANER_BUFFER], candidate[CLEANER_THREADS]
+    if wanted.keys() & {CLEANER_BUFFER, CLEANER_THREADS} and buffer_bytes <= threads << 20:
+        raise Refused(Code.INVALID_REQUEST, f"{REQUIRED} {KAFKAS_WORDS[CLEANER_BUFFER]}")
     try:
         check_together(candidate)
     except BadSetting as bad:
-        raise Refused(Code.INVALID_REQUEST, str(bad)) from None
+        words = KAFKAS_WORDS.get(bad.name)
+        why = str(bad) if words is None else f"{REQUIRED} {words}"
+        raise Refused(Code.INVALID_REQUEST, why) from None
 
 
 def _check_group(config: BrokerConfig, name: str, wanted: Mapping[str, str]) -> None:
@@ -353,6 +387,7 @@ def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
 
 def _check_match(pattern: str) -> None:
     what, equals, expression = pattern.partition("=")
+    equals = "" if "=" in expression else equals
     try:
         re.compile(expression)
         legal = bool(equals) and what.strip() in METRICS_MATCHES

@@ -20,8 +20,13 @@ LEVELS = {
 }
 
 
+_asked_for = "INFO"
+
+
 def logger_levels() -> dict[str, str]:
-    """Kafka's name of the level of each logger."""
+    """Kafka's name of the level of each logger: the one asked for, while it is that."""
+    if LEVELS[_asked_for] == logs.level():
+        return {ROOT: _asked_for}
     return {ROOT: next(name for name, ours in LEVELS.items() if ours == logs.level())}
 
 
@@ -40,4 +45,6 @@ def check_level(logger: str, level: str | None) -> None:
 
 def set_level(level: str) -> None:
     """Set the root's level, one of LEVELS."""
+    global _asked_for
+    _asked_for = level
     logs.set_level(LEVELS[level])

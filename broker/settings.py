@@ -154,7 +154,7 @@ class Setting(NamedTuple):
         elif isinstance(value, (int, float)):
             _check_range(value, self.check)
         elif isinstance(value, str):
-            _check_word(value, self.check)
+            _check_word(self.name, value, self.check)
 
     def allowed(self) -> str:
         """What its value must be, the end of a sentence for people."""
@@ -201,7 +201,7 @@ def _check_range(value: float, check: str) -> None:
         raise Wrong(value, f"Value must be no more than {most}")
 
 
-def _check_word(value: str, check: str) -> None:
+def _check_word(name: str, value: str, check: str) -> None:
     kind, _, words = check.partition(":")
     choices = words.split("|")
     match kind:
@@ -217,7 +217,10 @@ def _check_word(value: str, check: str) -> None:
                 raise Wrong(value, "String must be non-empty")
         case "reset":
             if not re.fullmatch(RESET, value):
-                reason = "Value must be latest, earliest or by_duration:<PnDTnHnMn.nS>"
+                reason = (
+                    f"Invalid value `{value}` for configuration {name}. The value must be "
+                    "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+                )
                 raise Wrong(value, reason)
 
 

@@ -9,21 +9,26 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..storage.catalog import ResourceType
-from .settings_topic import BROKER_NAMES
+from .settings_broker import BROKER_SETTINGS
+from .settings_topic import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 
 def documentation(resource_type: int, name: str) -> str | None:
-    """What a setting of such a resource does; None when nothing is written of it."""
+    """What a setting of such a resource does; None for what is no setting of Kafka's."""
     match resource_type:
         case ResourceType.TOPIC:
-            return TOPIC_DOCS.get(name) or BROKER_DOCS.get(BROKER_NAMES.get(name, ""))
+            known = name in TOPIC_SETTINGS
+            found = TOPIC_DOCS.get(name) or BROKER_DOCS.get(BROKER_NAMES.get(name, ""))
         case ResourceType.GROUP:
-            return GROUP_DOCS.get(name)
+            known, found = name in GROUP_SETTINGS, GROUP_DOCS.get(name)
         case ResourceType.CLIENT_METRICS:
-            return METRICS_DOCS.get(name)
+            known, found = name in METRICS_SETTINGS, METRICS_DOCS.get(name)
         case _:
-            return BROKER_DOCS.get(name)
+            known, found = name in BROKER_SETTINGS, BROKER_DOCS.get(name)
+    return found or (UNHEEDED if known else None)
 
+
+UNHEEDED: Final = "Known to Apache Kafka; Ottla keeps it and goes by nothing in it."
 
 BROKER_DOCS: Final[Mapping[str, str]] = {
     "advertised.listeners": (

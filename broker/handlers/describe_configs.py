@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 UNKNOWN_KIND = 0
 KNOWN_TYPES = frozenset(ResourceType)
-UNKNOWN_TYPE_ASKED = "a resource is of no known type"
+UNKNOWN_TYPE_ASKED = (
+    "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details."
+)
 
 
 @serves(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from ..wire.batches import batch
 from ..wire.client import APIS, Closed, Connection, error_name
+from .config_scenes import CONFIG_SCENES
 from .topic_requests import CLOSED, Step, create, delete, topic
 
 ANSWERS: Final = Path(__file__).with_name("admin_answers.json")
@@ -304,6 +305,7 @@ SCENES: dict[str, list[Step]] = {
         *all_versions("SaslHandshake", range(2), {"mechanism": "PLAIN"}, {"mechanism": ""}),
         *all_versions("SaslAuthenticate", range(3), {"auth_bytes": b"\0me\0secret"}),
     ],
+    **CONFIG_SCENES,
 }
 
 
@@ -346,8 +348,9 @@ WORDS: Final = (
     "total_bytes", "usable_bytes", "log_end_offset", "high_watermark", "leader_epoch", "port",
     "last_fetch_timestamp", "last_caught_up_timestamp",
 )  # fmt: skip
+TEXTS: Final = ("host", "documentation", "topic_id")
 UNORDERED: Final = (
-    "config_resources", "partitions", "replica_election_results", "results", "topics"
+    "config_resources", "configs", "partitions", "replica_election_results", "results", "topics"
 )  # fmt: skip
 
 
@@ -369,10 +372,8 @@ def comparable(value: Any, words: Mapping[str, str]) -> Any:
             continue
         if key == "error_code":
             made[key] = error_name(each)
-        elif key in WORDS and each > 0:
+        elif (key in WORDS and each > 0) or (key in TEXTS and each):
             made[key] = key.upper()
-        elif key == "host":
-            made[key] = "HOST"
         elif key in UNORDERED:
             made[key] = sorted((comparable(one, words) for one in each), key=json.dumps)
         else:
@@ -392,7 +393,10 @@ def record(host: str, port: int) -> None:
     def call(step: Step) -> Mapping[str, Any] | None:
         nonlocal connection
         try:
-            return connection.call(step.api, step.version, step.body)
+            answer = connection.call(step.api, step.version, step.body)
+            if step.body.get("validate_only") is False:
+                time.sleep(0.1)  # what has changed is soon known to the broker
+            return answer
         except Closed:
             connection = Connection((host, port))
             return None

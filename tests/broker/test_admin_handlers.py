@@ -20,8 +20,12 @@ def test_a_scene_is_answered_as_apache_kafka_answers_it(scene: str, tmp_path: Pa
         answers = play(
             SCENES[scene], talk.ask, log_dir=str(tmp_path), cluster_id=talk.node.cluster_id
         )
-    for step, answer, expected in zip(SCENES[scene], answers, RECORDED[scene], strict=True):
-        assert answer == expected, step
+    different = [
+        f"{step}\nKafka {expected}\nOttla {answer}"
+        for step, answer, expected in zip(SCENES[scene], answers, RECORDED[scene], strict=True)
+        if answer != expected
+    ]
+    assert not different, "\n".join(different)
 
 
 def test_every_scene_is_recorded() -> None:
