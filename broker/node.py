@@ -30,6 +30,7 @@ from .shard import Shard
 
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
+    from .transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
 
@@ -46,6 +47,7 @@ class Node:
     Attributes:
         runs: it answers, and leads what the catalog says.
         is_stopping: long polls end.
+        transaction_metrics: counts what is decided; None when nobody wants to know.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -77,6 +79,7 @@ class Node:
             lambda: self.controller.next_producer_id_block(self.node_id)
         )
         self.marker_channel = MarkerChannel(self)
+        self.transaction_metrics: TransactionMetrics | None = None
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard, self.loading,
             on_loaded=lambda shard: resume(self.marker_channel, shard),
@@ -290,12 +293,14 @@ class Node:
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms"
             ],
         )
-        return Shard(
+        shard = Shard(
             log, machine, (encode_now, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
             check_may_append=self.cluster.check_in_sync,
         )  # fmt: skip
+        shard.observer = self.transaction_metrics
+        return shard
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode

@@ -30,6 +30,7 @@ def serve(
     ready_file: Path | None,
     nodes: int = 1,
     control: Path | None = None,
+    metrics: tuple[str, int] | None = None,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit status.
 
@@ -41,6 +42,7 @@ def serve(
         nodes: how many brokers share the directory; the first is the one that `config` describes,
             the others have the next ids and ports.
         control: where a Unix socket takes orders from tests (control.py).
+        metrics: host and port of a page for Prometheus (metrics.py).
     """
     import uvloop
 
@@ -49,7 +51,8 @@ def serve(
     directory, is_temporary = _directory(config, data_dir)
     try:
         server = _Server(config, directory, is_temporary)
-        return uvloop.run(server.run(nodes=nodes, ready_file=ready_file, control=control))
+        running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
+        return uvloop.run(running)
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
         sys.stderr.write(f"ottla: {trouble}\n")
         return 1
@@ -84,7 +87,14 @@ class _Server:
         self._directory = directory
         self._is_temporary = is_temporary
 
-    async def run(self, *, nodes: int, ready_file: Path | None, control: Path | None = None) -> int:
+    async def run(
+        self,
+        *,
+        nodes: int,
+        ready_file: Path | None,
+        control: Path | None,
+        metrics: tuple[str, int] | None,
+    ) -> int:
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -101,6 +111,12 @@ class _Server:
             for config in configs[1:]
         ]
         served = dict(zip([first, *others], doors, strict=True))
+        page = None
+        if metrics is not None:
+            from .metrics import Metrics
+
+            page = Metrics(served)
+            page.open(*metrics)
         for node, door in served.items():
             node.register(door.advertised)
         for node in served:
@@ -114,6 +130,8 @@ class _Server:
             control_server = await Control(served).open(control)
         self._tell([door.address for door in doors], ready_file)
         await stopped.wait()
+        if page is not None:
+            await asyncio.to_thread(page.close)
         if control_server is not None:
             control_server.close()
         await self._stop(served)

@@ -20,6 +20,7 @@ from ..storage.log import Origin, PartitionLog
 from .clock import Clock, monotonic_s
 from .flushes import Flushes
 from .logs import Log
+from .transaction_metrics import Observer
 
 _LOAD_BYTES = 1 << 20
 _SLICE_S = 0.002
@@ -63,6 +64,7 @@ class Shard(Generic[M]):
     Attributes:
         leader_epoch: of the partition when this was made, which is the coordinator's epoch; under
             another one nothing is decided any more, nor appended.
+        observer: is told what was decided, and what was refused.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Shard(Generic[M]):
         self._on_refused = on_refused
         self._flushes = flushes
         self._check_may_append = check_may_append
+        self.observer: Observer | None = None
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -132,7 +135,12 @@ class Shard(Generic[M]):
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now_ms and not self._was_tick_refused:
             self._tick()  # what is due comes first, however late the event loop is
-        outcome = decide(self.machine, now_ms)
+        try:
+            outcome = decide(self.machine, now_ms)
+        except Refused as refused:
+            if self.observer is not None:
+                self.observer.refused(refused.code)
+            raise
         self._make_so(outcome, now_ms)
         return outcome.reply
 
@@ -158,7 +166,12 @@ class Shard(Generic[M]):
     def ask(self, read: Callable[[M], Reply]) -> Reply:
         """What the machine says, changing nothing. Raises Refused when it is unloaded."""
         self._check_open()
-        return read(self.machine)
+        try:
+            return read(self.machine)
+        except Refused as refused:
+            if self.observer is not None:
+                self.observer.refused(refused.code)
+            raise
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
         """End a producer's transaction on this partition: the marker into the log, then replayed.
@@ -255,9 +268,11 @@ class Shard(Generic[M]):
             else:
                 self._any.replay(record)
 
-    def _make_so(self, outcome: Outcome[Any], now_ms: int) -> None:
+    def _make_so(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool = False) -> None:
         if outcome.records:
             self._append(outcome.records, outcome.producer, now_ms)
+            if self.observer is not None:
+                self.observer.decided(outcome, now_ms, by_timer=by_timer)
         if outcome.effects and self.log.recovery_point < self.log.flush_asked:
             assert self._flushes is not None, "without them an append flushes"
             self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))
@@ -342,7 +357,7 @@ class Shard(Generic[M]):
             self._set_timer()  # it has moved meanwhile
             return
         try:
-            self._make_so(self._any.tick(now_ms), now_ms)
+            self._make_so(self._any.tick(now_ms), now_ms, by_timer=True)
         except Refused as refused:
             _log.error(
                 "a timer's work was refused",

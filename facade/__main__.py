@@ -67,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--control", type=Path, metavar="SOCKET", help="a Unix socket to stop and start nodes by"
     )
+    serve.add_argument(
+        "--metrics", metavar="HOST:PORT", help="a page for Prometheus there, at /metrics"
+    )
     serve.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
     serve.set_defaults(run=_serve)
 
@@ -196,6 +199,7 @@ def _serve(given: argparse.Namespace) -> int:
     from ottla.broker.config import BadSetting
 
     config = _broker_config(given)
+    metrics = None if given.metrics is None else _address(given.metrics)
     if given.until_stdin_ends:
         from ottla.lifeline import end_with_stdin
 
@@ -209,6 +213,7 @@ def _serve(given: argparse.Namespace) -> int:
             ready_file=given.ready_file,
             nodes=given.nodes,
             control=given.control,
+            metrics=metrics,
         )
     except BadSetting as error:
         raise _CannotRun(str(error)) from None
@@ -257,12 +262,11 @@ def _show_log(given: argparse.Namespace) -> int:
 def _transactions(given: argparse.Namespace) -> int:
     from ottla.client import Answered, Client, NoAnswer
 
-    if not given.bootstrap.rpartition(":")[2].isdecimal():
-        raise _CannotRun(f"{given.bootstrap}: HOST:PORT was expected")
+    address = _address(given.bootstrap)
     if given.action == "abort" and not _says_what_to_abort(given):
         raise _CannotRun("txn abort: ID, or --partition TOPIC-INDEX and --producer-id N")
     try:
-        with Client(given.bootstrap) as client:
+        with Client(*address) as client:
             return _on_transactions(client, given)
     except (Answered, NoAnswer) as trouble:
         print(f"ottla: {trouble}", file=sys.stderr)
@@ -295,13 +299,17 @@ def _on_transactions(client: Client, given: argparse.Namespace) -> int:
     return command.abort_on_partition(client, topic, int(index), given.producer_id)
 
 
+def _address(given: str) -> tuple[str, int]:
+    host, _, port = given.rpartition(":")
+    if not port.isdecimal():
+        raise _CannotRun(f"{given}: HOST:PORT was expected")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 def _health(given: argparse.Namespace) -> int:
     from ottla.health import answers
 
-    host, _, port = given.address.rpartition(":")
-    if not port.isdecimal():
-        raise _CannotRun(f"{given.address}: HOST:PORT was expected")
-    trouble = answers(host.strip("[]") or "127.0.0.1", int(port))
+    trouble = answers(*_address(given.address))
     if trouble is not None:
         print(f"ottla: {given.address}: {trouble}", file=sys.stderr)
         return 1

@@ -56,17 +56,16 @@ class Client:
     """Connections to the brokers of a cluster, made when they are first asked.
 
     Args:
-        address: HOST:PORT of any of them.
+        host, port: of any of them.
         timeout_s: of a connection, and of an answer.
 
     Attributes:
         brokers: by node id.
     """
 
-    def __init__(self, address: str, *, timeout_s: float = 10.0) -> None:
+    def __init__(self, host: str, port: int, *, timeout_s: float = 10.0) -> None:
         import_alone()
-        host, _, port = address.rpartition(":")
-        self._first = (host.strip("[]") or "127.0.0.1", int(port))
+        self._first = (host, port)
         self._timeout_s = timeout_s
         self._sockets: dict[tuple[str, int], socket.socket] = {}
         self._sent = 0

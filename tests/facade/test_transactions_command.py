@@ -37,6 +37,11 @@ def opened(bootstrap: str, transactional_id: str, partitions: int = 1) -> Produc
     return producer
 
 
+def client_of(bootstrap: str) -> Client:
+    host, port = bootstrap.rsplit(":", 1)
+    return Client(host, int(port))
+
+
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     """The exit status of `ottla txn`, and what it printed."""
     status = main(["txn", *words])
@@ -97,7 +102,7 @@ def test_a_hanging_transaction_is_aborted_where_it_hangs(
     bootstrap: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     producer = opened(bootstrap, "hanging", 2)
-    with Client(bootstrap) as client:
+    with client_of(bootstrap) as client:
         (known,) = command.found(client, pattern="^hanging$")
         where = ("--partition", "orders-1", "--producer-id", str(known.producer_id))
         assert told(capsys, "abort", *where, "--bootstrap", bootstrap)[0] == 0
@@ -111,7 +116,7 @@ def test_the_watch_shows_what_is_open_and_what_it_holds_back(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     producer = opened(bootstrap, "watched")
-    with Client(bootstrap) as client:
+    with client_of(bootstrap) as client:
         assert command.watch(client, every_s=0.01, times=2) == 0
     text = capsys.readouterr().out
     assert "watched" in text

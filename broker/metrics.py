@@ -1,0 +1,202 @@
+"""The metrics of a broker for Prometheus, on a port of their own (`--metrics HOST:PORT`).
+
+prometheus_client serves them from a thread; what they are made of is collected in the event loop,
+so that no count is read while it changes. docs/METRICS.md names them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from ..coordinator.transaction_states import State
+from .transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
+
+if TYPE_CHECKING:
+    from .node import Node
+
+_COLLECT_TIMEOUT_S: Final = 5.0
+
+
+class Metrics:
+    """The page, from `open` to `close`.
+
+    Args:
+        nodes: those of this process.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._nodes = tuple(nodes)
+        for node in self._nodes:
+            node.transaction_metrics = TransactionMetrics()
+        self._close: Callable[[], None] = lambda: None
+
+    def open(self, host: str, port: int) -> int:
+        """Serve; the port, which is another one than 0. Raises OSError."""
+        registry = CollectorRegistry()
+        registry.register(_InLoop(asyncio.get_running_loop(), self._nodes))
+        try:
+            server, thread = start_http_server(port, host, registry)
+        except OSError as trouble:
+            why = f"cannot listen on {host}:{port} for metrics: {trouble.strerror}"
+            raise OSError(why) from None
+
+        def close() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        self._close = close
+        return int(server.server_port)
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._close()
+
+
+class _InLoop(Collector):
+    """Collects in the event loop what a thread asks for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, nodes: tuple[Node, ...]) -> None:
+        self._loop = loop
+        self._nodes = nodes
+
+    def describe(self) -> Iterable[Metric]:
+        """None beforehand: a registry that asks would wait for a loop that runs this."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        collected: Future[list[Metric]] = Future()
+
+        def now() -> None:
+            try:
+                collected.set_result(list(collect(self._nodes)))
+            except Exception as error:
+                collected.set_exception(error)
+
+        self._loop.call_soon_threadsafe(now)
+        return collected.result(_COLLECT_TIMEOUT_S)
+
+
+def collect(nodes: Iterable[Node]) -> Iterator[Metric]:
+    """All metrics of some nodes, as they are now."""
+    listed = [node for node in nodes if node.transaction_metrics is not None]
+    for family in (_decisions, _phases, _open_ones, _markers):
+        yield from family(listed)
+    if listed:
+        yield _lags(listed[0])
+
+
+def _counted(node: Node) -> tuple[list[str], TransactionMetrics]:
+    assert node.transaction_metrics is not None
+    return [str(node.node_id)], node.transaction_metrics
+
+
+def _decisions(nodes: list[Node]) -> Iterator[Metric]:
+    commits = CounterMetricFamily(
+        "ottla_transaction_commits", "Transactions decided to be committed", labels=["node"]
+    )
+    aborts = CounterMetricFamily(
+        "ottla_transaction_aborts", "Transactions decided to be aborted", labels=["node", "cause"]
+    )
+    fencings = CounterMetricFamily(
+        "ottla_transaction_fencings", "Producers fenced, and refused", labels=["node", "cause"]
+    )
+    ratio = GaugeMetricFamily(
+        "ottla_transaction_success_ratio", "Commits of all that was decided", labels=["node"]
+    )
+    for labels, counts in map(_counted, nodes):
+        commits.add_metric(labels, counts.commits)
+        for cause, count in sorted(counts.aborts.items()):
+            aborts.add_metric([*labels, cause], count)
+        for cause, count in sorted(counts.fencings.items()):
+            fencings.add_metric([*labels, cause], count)
+        if counts.success_ratio is not None:
+            ratio.add_metric(labels, counts.success_ratio)
+    yield from (commits, aborts, fencings, ratio)
+
+
+def _phases(nodes: list[Node]) -> Iterator[Metric]:
+    family = HistogramMetricFamily(
+        "ottla_transaction_phase_seconds",
+        "How long transactions were open, and how long their markers took",
+        labels=["node", "phase"],
+    )
+    for labels, counts in map(_counted, nodes):
+        for phase, histogram in counts.phases.items():
+            family.add_metric([*labels, phase], _buckets(histogram), histogram.sum_s)
+    yield family
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    bounds, reached, buckets = [*map(str, BUCKETS_S), "+Inf"], 0, []
+    for bound, count in zip(bounds, histogram.counts, strict=True):
+        reached += count
+        buckets.append((bound, float(reached)))
+    return buckets
+
+
+def _open_ones(nodes: list[Node]) -> Iterator[Metric]:
+    ongoing = GaugeMetricFamily("ottla_transactions_ongoing", "Open transactions", labels=["node"])
+    pending = GaugeMetricFamily(
+        "ottla_transactions_pending", "Decided transactions without all markers", labels=["node"]
+    )
+    oldest = GaugeMetricFamily(
+        "ottla_transaction_oldest_open_seconds", "Age of the oldest open one", labels=["node"]
+    )
+    for node in nodes:
+        labels, now_ms = [str(node.node_id)], node.clock.now_ms()
+        machines = [s.machine for s in node.transactions.shards() if not s.is_loading]
+        started = [
+            each.started_ms
+            for machine in machines
+            for each in machine.listed(now_ms=now_ms, states=(State.ONGOING,))
+        ]
+        ongoing.add_metric(labels, len(started))
+        pending.add_metric(labels, sum(len(machine.unfinished()) for machine in machines))
+        age_ms = now_ms - min(started, default=now_ms)
+        oldest.add_metric(labels, max(0, age_ms) / 1000)
+    yield from (ongoing, pending, oldest)
+
+
+def _markers(nodes: list[Node]) -> Iterator[Metric]:
+    queued = GaugeMetricFamily(
+        "ottla_transaction_marker_queue_length",
+        "Markers that wait to be written, by the node that is to write them",
+        labels=["node", "destination"],
+    )
+    retries = CounterMetricFamily(
+        "ottla_transaction_marker_retries", "Markers sent once more", labels=["node"]
+    )
+    for node in nodes:
+        label, channel = str(node.node_id), node.marker_channel
+        queued.add_metric([label, "unknown"], len(channel.unknown_leader))
+        for destination in channel.destinations.values():
+            queued.add_metric([label, str(destination.node_id)], len(destination))
+        retries.add_metric([label], channel.retries)
+    yield from (queued, retries)
+
+
+def _lags(node: Node) -> Metric:
+    """Of the storage, which all nodes share."""
+    family = GaugeMetricFamily(
+        "ottla_partition_last_stable_offset_lag",
+        "Records that readers of committed ones do not see yet; partitions without are left out",
+        labels=["topic", "partition"],
+    )
+    for log in node.logs.logs():
+        lag = log.high_watermark - log.last_stable_offset
+        if lag:
+            family.add_metric([log.topic, str(log.partition)], lag)
+    return family
