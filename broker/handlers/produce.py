@@ -79,9 +79,12 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         # Of two batches for one partition Kafka keeps the last one alone; so does this dict.
         for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
             answer, waits = refused or unknown, _NONE
-            if answer is None:
+            while answer is None:
                 place = (name, index)
-                answer, waits = _append(node, context, membership, place, records)
+                try:
+                    answer, waits = _append(node, context, membership, place, records)
+                except _NotOnDisk:
+                    answer = await membership.on_disk()
             answer = {"index": index, **answer}
             if waits:
                 unflushed += [(log, answer) for log in waits]
@@ -175,6 +178,9 @@ def _append(
 
     Returns:
         The answer without the index, and the logs that are to be flushed before it leaves.
+
+    Raises:
+        _NotOnDisk: see `_Membership.check`; nothing was appended.
     """
     waits = _NONE
     log = None
@@ -190,7 +196,7 @@ def _append(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
         if header.is_transactional:
-            waits = membership.check(log, header)
+            membership.check(log, header)
         if membership.wants_all:
             node.cluster.check_in_sync(log)
         appended = log.append(records, now_ms=node.clock.now_ms())
@@ -205,8 +211,8 @@ def _append(
         return _error(refused.code), _NONE
     if not appended.is_duplicate:
         node.appended(log)
-    if log.recovery_point < log.flush_asked:
-        waits = (*waits, log)
+    if _is_unflushed(log):
+        waits = (log,)
     answer = {
         "base_offset": appended.base_offset,
         "log_append_time_ms": appended.log_append_time_ms,
@@ -244,6 +250,14 @@ def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
     return node.led_log(*place)
 
 
+class _NotOnDisk(Exception):
+    """The coordinator's log says that a batch belongs to a transaction, and may be lost yet."""
+
+
+def _is_unflushed(log: PartitionLog) -> bool:
+    return log.recovery_point < log.flush_asked
+
+
 class _Membership:
     """Whether the batches of a request belong to a transaction that is open (KIP-890).
 
@@ -252,7 +266,10 @@ class _Membership:
     waits for its marker.
     """
 
-    __slots__ = ("_answer", "_context", "_node", "_request", "_shard", "wants_all")
+    __slots__ = (
+        "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
+        "wants_all",
+    )  # fmt: skip
 
     def __init__(self, node: Node, context: Context, request: Any) -> None:
         self._node = node
@@ -260,28 +277,33 @@ class _Membership:
         self._request = request
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
+        self._is_on_disk = self._has_waited = False
         # Of a single node all replicas are in sync while it runs.
         self.wants_all = request.acks == _ALL and len(node.catalog.brokers) > 1
 
-    def check(self, log: PartitionLog, header: BatchHeader) -> tuple[PartitionLog, ...]:
+    def check(self, log: PartitionLog, header: BatchHeader) -> None:
         """Let a batch of the request through, to a partition that is led here.
 
-        Returns:
-            The coordinator's log when it is to be flushed before the batch is acknowledged.
-
         Raises:
+            _NotOnDisk: it belongs to the transaction, and a loss of power would undo that. The
+                batch may survive where this does not, and then no marker comes to it, or that of
+                a later transaction: it is not appended before `on_disk` has returned.
             Refused: what the coordinator says, in the words of the request's version;
                 OUT_OF_ORDER_SEQUENCE_NUMBER from version 12 on when a producer that the partition
                 has not seen does not begin at 0 (a lost first batch would go unnoticed).
         """
         if not self._is_checked():
-            return _NONE
+            return
         if self._shard is None:
             try:
                 self._shard = self._node.transaction_shard(self._request.transactional_id)
             except Refused as refused:
                 raise _in_words_of_produce(self._context, refused) from None
+            before = self._shard.log.log_end_offset
             self._answer = self._asked(self._shard, header.producer_id, header.producer_epoch)
+            # What it waited for is there; what others have written since is not its matter.
+            is_old = self._has_waited and self._shard.log.log_end_offset == before
+            self._is_on_disk = is_old or not _is_unflushed(self._shard.log)
         answer, adds = self._answer, self._context.version >= _ADDS_SINCE
         if isinstance(answer, Refused):
             raise _in_words_of_produce(self._context, answer) from None
@@ -292,8 +314,19 @@ class _Membership:
             raise Refused(
                 Code.OUT_OF_ORDER_SEQUENCE_NUMBER, "a producer's first batch has sequence number 0"
             )
-        flushed = self._shard.log.recovery_point >= self._shard.log.flush_asked
-        return _NONE if flushed else (self._shard.log,)
+        if not self._is_on_disk:
+            raise _NotOnDisk
+
+    async def on_disk(self) -> dict[str, Any] | None:
+        """Wait until what `check` asked for is on disk, and have it asked again.
+
+        Returns:
+            The batch's answer when it never will be.
+        """
+        assert self._shard is not None
+        refused = await self._node.flushes.flushed(self._shard.log)
+        self._shard, self._has_waited = None, True  # much may have happened meanwhile
+        return None if refused is None else _error(refused.code)
 
     def _is_checked(self) -> bool:
         """From version 12 on always: there, to check is to add."""

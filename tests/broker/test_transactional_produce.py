@@ -9,7 +9,8 @@ import pytest
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
-from ottla.protocol.errors import Code
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node, read
 from tests.broker.test_markers import broken_markers
@@ -180,3 +181,29 @@ async def test_what_is_verified_or_wrong_is_answered_once(
             "orders": [(0, "OPERATION_NOT_ATTEMPTED")],
             "cash": [(1, "UNKNOWN_TOPIC_OR_PARTITION")],
         }
+
+
+@pytest.mark.parametrize("version", [11, 12])
+async def test_no_batch_is_written_before_it_is_on_disk_that_it_belongs_to_a_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Or a loss of power could leave it without the transaction, and so without a marker."""
+    async with one_node(tmp_path, **SMALL, log_flush_interval_messages="1") as it:
+        it.topic("orders")
+        shop = await producer(it)
+        flushed, ends = it.node.flushes.flushed, []
+
+        def watched(log: PartitionLog) -> asyncio.Future[Refused | None]:
+            ends.append((log.topic, batches(it, "orders")))
+            return flushed(log)
+
+        monkeypatch.setattr(it.node.flushes, "flushed", watched)
+        if version < 12:
+            adding = asyncio.ensure_future(shop.add({"orders": [0]}))
+            await asyncio.sleep(0)  # it is decided, and waits for the disk
+        assert await shop.produce("orders", version=version) == "NONE"
+        assert ("__transaction_state", []) in ends
+        assert ends[-1] == ("orders", ["data"])
+        assert ("__transaction_state", ["data"]) not in ends
+        if version < 12:
+            assert await adding == {"NONE"}
