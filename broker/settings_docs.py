@@ -236,11 +236,18 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "transaction.state.log.segment.bytes": (
         "How large a segment of the transactions' topic becomes."
     ),
+    "transaction.two.phase.commit.enable": (
+        "Whether a producer may have transactions without a timeout, for two-phase commit "
+        "(InitProducerId 6, which unstable.api.versions.enable offers)."
+    ),
     "transactional.id.expiration.ms": (
         "How long a transactional id without a transaction is remembered."
     ),
     "unclean.leader.election.enable": (
         "Whether a replica that is behind may become leader, losing what it lacks."
+    ),
+    "unstable.api.versions.enable": (
+        "Whether versions of APIs are offered that Kafka has not released: InitProducerId 6."
     ),
 }
 

@@ -14,6 +14,7 @@ from ottla.protocol.records import records_in
 from ottla.storage.catalog import TRANSACTION_STATE
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.transacting import producer
 
 KEY = ApiKey.UPDATE_FEATURES
 NAME = "transaction.version"
@@ -119,3 +120,29 @@ async def test_an_open_transaction_is_fenced_as_the_level_says(
         assert (known.producer_epoch, known.client_version) == (epoch, 2 if level == 2 else 0)
         assert known.last_producer_epoch == (0 if level == 2 else -1)
         assert await value_versions(it) == [value_version] * 4
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@in_virtual_time
+async def test_a_transaction_that_is_open_when_the_level_falls_can_be_ended(
+    tmp_path: Path, level: int
+) -> None:
+    """Kafka refuses to initialise such an id again on level 0, and gets stuck with it."""
+    async with one_node(
+        tmp_path, transaction_state_log_num_partitions="1", offsets_topic_num_partitions="1"
+    ) as it:
+        it.topic("orders")
+        shop = await producer(it)
+        assert await shop.produce("orders") == "NONE"
+        await update(it, level)
+        if level == 0:
+            assert await shop.end(version=5) == "UNSUPPORTED_VERSION"
+            assert await shop.produce("orders", sequence=1) == "NONE", "it was added before"
+        assert await shop.end(version=4) == "NONE"
+        assert await shop.state() == "CompleteCommit"
+        again = await producer(it)
+        assert again.epoch == shop.epoch + 1
+        known = await again.described()
+        assert (known["transaction_state"], known["producer_epoch"]) == ("Empty", again.epoch)
+    async with one_node(tmp_path) as it:
+        assert (await again.but(it=it).described()) == known
