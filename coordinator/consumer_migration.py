@@ -18,10 +18,10 @@ from .consumer_protocol import read_assignment, read_subscription, version_of, w
 from .consumer_records import (
     ConsumerRecord,
     GroupEpoch,
-    MemberSubscription,
     TargetEpoch,
     TargetMember,
     current,
+    subscription,
 )
 from .consumer_requests import ConsumerGroupSettings
 from .consumer_topics import Topics, metadata_hash
@@ -69,7 +69,7 @@ def _converted(classic: ClassicGroup, topics: Topics) -> list[ConsumerRecord]:
     members = [_consumer_member(each, protocol, epoch, topics) for each in classic.members.values()]
     names = {name for member in members for name in member.subscribed_topic_names}
     return [
-        *(MemberSubscription(group_id, _asked(member)) for member in members),
+        *(subscription(group_id, member) for member in members),
         GroupEpoch(group_id, epoch, metadata_hash(names, topics)),
         *(TargetMember(group_id, member.member_id, member.assigned) for member in members),
         TargetEpoch(group_id, epoch),
@@ -81,31 +81,19 @@ def _consumer_member(member: Member, protocol: str, epoch: int, topics: Topics) 
     assigned, has_more = read_assignment(member.assignment, topics)
     if has_more:
         raise _CustomAssignor
-    subscription = read_subscription(member.metadata(protocol))
+    asked = read_subscription(member.metadata(protocol))
     return ConsumerMember(
         member.member_id,
         member_epoch=epoch,
         previous_member_epoch=epoch,
         instance_id=member.group_instance_id,
-        rack_id=subscription.rack_id,
+        rack_id=asked.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=subscription.topics,
+        subscribed_topic_names=asked.topics,
         assigned=assigned,
         classic=ClassicMember(member.session_timeout_ms, member.protocols),
-    )
-
-
-def _asked(member: ConsumerMember) -> ConsumerMember:
-    """The member as its own record has it: nothing of where it stands."""
-    fresh = ConsumerMember(member.member_id)
-    return replace(
-        member,
-        member_epoch=fresh.member_epoch,
-        previous_member_epoch=fresh.previous_member_epoch,
-        state=fresh.state,
-        assigned=fresh.assigned,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -47,7 +47,10 @@ class SubscriptionMetadata:
 
 @dataclass(frozen=True, slots=True)
 class MemberSubscription:
-    """What a member asks for: everything of it but epochs, state and partitions."""
+    """What a member asks for: everything of it but epochs, state and partitions.
+
+    Those are of a member that has just been made; see `subscription`.
+    """
 
     group_id: str
     member: ConsumerMember
@@ -136,6 +139,20 @@ _NAMED_BY: Final = {
 }
 _NO_CLASSIC_METADATA: Final = b"\x01\x00\x01\x00"  # one tagged field: 0, of a byte, null
 KINDS: Final = frozenset(_SCHEMAS)
+
+
+def subscription(group_id: str, member: ConsumerMember) -> MemberSubscription:
+    """The record of what a member asks for, without where it stands."""
+    fresh = ConsumerMember(member.member_id)
+    asked = replace(
+        member,
+        member_epoch=fresh.member_epoch,
+        previous_member_epoch=fresh.previous_member_epoch,
+        state=fresh.state,
+        assigned=fresh.assigned,
+        pending_revocation=fresh.pending_revocation,
+    )
+    return MemberSubscription(group_id, asked)
 
 
 def current(group_id: str, member: ConsumerMember) -> CurrentMember:

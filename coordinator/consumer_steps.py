@@ -25,9 +25,9 @@ from .consumer_records import (
     ConsumerRemoved,
     GroupEpoch,
     Kind,
-    MemberSubscription,
     TargetMember,
     current,
+    subscription,
 )
 from .consumer_requests import ConsumerGroupSettings
 from .consumer_target import is_homogeneous, new_target
@@ -97,7 +97,7 @@ class Steps:
         new = replace(old, member_id=member_id, member_epoch=JOINING_EPOCH, previous_member_epoch=0)
         turn.records += removal(group, old.member_id)
         turn.records += [
-            MemberSubscription(group.group_id, new),
+            subscription(group.group_id, new),
             TargetMember(group.group_id, member_id, group.target_of(old)),
             current(group.group_id, new),
         ]
@@ -111,7 +111,7 @@ class Steps:
         """Log what a member asks for; whether it named other topics than before."""
         if new is old or new == old:
             return False
-        turn.records.append(MemberSubscription(group.group_id, new))
+        turn.records.append(subscription(group.group_id, new))
         return new.subscribed_topic_names != old.subscribed_topic_names
 
     def update_regexes(

@@ -48,11 +48,15 @@ class GroupTalk:
 
     def __init__(self, **limits: int) -> None:
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **limits})
-        self.machine = Groups(self.settings)
+        self.machine = self.fresh_machine()
         self.now_ms = START_MS
         self.log: list[tuple[GroupRecord | bool, Producer | None]] = []
         self.answers: dict[int, Any] = {}
         self.tickets = count(1)
+
+    def fresh_machine(self) -> Groups:
+        """A coordinator that knows nothing yet."""
+        return Groups(self.settings)
 
     def told(self, outcome: Outcome[Reply]) -> Reply:
         """Make it so, as the shard does; the reply."""
@@ -83,7 +87,7 @@ class GroupTalk:
 
     def restart(self) -> None:
         """Memory is gone; the log, read back from its bytes, is all there is."""
-        self.machine = Groups(self.settings)
+        self.machine = self.fresh_machine()
         for record, producer in self.log:
             if isinstance(record, bool):
                 assert producer is not None

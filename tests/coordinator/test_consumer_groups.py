@@ -1,0 +1,309 @@
+"""ConsumerGroupHeartbeat (68): joining, sharing, leaving, epochs and limits.
+
+What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.coordinator.consumer_member import MemberState
+from ottla.coordinator.consumer_records import CurrentMember
+from ottla.coordinator.consumer_requests import GroupLimits
+from ottla.protocol.errors import Code, Refused
+
+from .consumer_talk import REBALANCE_MS, Consumer, ConsumerTalk, FakeTopics, settle, stable
+from .group_talk import GROUP, GroupTalk
+
+ALL = {"orders": [0, 1, 2, 3, 4, 5]}
+
+
+def test_the_first_member_gets_everything_at_once() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    assert a.join() == ALL
+    assert (a.epoch, talk.epochs) == (1, ("Stable", 1, 1))
+    assert a.reply is not None
+    assert a.reply.heartbeat_interval_ms == 5_000
+
+
+def test_a_heartbeat_with_nothing_new_logs_nothing_and_tells_nothing() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    logged = len(talk.log)
+    assert (a.beat(), a.report(), len(talk.log)) == (None, None, logged)
+
+
+def test_who_tells_everything_is_told_everything() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    everything = {"rebalance_timeout_ms": REBALANCE_MS, "subscribed_topic_names": a.topics}
+    assert a.report(**everything) == ALL
+    assert a.beat(**everything) is None, "what it owns is missing"
+
+
+def test_a_member_keeps_its_epoch_until_it_has_given_up_what_it_has_to() -> None:
+    talk = ConsumerTalk()
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join()
+    assert b.join() == {}, "everything is still in the hands of the first"
+    assert (b.epoch, talk.epochs) == (2, ("Reconciling", 2, 2))
+    assert a.beat() == {"orders": [0, 1, 2]}
+    assert a.epoch == 1
+    assert talk.consumers.members["a"].state is MemberState.UNREVOKED_PARTITIONS
+    assert (a.beat(), a.beat(owned=ALL)) == (None, None), "it has not let go"
+    assert b.beat() is None
+    assert a.report() is None
+    assert a.epoch == 2
+    assert b.beat() == {"orders": [3, 4, 5]}
+    assert talk.epochs == ("Stable", 2, 2)
+
+
+def test_the_third_member_takes_one_from_each() -> None:
+    """What librdkafka's own tests want to see of the uniform assignor."""
+    talk = ConsumerTalk()
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    stable(a, b, c)
+    assert talk.targets == {
+        "a": {"orders": [0, 1]},
+        "b": {"orders": [3, 4]},
+        "c": {"orders": [2, 5]},
+    }
+    assert (a.owned, b.owned, c.owned) == tuple(talk.targets.values())
+
+
+def test_what_a_member_leaves_goes_to_the_others_with_their_next_heartbeats() -> None:
+    talk = ConsumerTalk()
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    stable(a, b, c)
+    assert b.leave() is None
+    assert b.reply is not None
+    assert b.reply.member_epoch == -1
+    assert talk.epochs == ("Assigning", 4, 3)
+    settle(a, c)
+    assert {len(a.owned["orders"]), len(c.owned["orders"])} == {3}
+    assert b.beat(epoch=3) is Code.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_whose_members_have_left_stays_with_its_epoch() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    a.leave()
+    assert talk.epochs == ("Empty", 2, 1)
+    assert a.join() == ALL
+    assert talk.epochs == ("Stable", 3, 3)
+
+
+def test_an_answer_that_got_lost_can_be_asked_for_again() -> None:
+    talk = ConsumerTalk()
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join()
+    b.join()
+    a.beat()
+    a.report()
+    assert a.beat(epoch=1, owned={"orders": [0, 1, 2]}) is None
+    assert a.epoch == 2
+    assert a.beat(epoch=1) is Code.FENCED_MEMBER_EPOCH, "it does not say what it has"
+    assert a.beat(epoch=1, owned=ALL) is Code.FENCED_MEMBER_EPOCH, "it has too much"
+    assert a.beat(epoch=1, owned={"returns": [0]}) is Code.FENCED_MEMBER_EPOCH
+
+
+@pytest.mark.parametrize("epoch", [1, 3, 100])
+def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int) -> None:
+    talk = ConsumerTalk()
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join()
+    b.join()
+    assert b.beat(epoch=epoch) is Code.FENCED_MEMBER_EPOCH
+
+
+def test_strangers_are_told_so() -> None:
+    talk = ConsumerTalk()
+    nobody = Consumer(talk, "x")
+    assert nobody.beat(epoch=1) is Code.GROUP_ID_NOT_FOUND
+    assert nobody.leave() is Code.GROUP_ID_NOT_FOUND
+    Consumer(talk, "a").join()
+    assert nobody.beat(epoch=1) is Code.UNKNOWN_MEMBER_ID
+    assert nobody.leave() is Code.UNKNOWN_MEMBER_ID
+    assert Consumer(talk, "a", instance="i").beat(epoch=1) is Code.UNKNOWN_MEMBER_ID
+
+
+WRONG: list[tuple[str, Callable[[Consumer], Any]]] = [
+    ("no member id", lambda m: Consumer(m.talk, "").join()),
+    ("no group id", lambda m: Consumer(m.talk, "a", group=" ").join()),
+    ("an empty instance", lambda m: Consumer(m.talk, "a", instance="").join()),
+    ("an empty rack", lambda m: m.join(rack_id="")),
+    ("no timeout", lambda m: m.join(rebalance_timeout_ms=-1)),
+    ("unsaid partitions", lambda m: m.join(owned=None)),
+    ("partitions", lambda m: m.join(owned=ALL)),
+    ("no subscription", lambda m: m.join(subscribed_topic_names=None)),
+    ("an epoch below -2", lambda m: m.beat(epoch=-3)),
+    ("a while without an instance", lambda m: m.leave(for_a_while=True)),
+]
+
+
+@pytest.mark.parametrize(("what", "ask"), WRONG, ids=[what for what, _ in WRONG])
+def test_a_request_that_makes_no_sense_is_refused(
+    what: str, ask: Callable[[Consumer], Any]
+) -> None:
+    talk = ConsumerTalk()
+    assert ask(Consumer(talk, "a")) is Code.INVALID_REQUEST
+    assert not talk.log, "nothing has changed"
+
+
+def test_before_version_1_the_id_may_come_from_the_broker() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "")
+    assert a.beat(epoch=3, must_bring_its_id=False) is Code.INVALID_REQUEST
+    assert a.beat(epoch=-1, must_bring_its_id=False) is Code.INVALID_REQUEST
+    assert a.beat(epoch=-2, must_bring_its_id=False) is Code.INVALID_REQUEST, "no instance"
+
+
+def test_an_assignor_that_is_not_there_is_refused() -> None:
+    talk = ConsumerTalk(consumer={"assignors": ("range",)})
+    a = Consumer(talk, "a")
+    assert a.join(server_assignor="uniform") is Code.UNSUPPORTED_ASSIGNOR
+    assert a.join(server_assignor="range") == ALL
+
+
+def test_the_assignor_that_most_members_want_assigns() -> None:
+    talk = ConsumerTalk()
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    a.join(server_assignor="range")
+    b.join(server_assignor="range")
+    c.join(server_assignor="uniform")
+    assert talk.consumers.assignor("uniform") == "range"
+    assert talk.targets["a"] == {"orders": [0, 1]}
+    b.beat(server_assignor="uniform")
+    assert talk.consumers.assignor("range") == "uniform"
+
+
+def test_a_full_group_takes_nobody_else() -> None:
+    talk = ConsumerTalk(consumer={"max_size": 1})
+    a = Consumer(talk, "a")
+    a.join()
+    assert Consumer(talk, "b").join() is Code.GROUP_MAX_SIZE_REACHED
+    assert a.beat() is None
+
+
+def test_a_group_has_limits_of_its_own() -> None:
+    talk = ConsumerTalk()
+    talk.limits[GROUP] = GroupLimits(session_timeout_ms=50_000, heartbeat_interval_ms=7_000)
+    a = Consumer(talk, "a")
+    a.join()
+    assert a.reply is not None
+    assert a.reply.heartbeat_interval_ms == 7_000
+    talk.pass_time(49_999)
+    assert "a" in talk.consumers.members
+    talk.pass_time(1)
+    assert "a" not in talk.consumers.members
+
+
+def test_members_of_different_subscriptions_get_only_what_they_asked_for() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=4, stock=2))
+    a, b = Consumer(talk, "a", "orders", "stock"), Consumer(talk, "b", "orders")
+    stable(a, b)
+    assert a.owned["stock"] == [0, 1]
+    assert b.owned.keys() == {"orders"}
+    assert len(b.owned["orders"]) == 3
+
+
+def test_a_subscription_may_change() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2, stock=2))
+    a = Consumer(talk, "a", "orders")
+    a.join()
+    assert a.report(subscribed_topic_names=frozenset({"stock"})) == {}
+    assert a.epoch == 1, "it has not given up the old ones yet"
+    assert a.report() == {"stock": [0, 1]}
+    assert talk.epochs == ("Stable", 2, 2)
+    assert a.report(subscribed_topic_names=frozenset()) == {}
+    settle(a)
+    assert a.owned == {}
+
+
+def test_a_change_that_means_nothing_to_others_moves_nobody() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    logged = len(talk.log)
+    assert a.beat(rack_id="r", client_id="other", rebalance_timeout_ms=1) is None
+    assert len(talk.log) == logged + 1
+    assert talk.epochs == ("Stable", 1, 1)
+
+
+def test_a_restart_finds_the_group_as_it_was() -> None:
+    talk = ConsumerTalk()
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    stable(a, b)
+    c.join()
+    before = talk.machine.describe_consumer_group(GROUP)
+    talk.restart()
+    assert talk.machine.describe_consumer_group(GROUP) == before
+    settle(a, b, c)
+    assert sorted(i for m in (a, b, c) for i in m.owned["orders"]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_member_in_a_state_of_the_future_starts_anew() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    member = talk.consumers.members["a"]
+    strange = CurrentMember(
+        GROUP, "a", member.member_epoch, 0, MemberState(99), member.assigned, {}
+    )
+    assert strange.state is MemberState.UNKNOWN
+    talk.machine.replay(strange)
+    assert a.report() is Code.FENCED_MEMBER_EPOCH
+    assert a.beat(owned={}) is None
+    assert talk.consumers.members["a"].state is MemberState.STABLE
+
+
+def test_views_tell_groups_of_both_kinds_apart() -> None:
+    talk = ConsumerTalk()
+    talk.commit(1)
+    assert [each.group_type for each in talk.machine.list_groups()] == ["classic"]
+    with pytest.raises(Refused, match="is not a consumer group"):
+        talk.machine.describe_consumer_group(GROUP)
+    Consumer(talk, "a").join()
+    (listed,) = talk.machine.list_groups(states=["stable"], types=["Consumer"])
+    assert (listed.group_type, listed.protocol_type) == ("consumer", "consumer")
+    assert talk.machine.list_groups(types=["classic"]) == []
+    assert talk.machine.list_groups(states=["Empty"]) == []
+    assert talk.machine.describe(GROUP) is None
+    assert talk.machine.is_consumer_group(GROUP)
+    with pytest.raises(Refused, match="GROUP_ID_NOT_FOUND"):
+        talk.machine.describe_consumer_group("other")
+    with pytest.raises(Refused, match="INVALID_GROUP_ID"):
+        talk.machine.describe_consumer_group("")
+
+
+def test_a_group_is_deleted_when_it_is_empty() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    talk.commit(1)
+    with pytest.raises(Refused, match="NON_EMPTY_GROUP"):
+        talk.machine.delete(GROUP)
+    a.leave()
+    assert talk.commit(5) is Code.NONE
+    talk.told(talk.machine.delete(GROUP))
+    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.offset() == -1
+    talk.restart()
+    assert talk.machine.list_groups() == []
+
+
+def test_the_talk_of_classic_groups_knows_no_topics() -> None:
+    """A coordinator without topics still serves consumer groups, with nothing to assign."""
+    talk = GroupTalk()
+    request = Consumer(ConsumerTalk(), "a").request(
+        0, subscribed_topic_names=frozenset({"orders"}), rebalance_timeout_ms=1, owned={}
+    )
+    reply = talk.told(talk.machine.consumer_heartbeat(request, now_ms=talk.now_ms))
+    assert reply.assignment == {}
