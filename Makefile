@@ -12,7 +12,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate check style types bench-start bench-quick bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate check style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -69,6 +69,12 @@ bench-start: .venv/.installed ## start time and idle memory
 bench-quick: .venv/.installed ## start time, memory, latency and throughput in short
 	@$(PY) benchmarks/bench_start.py --quick
 	@$(PY) benchmarks/bench_quick.py $(ARGS)
+
+bench-transactions: .venv/.installed ## commits a second beside a warm Kafka, raw and through librdkafka
+	@$(PY) benchmarks/bench_transactions.py $(ARGS)
+
+bench-groups: .venv/.installed ## 1,000 groups of 5 and one of 500: time and memory beside Kafka
+	@$(PY) benchmarks/bench_groups.py $(ARGS)
 
 bench-partitions: .venv/.installed ## 10,000 partitions: create, idle, stop, restart
 	@$(PY) benchmarks/bench_partitions.py $(ARGS)
