@@ -28,6 +28,7 @@ from ottla.coordinator.transaction_states import (
     NO_PRODUCER_ID,
     Expired,
     Partition,
+    State,
     Transaction,
     TransactionRecord,
 )
@@ -42,7 +43,7 @@ from tests.storage.disk import PowerCut
 from .channel import Channel
 from .disk import TornDisk
 from .network import Crashed, Network, Request, Respond
-from .requests import AGAIN
+from .requests import AGAIN, Fencing
 from .scheduler import Process, Scheduler
 
 Reply = TypeVar("Reply")
@@ -162,7 +163,7 @@ class Cluster:
         # owner had it. Who is fenced must have been fenced by somebody.
         self.fencings: Counter[str] = Counter()
         self.fencings_before: dict[tuple[str, Any], int] = {}
-        self._is_ticking = False
+        self.fencing = Fencing.NOBODY
         flush_messages = LONG_MAX if durability is Durability.KILL else 1
         self._config = LogConfig(flush_messages=flush_messages, segment_bytes=segment_bytes)
         self._clock = _Clock(scheduler)
@@ -223,6 +224,8 @@ class Cluster:
         except PowerCut:
             self.crash(hosted.leader)
             raise Crashed from None
+        finally:
+            self.fencing = Fencing.NOBODY
 
     def _when_flushed(
         self, process: Process, logs: tuple[PartitionLog, ...], done: Callable[[], None]
@@ -246,13 +249,11 @@ class Cluster:
             due_ms = hosted.shard.machine.next_deadline()
             if due_ms is not None and due_ms + late_ms <= self.scheduler.now_ms:
                 self.scheduler.note("tick", *place)
-                self._is_ticking = True
+                self.fencing = Fencing.TIME
                 try:
                     self.run(hosted, lambda machine, now_ms: machine.tick(now_ms))
                 except Crashed:
                     return
-                finally:
-                    self._is_ticking = False
 
     def _sleeps(self, broker: int) -> bool:
         return self.brokers[broker].paused_until_ms > self.scheduler.now_ms
@@ -394,9 +395,7 @@ class Cluster:
 
         def encoded(record: TransactionRecord) -> tuple[bytes, bytes | None]:
             hosted.written.setdefault(record.transactional_id, []).append(record)
-            if self._is_ticking:
-                self.scheduler.note("expired" if isinstance(record, Expired) else "timed out")
-                self.fencings[record.transactional_id] += 1
+            self._note_fencing(record)
             return encode(record)
 
         hosted.channel = channel
@@ -405,6 +404,16 @@ class Cluster:
         self._check_reloaded(hosted, machine)
         for effect in machine.unfinished():
             channel.carry_out(hosted.shard, effect)
+
+    def _note_fencing(self, record: TransactionRecord) -> None:
+        if self.fencing is Fencing.TIME:
+            self.scheduler.note("expired" if isinstance(record, Expired) else "timed out")
+        elif self.fencing is Fencing.SAME_OWNER:
+            if not isinstance(record, Transaction) or record.state is not State.PREPARE_ABORT:
+                return
+        elif self.fencing is Fencing.NOBODY:
+            return
+        self.fencings[record.transactional_id] += 1
 
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
         flushes: Any = self._flushes if self.durability is Durability.DEFERRED else None

@@ -142,6 +142,7 @@ class TransactionalProducer(Client):
                     timeout_ms=self._timeout_ms, expected=expected,
                 ),
                 details=(expected,),
+                only_while=always if self.bumps else self._while_it_is(self.producer),
             )  # fmt: skip
             if isinstance(result, Producer):
                 break
@@ -316,6 +317,10 @@ class TransactionalProducer(Client):
         assert self.cluster.fencings[self.transactional_id] > self._fencings, (
             f"{self.process.name} is told {result}, and nobody came after it"
         )
+
+    def _while_it_is(self, producer: Producer | None) -> Callable[[], bool]:
+        """As long as it has not become another one: see network.py."""
+        return lambda: self.producer == producer
 
     def _while_in_transaction(self) -> Callable[[], bool]:
         """Until when a request of version 1 may arrive: see network.py."""

@@ -6,6 +6,7 @@ Each raises `Refused`, or returns the answer and the logs to be on disk before t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.coordinator.groups import Committer
@@ -33,6 +34,18 @@ class Fetched(NamedTuple):
     last_stable_offset: int
 
 
+class Fencing(Enum):
+    """Whom the records that a coordinator writes for a request or by itself fence."""
+
+    NOBODY = auto()
+    NEW_OWNER = auto()
+    """Whoever had the transactional id."""
+    SAME_OWNER = auto()
+    """Nobody, but for an open transaction: Kafka lets go of it whatever the epoch of who asks."""
+    TIME = auto()
+    """Whoever has it."""
+
+
 class Diverging(NamedTuple):
     """The reader's log and the leader's part at this offset (KIP-320)."""
 
@@ -47,14 +60,13 @@ def init_producer_id(
     timeout_ms: int,
     expected: Producer | None,
 ) -> Answered:
+    cluster.fencing = Fencing.NEW_OWNER if expected is None else Fencing.SAME_OWNER
     answer = cluster.run(
         hosted,
         lambda machine, now_ms: machine.init_producer_id(
             transactional_id, timeout_ms=timeout_ms, now_ms=now_ms, expected=expected
         ),
     )
-    if expected is None or not isinstance(answer, Producer):
-        cluster.fencings[transactional_id] += 1
     cluster.fencings_before[transactional_id, answer] = cluster.fencings[transactional_id]
     return answer, (hosted.open_log,)
 
@@ -188,6 +200,8 @@ def fetch(hosted: Hosted, offset: int, *, last_epoch: int, max_bytes: int) -> An
     log = hosted.open_log
     if last_epoch >= 0:
         epoch, end_offset = log.offset_for_leader_epoch(last_epoch)
+        if epoch < 0:  # of that epoch nothing is left; a reader is sent to look for the end itself
+            end_offset = log.log_end_offset
         if epoch < last_epoch or end_offset < offset:
             return Diverging(end_offset), ()
     stable = log.last_stable_offset

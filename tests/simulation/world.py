@@ -29,9 +29,23 @@ from .network import Chances, Network
 from .scheduler import START_MS, Scheduler
 
 _TROUBLE_MS: Final = 5_000
+_FIRST_OF_THE_PAST: Final = 1_000_000  # producer ids that are not handed out
 _BEAT_MS: Final = 30
 _LATEST_MS: Final = 2_500  # the latest messages have come by then
 _LONGEST_TIMEOUT_MS: Final = 3_000
+
+_CHANCES: Final = (
+    Chances(),
+    Chances(usual_ms=30),
+    Chances(lost=0.02, doubled=0.05, late=0.05),
+    Chances(lost=0.03, doubled=0.1, late=0.25),
+    Chances(lost=0.08, doubled=0.15, late=0.2, usual_ms=20),
+)
+_OF_MARKERS: Final = (
+    Chances(),
+    Chances(lost=0.1, doubled=0.2, late=0.4),
+    Chances(lost=0.3, doubled=0.2, late=0.4),
+)
 
 
 class SimulationError(AssertionError):
@@ -58,16 +72,7 @@ class World:
         self.scheduler = scheduler = Scheduler(seed)
         random = scheduler.random
         self._late_ms = random.choice([0, 0, 40, 400])
-        network = Network(
-            scheduler,
-            Chances(
-                lost=random.choice([0.0, 0.02, 0.08]),
-                doubled=random.choice([0.0, 0.05, 0.15]),
-                late=random.choice([0.0, 0.05, 0.2]),
-                usual_ms=random.choice([1, 10, 30]),
-            ),
-            random.choice([Chances(), Chances(lost=0.1, doubled=0.2, late=0.4)]),
-        )
+        network = Network(scheduler, random.choice(_CHANCES), random.choice(_OF_MARKERS))
         orders = tuple(("orders", index) for index in range(random.randint(1, 3)))
         results = ("results", 0)
         self.cluster = Cluster(
@@ -86,7 +91,7 @@ class World:
             bumps=random.choice([0.0, 0.5, 1.0, 1.0]),
             timeout_ms=random.choice([1_000, _LONGEST_TIMEOUT_MS]),
             longest_sleep_ms=random.choice([10, 30, 200]),
-            patience=random.choice([1.0, 0.7]),
+            patience=random.choice([1.0, 0.5]),
         )
         self.programs = [
             Program(self.cluster, self.history, name, habits, targets=(*orders, results))
@@ -96,21 +101,21 @@ class World:
             self.cluster, self.history, "books", habits, targets=(results,), source=orders[0]
         )
         self.programs.append(self.mover)
-        for program in self.programs:
-            self._give_a_past(program.transactional_id, random)
+        for number, program in enumerate(self.programs):
+            self._give_a_past(program.transactional_id, _FIRST_OF_THE_PAST + number, random)
         self.watcher = Watcher(self.cluster, max_bytes=random.choice([1, 300, 2_000]))
         self.faults = Faults(
             self.cluster, self.programs, Plan(every_ms=random.choice([100, 250, 600]))
         )
         self._beat()
 
-    def _give_a_past(self, transactional_id: str, random: Random) -> None:
+    def _give_a_past(self, transactional_id: str, producer_id: int, random: Random) -> None:
         """Some ids are near the last of their epochs."""
         epoch = random.choice([None, None, LAST_EPOCH - 4, LAST_EPOCH - 2, LAST_EPOCH - 1])
         if epoch is None:
             return
         past = Transaction(
-            transactional_id, 1_000_000 + random.randrange(1_000), epoch, 1_000,
+            transactional_id, producer_id, epoch, 1_000,
             State.COMPLETE_COMMIT, NO_PARTITIONS, START_MS, START_MS,
         )  # fmt: skip
         hosted = self.cluster.hosted[self.cluster.coordinator_of(transactional_id)]
