@@ -60,6 +60,7 @@ class Connection(asyncio.Protocol):
         self._reading = True
         self._end: Malformed | None = None  # what is to be said when all before it is answered
         self._writable = True
+        self._muted: asyncio.TimerHandle | None = None  # until when a quota keeps it from reading
         self._draining = False
         self._transport: asyncio.Transport
         self.info: ConnectionInfo
@@ -71,6 +72,10 @@ class Connection(asyncio.Protocol):
         self.info = ConnectionInfo(
             f"{local}-{peer}-{self._number}", peer, there[0], self._advertised
         )
+        refusal_ms = self._dispatch.refusal_ms(there[0])
+        if refusal_ms > 0:
+            self._draining = True
+            self._mute(refusal_ms, self._transport.close)
 
     def data_received(self, data: bytes) -> None:
         if self._draining:
@@ -104,6 +109,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unserved.clear()
+        if self._muted is not None:
+            self._muted.cancel()
         if self._busy is not None:
             self._busy.cancel()
         self._on_closed(self)
@@ -127,7 +134,7 @@ class Connection(asyncio.Protocol):
         """Handle what is there until something waits, the socket is full, or nothing is left."""
         answers: Pieces = []
         unserved = self._unserved
-        while unserved and self._writable and self._busy is None:
+        while unserved and self._writable and self._busy is None and self._muted is None:
             frame = unserved.popleft()
             self._unserved_bytes -= len(frame)
             try:
@@ -145,11 +152,17 @@ class Connection(asyncio.Protocol):
             elif reply is not None:  # may be large: what is gathered leaves before more is read
                 self._write([*answers, *reply])
                 answers = []
+            if context.throttle_time_ms and self._busy is None:
+                self._mute(context.throttle_time_ms, self._unmute)
         self._write(answers)
         if self._end is not None:
             if self._busy is None and not unserved:
                 self._abort(self._end)
-        elif not self._reading and self._unserved_bytes <= _BACKLOG_BYTES // 2:
+        elif (
+            not self._reading
+            and self._muted is None
+            and self._unserved_bytes <= _BACKLOG_BYTES // 2
+        ):
             self._reading = True
             self._transport.resume_reading()
 
@@ -166,9 +179,23 @@ class Connection(asyncio.Protocol):
         data = reply.result()
         if data is not None:
             self._write([data] if isinstance(data, bytearray) else data)
+        if context.throttle_time_ms:
+            self._mute(context.throttle_time_ms, self._unmute)
         if self._draining:
             self._transport.close()
         else:
+            self._serve()
+
+    def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
+        """Read nothing and serve nothing for a while: the client has used up a quota (KIP-219)."""
+        if self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+        self._muted = asyncio.get_running_loop().call_later(wait_ms / 1000, then)
+
+    def _unmute(self) -> None:
+        self._muted = None
+        if not self._transport.is_closing():
             self._serve()
 
     def _hasten(self) -> None:

@@ -42,7 +42,10 @@ class ConnectionInfo:
 class Context:
     """One request: its header, its connection, and a way to hasten it while it waits."""
 
-    __slots__ = ("api_key", "client_id", "connection", "correlation_id", "hasten", "version")
+    __slots__ = (
+        "api_key", "client_id", "connection", "correlation_id", "hasten", "size_bytes",
+        "started_s", "throttle_time_ms", "version",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +62,10 @@ class Context:
         self.connection = connection
         # Set by a handler that waits only because it may (a Fetch below min_bytes): answer now.
         self.hasten: Callable[[], None] | None = None
+        # Where somebody has a quota: of the request without its length, and when it was looked at.
+        self.size_bytes = 0
+        self.started_s = 0.0
+        self.throttle_time_ms = 0  # how long nothing more is to be read from the connection
 
     @property
     def principal(self) -> str:

@@ -22,6 +22,7 @@ from ..protocol.messages import (
     read_request_header,
 )
 from ..protocol.produce_answer import encode_produce_answer
+from .clock import monotonic_s
 from .context import ConnectionInfo, Context, Disconnect
 from .handlers import HANDLERS
 from .logs import Log
@@ -95,6 +96,11 @@ class Dispatch:
             return False
         return bool(self._node.config["unstable.api.versions.enable"])
 
+    def refusal_ms(self, host: str) -> int:
+        """How long a connection from an address is kept unserved before it is closed; 0: not."""
+        quotas = self._node.quotas
+        return 0 if quotas is None else quotas.connect(host, self._node.clock.now_ms())
+
     def serve(
         self, frame: memoryview, connection: ConnectionInfo
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
@@ -112,6 +118,8 @@ class Dispatch:
             header.client_id,
             connection,
         )
+        if self._node.quotas is not None:
+            context.size_bytes, context.started_s = len(frame), monotonic_s()
         if header.api_key == ApiKey.API_VERSIONS:
             _, highest = self._versions[header.api_key]
             if not 0 <= header.api_version <= highest:
@@ -129,6 +137,8 @@ class Dispatch:
             handler = handler_of(context.api_key)
             if self._node.authorizer is not None:
                 handler = _guarded(context.api_key, handler)
+            if context.started_s:
+                handler = _metered(handler)
             handling = handler(self._node, context, request)
             waited_for = handling.send(None)
         except StopIteration as done:
@@ -154,6 +164,12 @@ def _guarded(api_key: ApiKey, handler: Handler) -> Handler:
     from .guards import guarded
 
     return guarded(api_key, handler)
+
+
+def _metered(handler: Handler) -> Handler:
+    from .quotas import metered
+
+    return metered(handler)
 
 
 class _Started:
@@ -210,6 +226,8 @@ def _refusal(context: Context, refused: Refused) -> Answer:
     body: dict[str, Any] = {"error_code": refused.code}
     if has_field(key, version, "error_message"):
         body["error_message"] = refused.why
+    if context.throttle_time_ms and has_field(key, version, "throttle_time_ms"):
+        body["throttle_time_ms"] = context.throttle_time_ms
     return answer(key, version, context.correlation_id, body)
 
 

@@ -30,6 +30,7 @@ from .shard import Shard
 
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
+    from .quotas import Quotas
     from .transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
@@ -89,6 +90,7 @@ class Node:
             CONSUMER_OFFSETS, self._group_shard, self.loading, on_loaded=self._group_loaded
         )
         self._deleted_while_loading: set[str] = set()
+        self._quotas: Quotas | None = None
         cluster.nodes[self.node_id] = self
         self.use_dynamic_settings()
 
@@ -101,6 +103,17 @@ class Node:
             self.catalog.overrides(ResourceType.BROKER, ""),
             self.catalog.overrides(ResourceType.BROKER, str(self.node_id)),
         )
+
+    @property
+    def quotas(self) -> Quotas | None:
+        """What clients use, measured against their quotas; None while nobody has one."""
+        if not self.catalog.quotas.by_entity:
+            return None
+        if self._quotas is None:
+            from .quotas import quotas_by
+
+            self._quotas = quotas_by(self.config, self.catalog.quotas)
+        return self._quotas
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None: see `why_missing`."""

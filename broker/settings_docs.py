@@ -51,6 +51,10 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     ),
     "compression.zstd.level": "How hard zstd works when the broker compresses.",
     "connections.max.idle.ms": "After how long without a request a connection is closed.",
+    "controller.quota.window.num": (
+        "How many samples the quotas of topics made and deleted are measured over."
+    ),
+    "controller.quota.window.size.seconds": "How long each of those samples is.",
     "controller.listener.names": (
         "Which of the listeners are the controllers'; Ottla does not open them."
     ),
@@ -199,6 +203,8 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "queued.max.request.bytes": (
         "How many bytes of requests may wait before no more are read; -1 is no limit."
     ),
+    "quota.window.num": "How many samples the use of quotas is measured over.",
+    "quota.window.size.seconds": "How long each of those samples is.",
     "queued.max.requests": "How many requests may wait before no more are read.",
     "request.timeout.ms": "How long one node waits for another's answer.",
     "security.inter.broker.protocol": (

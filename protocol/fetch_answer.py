@@ -46,7 +46,7 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
     head = bytearray(_SIZE.size) + _SIZE.pack(correlation_id)
     if flexible:
         head.append(0)
-    head += bytes(_SIZE.size)  # throttle time
+    head += _SIZE.pack(body.get("throttle_time_ms", 0))
     if version >= _SESSIONS_SINCE:
         head += _ERROR_AND_SESSION.pack(body.get("error_code", 0), body.get("session_id", 0))
     topics = body["responses"]

@@ -58,7 +58,7 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
             _partition(out, partition, version)
         if flexible:
             out.append(0)
-    out += bytes(_INT32.size)  # throttle time
+    out += _INT32.pack(body.get("throttle_time_ms", 0))
     if flexible:
         out.append(0)
     _INT32.pack_into(out, 0, len(out) - _INT32.size)

@@ -10,15 +10,20 @@ quotas of controller mutations.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..context import Context
 from ..dispatch import serves
+from ..mutations import Mutate, mutations
 
 if TYPE_CHECKING:
     from ..node import Node
+
+
+_STRICT_SINCE: Final = 3
 
 
 @serves(ApiKey.CREATE_PARTITIONS, versions=(0, 3))
@@ -33,22 +38,29 @@ async def create_partitions(node: Node, context: Context, request: Any) -> dict[
         for name, count in times.items()
         if count > 1
     ]
-    results += [_create(node, request, topic) for topic in request.topics if times[topic.name] == 1]
+    mutate = mutations(node, context, strict_since=_STRICT_SINCE)
+    results += [
+        _create(node, request, topic, mutate) for topic in request.topics if times[topic.name] == 1
+    ]
     await node.decided()
     return {"results": results}
 
 
-def _create(node: Node, request: Any, topic: Any) -> dict[str, Any]:
+def _create(node: Node, request: Any, topic: Any, mutate: Mutate | None) -> dict[str, Any]:
     assignments = topic.assignments
+    create = partial(
+        node.controller.create_partitions,
+        topic.name,
+        topic.count,
+        assignments=None if assignments is None else [each.broker_ids for each in assignments],
+    )
     try:
         if request.timeout_ms <= 0:
             raise Refused(Code.REQUEST_TIMED_OUT)
-        node.controller.create_partitions(
-            topic.name,
-            topic.count,
-            assignments=None if assignments is None else [each.broker_ids for each in assignments],
-            validate_only=request.validate_only,
-        )
+        if mutate is not None:
+            create(validate_only=True)
+            mutate(topic.count - len(node.catalog.topics[topic.name].partitions))
+        create(validate_only=request.validate_only)
     except Refused as refused:
         return {
             "name": topic.name, "error_code": refused.code, "error_message": refused.why

@@ -5,13 +5,14 @@
 7     ... and the topic's id
 
 Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
-answered REQUEST_TIMED_OUT without an attempt, as Kafka does. Quotas of controller mutations.
+answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
@@ -19,11 +20,13 @@ from ...protocol.errors import Code, Refused
 from ...storage.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
 from ..context import Context
 from ..dispatch import serves
+from ..mutations import Mutate, mutations
 
 if TYPE_CHECKING:
     from ..node import Node
 
 _CONFIGS_SINCE: Final = 5
+_STRICT_SINCE: Final = 6
 _CONFIG_FIELDS: Final = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
@@ -40,12 +43,14 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     too_many = _too_many(node, wanted)
     if too_many is not None:
         return _all(request, too_many)
-    results = [_create(node, context, topic, request.validate_only) for topic in wanted]
+    mutate = mutations(node, context, strict_since=_STRICT_SINCE)
+    make = partial(_create, node, context, mutate=mutate, validate_only=request.validate_only)
+    results = [make(topic) for topic in wanted]
     twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refused(name, twice) for name, count in times.items() if count > 1]
     if times[CLUSTER_METADATA] == 1:  # refused, and by Kafka last of all
         forbidden = next(topic for topic in request.topics if topic.name == CLUSTER_METADATA)
-        results.append(_create(node, context, forbidden, request.validate_only))
+        results.append(make(forbidden))
     await node.decided()
     return {"topics": results}
 
@@ -85,17 +90,22 @@ def _too_many(node: Node, wanted: list[Any]) -> Refused | None:
     return None
 
 
-def _create(node: Node, context: Context, topic: Any, validate_only: bool) -> dict[str, Any]:
+def _create(
+    node: Node, context: Context, topic: Any, *, mutate: Mutate | None, validate_only: bool
+) -> dict[str, Any]:
     configs = {config.name: config.value for config in topic.configs}
+    create = partial(
+        node.controller.create_topic,
+        topic.name,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
+        configs=configs,
+    )
     try:
-        made = node.controller.create_topic(
-            topic.name,
-            partitions=topic.num_partitions,
-            replication_factor=topic.replication_factor,
-            assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
-            configs=configs,
-            validate_only=validate_only,
-        )
+        if mutate is not None:
+            mutate(len(create(validate_only=True).partitions))
+        made = create(validate_only=validate_only)
     except Refused as refused:
         return _refused(topic.name, refused)
     result = {

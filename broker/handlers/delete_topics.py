@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Code
+from ...protocol.errors import Code, Refused
 from ..context import Context
 from ..dispatch import serves
+from ..mutations import Mutate, mutations
 
 if TYPE_CHECKING:
     from ..node import Node
 
 _DISABLED_SINCE: Final = 3
+_STRICT_SINCE: Final = 5
 _NO_SUCH_ID: Final = "This server does not host this topic ID."
 _NO_SUCH_NAME: Final = "This server does not host this topic-partition."
 
@@ -53,7 +55,8 @@ async def delete_topics(node: Node, context: Context, request: Any) -> dict[str,
     by_id = {topic_id for topic_id, times in ids.items() if times == 1}
     by_name = [name for name, times in names.items() if times == 1]
     chosen, unknown = _resolved(node, by_name, by_id, {i for i, times in ids.items() if times > 1})
-    deleted = [_delete(node, name) for name in chosen]
+    mutate = mutations(node, context, strict_since=_STRICT_SINCE)
+    deleted = [_delete(node, name, mutate) for name in chosen]
     await node.decided()
     return {"responses": refused + unknown + deleted}
 
@@ -123,6 +126,12 @@ def _resolved(
     return list(chosen.values()), answers
 
 
-def _delete(node: Node, name: str) -> dict[str, Any]:
+def _delete(node: Node, name: str, mutate: Mutate | None) -> dict[str, Any]:
+    topic = node.catalog.topics[name]
+    if mutate is not None:
+        try:
+            mutate(len(topic.partitions))
+        except Refused as refused:
+            return _refused(_Wanted(name, topic.topic_id), refused.code, refused.why)
     topic = node.controller.delete_topic(name)
     return _refused(_Wanted(name, topic.topic_id), Code.NONE, None)

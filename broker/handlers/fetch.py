@@ -49,6 +49,7 @@ _LEADERS_SINCE: Final = 16
 _MOVED: Final = (Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH)
 _READ_COMMITTED: Final = 1
 _ZERO_ID: Final = uuid.UUID(int=0)
+_PARTITION_BYTES: Final = 50  # about what an answer says of a partition besides its records
 
 
 class _Plan(NamedTuple):
@@ -73,9 +74,45 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
         _replica_id(context, request),
         None if node.authorizer is None else _may_read(node, context, request),
     )
+    if node.quotas is not None and limits.replica_id < 0:
+        return await _metered(node, context, request, plan, limits)
+    return _answer(node, context, plan, await _read(node, context, request, plan, limits))
+
+
+async def _read(
+    node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
+) -> list[PartitionRead]:
     parts, size_bytes, in_error = read_all(node, plan.items, limits)
     if size_bytes < request.min_bytes and request.max_wait_ms > 0 and plan.items and not in_error:
-        parts = await _read_later(node, context, request, plan, limits)
+        return await _read_later(node, context, request, plan, limits)
+    return parts
+
+
+async def _metered(
+    node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
+) -> dict[str, Any]:
+    """The answer to a client that may have a quota; one without records when it has used it up."""
+    from ..quotas import Fetching
+
+    fetching = Fetching(node, context)
+    if fetching.most_bytes is not None:  # more than that would always be throttled
+        limits = limits._replace(max_bytes=min(limits.max_bytes, fetching.most_bytes))
+        request.min_bytes = min(request.min_bytes, limits.max_bytes)
+    parts = await _read(node, context, request, plan, limits)
+    wait_ms = fetching.use(sum(len(part.records) + _PARTITION_BYTES for part in parts))
+    if wait_ms == 0:
+        return _answer(node, context, plan, parts)
+    session = plan.session
+    if session is not None and not plan.is_incremental:
+        node.fetch_sessions.end(session.session_id)
+        session = None
+    session_id = NO_SESSION if session is None else session.session_id
+    return {"throttle_time_ms": wait_ms, "session_id": session_id, "responses": []}
+
+
+def _answer(
+    node: Node, context: Context, plan: _Plan, parts: list[PartitionRead]
+) -> dict[str, Any]:
     answer = _response(plan, parts)
     if context.version >= _LEADERS_SINCE and any(part.error in _MOVED for part in parts):
         _tell_leaders(node, context, plan, answer)

@@ -60,12 +60,13 @@ class Peer:
         self.waiting: list[asyncio.Future[None]] = []
         self.handled: list[int] = []
         self.may_hasten = True
+        self.fetch_throttle_ms = 0
         self.cancelled = 0
         self.connection, self.transport = self.another()
 
     def another(self) -> tuple[Connection, FakeTransport]:
         connection = Connection(
-            Dispatch(cast(Node, SimpleNamespace(authorizer=None))),
+            Dispatch(cast(Node, SimpleNamespace(authorizer=None, quotas=None))),
             size_limit_bytes=LIMIT,
             number=3,
             advertised=("broker", 9092),
@@ -85,6 +86,8 @@ class Peer:
 
     async def _heartbeat(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
         self.handled.append(context.correlation_id)
+        if request.member_id == "uses too much":
+            context.throttle_time_ms = 2000
         if request.member_id == "refused":
             raise Refused(Code.UNKNOWN_MEMBER_ID)
         if request.member_id == "bug":
@@ -106,6 +109,7 @@ class Peer:
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
+        context.throttle_time_ms = self.fetch_throttle_ms
         return EMPTY_FETCH
 
     async def _produce(self, node: Node, context: Context, request: Any) -> dict[str, Any] | None:
@@ -499,3 +503,57 @@ async def test_an_answer_that_comes_too_late_is_dropped(peer: Any) -> None:
 @in_virtual_time
 async def test_a_client_that_says_goodbye_is_let_go(peer: Any) -> None:
     assert not peer().connection.eof_received(), "the transport closes itself"
+
+
+@in_virtual_time
+async def test_who_used_too_much_is_answered_at_once_and_not_read_from_for_a_while(
+    peer: Any,
+) -> None:
+    it = peer()
+    it.send(heartbeat(1, "uses too much"), heartbeat(2))
+    assert it.answered == [1]
+    assert not it.transport.reading
+    await asyncio.sleep(1.9)
+    assert it.answered == [1]
+    await asyncio.sleep(0.2)
+    assert it.answered == [1, 2]
+    assert it.transport.reading
+
+
+@in_virtual_time
+async def test_a_fetch_that_waited_and_is_too_much_mutes_its_connection(peer: Any) -> None:
+    it = peer()
+    it.fetch_throttle_ms = 500
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.waiting[0].set_result(None)
+    await settle()
+    assert it.answered == [1]
+    assert not it.transport.reading
+    await asyncio.sleep(0.6)
+    assert it.answered == [1, 2]
+    assert it.transport.reading
+
+
+@in_virtual_time
+async def test_a_connection_that_ends_while_it_is_muted_is_forgotten(peer: Any) -> None:
+    it = peer()
+    it.send(heartbeat(1, "uses too much"), heartbeat(2))
+    it.connection.connection_lost(None)
+    await asyncio.sleep(3)
+    assert it.answered == [1]
+    assert it.closed == [it.connection]
+
+
+@in_virtual_time
+async def test_a_connection_too_many_is_closed_after_a_while_and_never_served(
+    peer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = peer()
+    monkeypatch.setattr(Dispatch, "refusal_ms", lambda *_: 1000)
+    connection, transport = it.another()
+    connection.data_received(heartbeat(1))
+    assert (transport.written, transport.closed, transport.reading) == (b"", False, False)
+    await asyncio.sleep(1.1)
+    assert transport.closed
+    assert it.handled == []

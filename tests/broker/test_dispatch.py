@@ -22,7 +22,7 @@ from tests.protocol.message_values import plain
 
 NODE = cast(
     Node,
-    SimpleNamespace(authorizer=None, config={"unstable.api.versions.enable": False}),
+    SimpleNamespace(authorizer=None, quotas=None, config={"unstable.api.versions.enable": False}),
 )
 Body = dict[str, Any] | None
 Handling = Callable[[Node, Context, Any], Awaitable[Body]]

@@ -1,0 +1,364 @@
+"""Quotas are heeded: who uses too much is answered at once, then not read from for a while.
+
+The waiting is KIP-219's. Of the quotas that fit a user and client the nearest counts: user and
+client, user, client, and before each less certain one its default. What is used is added up for
+those together whom the quota is for (org.apache.kafka.server.quota.ClientQuotaManager and its kin).
+Nothing here is imported before a first quota is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ..protocol.api_keys import ApiKey
+from ..protocol.errors import Code, Refused
+from ..protocol.messages import has_field
+from ..storage.catalog_quotas import (
+    CLIENT_ID,
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    IP,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER,
+    ClientQuotas,
+    Entity,
+    entity_of,
+)
+from .clock import monotonic_s
+from .quota_rates import Rate, TokenBucket, Window
+
+if TYPE_CHECKING:
+    from .config import BrokerConfig
+    from .context import Context
+    from .guards import Body, Handler
+    from .node import Node
+
+_IDLE_MS: Final = 3_600_000
+_SWEPT_ABOVE: Final = 1000
+_READING_S: Final = 0.001
+# What brokers ask of each other is not throttled.
+_EXEMPT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
+
+
+class Limit(NamedTuple):
+    """A quota that counts, and whose use is added up: user and client, "" where it is for all."""
+
+    used_by: tuple[str, str]
+    bound: float
+
+
+@dataclass(slots=True)
+class _Used:
+    rate: Rate
+    bucket: TokenBucket
+    last_ms: int
+
+
+class Quotas:
+    """What the clients of one node use.
+
+    Args:
+        state: the quotas, as they are at each question.
+        window, controller_window: over how long use is measured; the second for mutations.
+    """
+
+    def __init__(self, state: ClientQuotas, window: Window, controller_window: Window) -> None:
+        self._state = state
+        self._window = window
+        self._controller_window = controller_window
+        self._limits: dict[tuple[str, str, str], Limit | None] = {}
+        self._limits_at = state.changes
+        self._addresses: dict[str, float | None] = {}
+        self._used: dict[tuple[str, str, str], _Used] = {}
+
+    def limit(self, kind: str, user: str, client_id: str) -> Limit | None:
+        """The quota of a kind that counts for a user and client; None: as much as they like."""
+        self._forget_old_limits()
+        asked = (kind, user, client_id)
+        if asked not in self._limits:
+            self._limits[asked] = self._found(kind, user, client_id)
+        return self._limits[asked]
+
+    def _forget_old_limits(self) -> None:
+        if self._limits_at != self._state.changes or len(self._limits) > _SWEPT_ABOVE:
+            self._limits.clear()
+            self._addresses.clear()
+            self._limits_at = self._state.changes
+
+    def _found(self, kind: str, user: str, client_id: str) -> Limit | None:
+        for entity, used_by in _nearest(user, client_id):
+            bound = self._state.by_entity.get(entity, {}).get(kind)
+            if bound is not None:
+                return Limit(used_by, bound)
+        return None
+
+    def _of(self, kind: str, used_by: tuple[str, str], now_ms: int) -> _Used:
+        key = (kind, *used_by)
+        used = self._used.get(key)
+        if used is None:
+            if len(self._used) >= _SWEPT_ABOVE:
+                self._sweep(now_ms)
+            mutations = kind == CONTROLLER_MUTATION_RATE
+            window = self._controller_window if mutations else self._window
+            used = self._used[key] = _Used(Rate(window), TokenBucket(window), now_ms)
+        used.last_ms = now_ms
+        return used
+
+    def _sweep(self, now_ms: int) -> None:
+        idle = [key for key, used in self._used.items() if now_ms - used.last_ms > _IDLE_MS]
+        for key in idle:
+            del self._used[key]
+
+    def use(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> int:
+        """A user and client use so much; the milliseconds that they are to wait for it."""
+        limit = self.limit(kind, *who)
+        if limit is None:
+            return 0
+        rate = self._of(kind, limit.used_by, now_ms).rate
+        rate.record(value, now_ms)
+        wait_ms = rate.throttle_ms(limit.bound, now_ms)
+        # Work is not made up for any longer than one sample is.
+        return min(wait_ms, self._window.sample_ms) if kind == REQUEST_PERCENTAGE else wait_ms
+
+    def take_back(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> None:
+        """What was used has not been given after all."""
+        limit = self.limit(kind, *who)
+        if limit is not None:
+            self._of(kind, limit.used_by, now_ms).rate.record(-value, now_ms)
+
+    def most_bytes(self, who: tuple[str, str]) -> int | None:
+        """What a Fetch may be answered with so that it is not throttled for it alone."""
+        limit = self.limit(CONSUMER_BYTE_RATE, *who)
+        if limit is None:
+            return None
+        return int(limit.bound * (self._window.samples - 1) * self._window.sample_ms / 1000)
+
+    def mutate(self, who: tuple[str, str], count: int, now_ms: int, *, strict: bool) -> int:
+        """So many partitions are to be made or deleted; the milliseconds to wait.
+
+        Raises:
+            Refused: THROTTLING_QUOTA_EXCEEDED: strictly, nothing is done while there is to be
+                waited; its `wait_ms` says how long (KIP-599).
+        """
+        limit = self.limit(CONTROLLER_MUTATION_RATE, *who)
+        if limit is None:
+            return 0
+        bucket = self._of(CONTROLLER_MUTATION_RATE, limit.used_by, now_ms).bucket
+        if strict:
+            wait_ms = bucket.throttle_ms(limit.bound, now_ms)
+            if wait_ms > 0:
+                raise Exceeded(wait_ms)
+        bucket.record(count, limit.bound, now_ms)
+        return 0 if strict else bucket.throttle_ms(limit.bound, now_ms)
+
+    def connect(self, host: str, now_ms: int) -> int:
+        """A connection comes from an address; the milliseconds until it is closed unserved."""
+        self._forget_old_limits()
+        if host not in self._addresses:
+            self._addresses[host] = self._address_limit(host)
+        bound = self._addresses[host]
+        if bound is None:
+            return 0
+        rate = self._of(CONNECTION_CREATION_RATE, (host, ""), now_ms).rate
+        rate.record(1, now_ms)
+        wait_ms = rate.throttle_ms(bound, now_ms)
+        if wait_ms > 0:
+            rate.record(-1, now_ms)
+        return min(wait_ms, self._window.sample_ms)
+
+    def _address_limit(self, host: str) -> float | None:
+        default: float | None = None
+        for entity, quotas in self._state.by_entity.items():
+            ((kind, name), *others) = entity
+            if kind != IP or others:
+                continue
+            bound = quotas.get(CONNECTION_CREATION_RATE)
+            if name is None:
+                default = bound
+            elif bound is not None and (name == host or host in _addresses_of(name)):
+                return bound
+        return default
+
+
+class Exceeded(Refused):
+    """Too many mutations.
+
+    Attributes:
+        wait_ms: until when there is no use in asking again.
+    """
+
+    def __init__(self, wait_ms: int) -> None:
+        super().__init__(Code.THROTTLING_QUOTA_EXCEEDED)
+        self.wait_ms = wait_ms
+
+
+def _addresses_of(name: str) -> set[str]:
+    import socket
+
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(name, None)}
+    except OSError:
+        return set()
+
+
+def _nearest(user: str, client_id: str) -> Iterator[tuple[Entity, tuple[str, str]]]:
+    """Whom a quota may be for, the nearest first, and for whom use is added up then."""
+    both = (user, client_id)
+    if client_id:
+        yield entity_of(((USER, user), (CLIENT_ID, client_id))), both
+        yield entity_of(((USER, user), (CLIENT_ID, None))), both
+    yield entity_of(((USER, user),)), (user, "")
+    if client_id:
+        yield entity_of(((USER, None), (CLIENT_ID, client_id))), both
+        yield entity_of(((USER, None), (CLIENT_ID, None))), both
+    yield entity_of(((USER, None),)), (user, "")
+    if client_id:
+        yield entity_of(((CLIENT_ID, client_id),)), ("", client_id)
+        yield entity_of(((CLIENT_ID, None),)), ("", client_id)
+
+
+def quotas_by(config: BrokerConfig, state: ClientQuotas) -> Quotas:
+    """The quotas of a node, measured as its settings say."""
+    return Quotas(
+        state,
+        Window(config["quota.window.num"], config["quota.window.size.seconds"] * 1000),
+        Window(
+            config["controller.quota.window.num"],
+            config["controller.quota.window.size.seconds"] * 1000,
+        ),
+    )
+
+
+def who_asks(context: Context) -> tuple[str, str]:
+    """User and client id, as quotas name them."""
+    return context.principal.partition(":")[2], context.client_id or ""
+
+
+def metered(handler: Handler) -> Handler:
+    """A handler whose work, and the bytes of whose requests, count against quotas."""
+
+    async def both(node: Node, context: Context, request: Any) -> Body | None:
+        steps = _Steps(monotonic_s() - context.started_s)  # it had to be read from its bytes
+        try:
+            body: Body | None = await _Timed(handler(node, context, request), steps)
+        except Refused:
+            _throttle(node, context, request, steps)
+            raise
+        _throttle(node, context, request, steps)
+        wait_ms = context.throttle_time_ms
+        key, version = context.api_key, context.version
+        if body is not None and wait_ms > 0 and has_field(key, version, "throttle_time_ms"):
+            body["throttle_time_ms"] = wait_ms
+        return body
+
+    return both
+
+
+@dataclass(slots=True)
+class _Steps:
+    """The time that a handler has worked, without that in which it waited."""
+
+    spent_s: float
+
+
+class _Timed:
+    """A coroutine whose steps are timed."""
+
+    def __init__(self, coroutine: Any, steps: _Steps) -> None:
+        self._coroutine = coroutine
+        self._steps = steps
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step, argument = self._coroutine.send, None
+        while True:
+            started_s = monotonic_s()
+            try:
+                waited_for = step(argument)
+            except StopIteration as done:
+                return done.value
+            finally:
+                self._steps.spent_s += monotonic_s() - started_s
+            step = self._coroutine.send
+            try:
+                argument = yield waited_for
+            except BaseException as thrown:
+                step, argument = self._coroutine.throw, thrown
+
+
+def _throttle(node: Node, context: Context, request: Any, steps: _Steps) -> None:
+    """Put into the context how long its connection is to be left alone."""
+    quotas = node.quotas
+    if quotas is None or context.api_key in _EXEMPT or context.api_key == ApiKey.FETCH:
+        return
+    who, now_ms = who_asks(context), node.clock.now_ms()
+    waits = [context.throttle_time_ms]
+    if context.api_key == ApiKey.PRODUCE:
+        waits.append(quotas.use(PRODUCER_BYTE_RATE, who, context.size_bytes, now_ms))
+    if context.api_key != ApiKey.PRODUCE or request.acks != 0:
+        waits.append(quotas.use(REQUEST_PERCENTAGE, who, steps.spent_s * 100, now_ms))
+    context.throttle_time_ms = max(waits)
+
+
+class Fetching:
+    """A Fetch, whose answer counts; made where its handler begins to work.
+
+    Attributes:
+        most_bytes: what it may be answered with at most; None: any number.
+    """
+
+    def __init__(self, node: Node, context: Context) -> None:
+        assert node.quotas is not None
+        self._node = node
+        self._quotas = node.quotas
+        self._context = context
+        self._who = who_asks(context)
+        self._started_s = monotonic_s()
+        self.most_bytes = self._quotas.most_bytes(self._who)
+
+    def use(self, size_bytes: int) -> int:
+        """It is to be answered with so many bytes; the milliseconds to wait for them.
+
+        Where that is not 0 the answer is to have no records: they are not counted.
+        """
+        now_ms = self._node.clock.now_ms()
+        # Not more than reading takes: it may have waited for something new in the meantime.
+        spent_s = min(monotonic_s() - self._started_s, _READING_S)
+        wait_ms = max(
+            self._quotas.use(REQUEST_PERCENTAGE, self._who, spent_s * 100, now_ms),
+            self._quotas.use(CONSUMER_BYTE_RATE, self._who, size_bytes, now_ms),
+        )
+        if wait_ms > 0:
+            self._quotas.take_back(CONSUMER_BYTE_RATE, self._who, size_bytes, now_ms)
+            self._context.throttle_time_ms = wait_ms
+        return wait_ms
+
+
+def mutating(node: Node, context: Context, *, strict_since: int) -> Callable[[int], None] | None:
+    """What is called with each number of partitions that are to be made or deleted.
+
+    It raises Refused(THROTTLING_QUOTA_EXCEEDED) where that is too much from version `strict_since`
+    on; before it, and else, the answer says how long to wait. None where there is no such quota.
+    """
+    quotas = node.quotas
+    if quotas is None:
+        return None
+    who = who_asks(context)
+    if quotas.limit(CONTROLLER_MUTATION_RATE, *who) is None:
+        return None
+
+    def mutate(count: int) -> None:
+        assert quotas is not None
+        try:
+            wait_ms = quotas.mutate(
+                who, count, node.clock.now_ms(), strict=context.version >= strict_since
+            )
+        except Exceeded as exceeded:
+            context.throttle_time_ms = max(context.throttle_time_ms, exceeded.wait_ms)
+            raise
+        context.throttle_time_ms = max(context.throttle_time_ms, wait_ms)
+
+    return mutate

@@ -1,0 +1,249 @@
+"""Quotas: which counts, and what happens to who has used one up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.quota_rates import Window
+from ottla.broker.quotas import Exceeded, Quotas
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code
+from ottla.storage.catalog_quotas import ClientQuotas
+from ottla.storage.metadata_records import ClientQuotaRecord, EntityData
+from tests.broker.fakes import START_MS, in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+KAFKA = Window(samples=11, sample_ms=1000)
+BYTES = "producer_byte_rate"
+Entity = dict[str, str | None]
+ALICE: Entity = {"user": "alice"}
+ALL: Entity = {"user": None}
+C: Entity = {"client-id": "c"}
+EVERY_C: Entity = {"client-id": None}
+
+
+def state_of(*quotas: tuple[Entity, str, float]) -> ClientQuotas:
+    state = ClientQuotas()
+    for entity, key, value in quotas:
+        parts = tuple(EntityData(*part) for part in entity.items())
+        state.replay(ClientQuotaRecord(parts, key, value))
+    return state
+
+
+def quotas_of(*quotas: tuple[Entity, str, float]) -> Quotas:
+    return Quotas(state_of(*quotas), KAFKA, KAFKA)
+
+
+# The nearest first (KIP-55), and whose use is added up.
+NEAREST: list[tuple[Entity, tuple[str, str]]] = [
+    (ALICE | C, ("alice", "c")),
+    (ALICE | EVERY_C, ("alice", "c")),
+    (ALICE, ("alice", "")),
+    (ALL | C, ("alice", "c")),
+    (ALL | EVERY_C, ("alice", "c")),
+    (ALL, ("alice", "")),
+    (C, ("", "c")),
+    (EVERY_C, ("", "c")),
+]
+
+
+@pytest.mark.parametrize("nearest", range(len(NEAREST)))
+def test_the_nearest_quota_counts(nearest: int) -> None:
+    there = [(entity, BYTES, 1000.0 + index) for index, (entity, _) in enumerate(NEAREST)]
+    limit = quotas_of(*there[nearest:]).limit(BYTES, "alice", "c")
+    assert limit is not None
+    assert (limit.bound, limit.used_by) == (1000.0 + nearest, NEAREST[nearest][1])
+
+
+def test_a_quota_of_another_kind_or_for_others_does_not_count() -> None:
+    quotas = quotas_of((ALICE, "consumer_byte_rate", 1.0), (C, BYTES, 2.0))
+    assert quotas.limit(BYTES, "alice", "d") is None
+    assert quotas.limit("consumer_byte_rate", "bob", "c") is None
+    assert quotas.use(BYTES, ("alice", "d"), 1e9, START_MS) == 0
+
+
+def test_clients_whose_quota_is_their_users_use_it_up_together() -> None:
+    quotas = quotas_of((ALICE, BYTES, 1000.0))
+    assert quotas.use(BYTES, ("alice", "a"), 10_000, START_MS) == 0
+    assert quotas.use(BYTES, ("alice", "b"), 5000, START_MS) == 5000
+    apart = quotas_of((ALICE | EVERY_C, BYTES, 1000.0))
+    assert apart.use(BYTES, ("alice", "a"), 10_000, START_MS) == 0
+    assert apart.use(BYTES, ("alice", "b"), 5000, START_MS) == 0
+
+
+def test_a_quota_that_changes_counts_from_then_on() -> None:
+    state = state_of((ALICE, BYTES, 1000.0))
+    quotas = Quotas(state, KAFKA, KAFKA)
+    assert quotas.use(BYTES, ("alice", "a"), 20_000, START_MS) == 10_000
+    state.replay(ClientQuotaRecord((EntityData("user", "alice"),), BYTES, 4000.0))
+    assert quotas.use(BYTES, ("alice", "a"), 0, START_MS) == 0
+    state.replay(ClientQuotaRecord((EntityData("user", "alice"),), BYTES, remove=True))
+    assert quotas.limit(BYTES, "alice", "a") is None
+
+
+def test_work_is_waited_for_no_longer_than_a_sample_is() -> None:
+    quotas = quotas_of((ALICE, "request_percentage", 1.0))
+    assert quotas.use("request_percentage", ("alice", "a"), 10_000, START_MS) == 1000
+
+
+def test_mutations_that_are_too_many_are_refused_or_waited_for() -> None:
+    quotas = quotas_of((ALICE, "controller_mutation_rate", 1.0))
+    who = ("alice", "a")
+    assert quotas.mutate(who, 13, START_MS, strict=True) == 0
+    with pytest.raises(Exceeded) as exceeded:
+        quotas.mutate(who, 1, START_MS + 500, strict=True)
+    assert (exceeded.value.code, exceeded.value.wait_ms) == (Code.THROTTLING_QUOTA_EXCEEDED, 1500)
+    assert quotas.mutate(who, 1, START_MS + 500, strict=False) == 2500
+
+
+def test_an_address_connects_as_often_as_it_may() -> None:
+    quotas = quotas_of(
+        ({"ip": "10.0.0.1"}, "connection_creation_rate", 1.0),
+        ({"ip": None}, "connection_creation_rate", 2.0),
+    )
+    waits = [quotas.connect("10.0.0.1", START_MS) for _ in range(12)]
+    assert waits == [0] * 10 + [1000] * 2
+    assert [quotas.connect("10.0.0.2", START_MS) for _ in range(21)] == [0] * 20 + [500]
+    assert quotas.connect("10.0.0.1", START_MS + 11_000) == 0
+
+
+async def set_quota(one: OneNode, key: str, value: float) -> None:
+    entity = [{"entity_type": "client-id", "entity_name": "test"}]
+    entry = {"entity": entity, "ops": [{"key": key, "value": value, "remove": False}]}
+    answer = await one.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=[entry], validate_only=False)
+    assert answer["entries"][0]["error_code"] == 0
+
+
+def records(size_bytes: int) -> bytes:
+    return bytes(build([(None, b"x" * size_bytes)], timestamp_ms=START_MS))
+
+
+async def produce(one: OneNode, size_bytes: int, acks: int = -1) -> tuple[Any, int]:
+    """The answer, and how long the connection is to be left alone."""
+    partition = {"index": 0, "records": records(size_bytes)}
+    context, answered = one.begin(
+        ApiKey.PRODUCE,
+        9,
+        transactional_id=None,
+        acks=acks,
+        timeout_ms=5000,
+        topic_data=[{"name": "orders", "partition_data": [partition]}],
+    )
+    return answered, context.throttle_time_ms
+
+
+async def fetch(one: OneNode, version: int = 11, **fields: Any) -> Any:
+    partition = {
+        "partition": 0,
+        "current_leader_epoch": -1,
+        "fetch_offset": 0,
+        "log_start_offset": -1,
+        "partition_max_bytes": 1 << 20,
+    }
+    asked = {
+        "replica_id": -1,
+        "max_wait_ms": 0,
+        "min_bytes": 1,
+        "max_bytes": 1 << 20,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "topics": [{"topic": "orders", "partitions": [partition]}],
+        "forgotten_topics_data": [],
+        "rack_id": "",
+    }
+    return await one.ask(ApiKey.FETCH, version, **(asked | fields))
+
+
+@in_virtual_time
+async def test_who_writes_too_much_is_answered_at_once_and_told_to_wait(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders")
+        assert (await produce(one, 5000))[1] == 0
+        await set_quota(one, BYTES, 1000.0)
+        assert (await produce(one, 9000))[1] == 0
+        answered, wait_ms = await produce(one, 9000)
+        assert 8000 < wait_ms < 9000
+        assert isinstance(answered, bytearray)
+        assert wait_ms.to_bytes(4, "big") in bytes(answered)
+        nothing, wait_ms = await produce(one, 9000, acks=0)
+        assert nothing is None
+        assert 17_000 < wait_ms < 19_000
+        assert one.log("orders").log_end_offset == 4
+
+
+@in_virtual_time
+async def test_who_reads_too_much_gets_nothing_until_they_have_waited(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders")
+        for _ in range(3):
+            one.append("orders", b"x" * 4000)
+        await set_quota(one, "consumer_byte_rate", 1000.0)
+        first = await fetch(one)
+        # Not the three batches, which would be too much for a whole window.
+        assert first["throttle_time_ms"] == 0
+        assert 8000 < len(first["responses"][0]["partitions"][0]["records"]) < 10_000
+        second = await fetch(one)
+        assert second["throttle_time_ms"] > 6000
+        assert second["responses"] == []
+        # What was not given is not counted: the wait does not grow.
+        assert (await fetch(one))["throttle_time_ms"] == second["throttle_time_ms"]
+
+
+@in_virtual_time
+async def test_a_session_that_is_throttled_at_its_beginning_has_not_begun(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders")
+        one.append("orders", b"x" * 9000)
+        await set_quota(one, "consumer_byte_rate", 1000.0)
+        assert (await fetch(one, session_epoch=0))["session_id"] != 0
+        refused = await fetch(one, session_epoch=0)
+        assert refused["throttle_time_ms"] > 0
+        assert refused["session_id"] == 0
+
+
+@in_virtual_time
+async def test_topics_beyond_the_mutations_of_a_client_are_refused(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        await set_quota(one, "controller_mutation_rate", 1.0)
+
+        async def create(version: int, *names: str, partitions: int = 6) -> Any:
+            topics = [
+                {
+                    "name": name,
+                    "num_partitions": partitions,
+                    "replication_factor": 1,
+                    "assignments": [],
+                    "configs": [],
+                }
+                for name in names
+            ]
+            fields = {"topics": topics, "timeout_ms": 5000, "validate_only": False}
+            return await one.ask(ApiKey.CREATE_TOPICS, version, **fields)
+
+        answer = await create(6, "a", "b", "c")
+        assert [topic["error_code"] for topic in answer["topics"]] == [
+            0, 0, Code.THROTTLING_QUOTA_EXCEEDED
+        ]  # fmt: skip
+        assert answer["throttle_time_ms"] == 1000
+        assert sorted(one.node.catalog.topics) == ["a", "b"]
+        older = await create(5, "d")
+        assert older["topics"][0]["error_code"] == 0
+        assert older["throttle_time_ms"] == 7000
+        deleted = await one.ask(ApiKey.DELETE_TOPICS, 5, topic_names=["a"], timeout_ms=5000)
+        assert deleted["responses"][0]["error_code"] == Code.THROTTLING_QUOTA_EXCEEDED
+        assert "a" in one.node.catalog.topics
+
+
+@in_virtual_time
+async def test_without_quotas_nothing_is_measured(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders")
+        await produce(one, 5000)
+        assert one.node.quotas is None
+        await set_quota(one, BYTES, 1000.0)
+        assert one.node.quotas is not None
