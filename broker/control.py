@@ -1,18 +1,21 @@
 """Orders to a cluster of nodes from a test: a Unix socket, a line each, answered by a line.
 
-`stop N`, `cut N` (its connections are cut, as by a kill), `start N`, `move TOPIC PARTITION N` (let
-node N lead), `queues` (what the marker channels hold, as JSON). The answer is `ok`, with what was
-asked for behind it, or `error` and why. Nothing listens unless `--control` asks for it.
+`stop N`, `cut N` (its connections are cut, as by a kill), `start N`, `lead TOPIC PARTITION N` (let
+node N lead; a partition of `*` is all of them), `queues` (what the marker channels hold, as JSON).
+The answer is `ok`, with what was asked for behind it, or `error` and why. Nothing listens unless
+`--control` asks for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..protocol.errors import Refused
+from ..protocol.errors import Code, Refused
 from .logs import Log
 from .node import Node
 from .sockets import NodeSockets
@@ -49,8 +52,8 @@ class Control:
                     await self._stop(int(node_id), at_once=True)
                 case ["start", node_id]:
                     await self._start(int(node_id))
-                case ["move", topic, partition, node_id]:
-                    self._move(topic, int(partition), int(node_id))
+                case ["lead", topic, partition, node_id]:
+                    self._lead(topic, partition, int(node_id))
                 case ["queues"]:
                     return f"ok {json.dumps(self._queues())}"
                 case _:
@@ -79,9 +82,12 @@ class Control:
         node.come_back(door.advertised)
         await door.open(node)
 
-    def _move(self, topic: str, partition: int, node_id: int) -> None:
-        some_node = next(iter(self._nodes.values()))
-        some_node.controller.change_leader(topic, partition, node_id)
+    def _lead(self, topic: str, partition: str, node_id: int) -> None:
+        controller = self._nodes[node_id].controller
+        count = len(controller.catalog.topics[topic].partitions)
+        for index in range(count) if partition == "*" else [int(partition)]:
+            with _unless_it_leads():
+                controller.change_leader(topic, index, node_id)
 
     def _queues(self) -> dict[int, dict[str, Any]]:
         return {
@@ -95,6 +101,16 @@ class Control:
             }
             for node_id, node in self._nodes.items()
         }
+
+
+@contextmanager
+def _unless_it_leads() -> Iterator[None]:
+    """Who leads already need not be made to."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.code != Code.ELECTION_NOT_NEEDED:
+            raise
 
 
 def _free(path: Path) -> Path:

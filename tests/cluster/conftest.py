@@ -1,0 +1,97 @@
+"""A cluster of three for each test, and what happens to it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from ottla.testing import RunningBroker, running_broker
+
+PARTITIONS = 6
+PATIENCE_S = 20.0
+
+
+class Weather:
+    """One trouble after another: nodes stop, well and badly, and come back; leaders move."""
+
+    def __init__(self, broker: RunningBroker) -> None:
+        self._broker = broker
+        self._stopped: int | None = None
+        self._troubles = itertools.cycle(self._rounds())
+        self.count = 0
+
+    def _rounds(self) -> list[tuple[str, int]]:
+        return [("stop", 1), ("move", 2), ("cut", 3), ("stop", 2), ("move", 1), ("cut", 1)]
+
+    def turn(self, topic: str) -> None:
+        """The next trouble; who was away is back before it."""
+        self.clear_up()
+        kind, node_id = next(self._troubles)
+        self.count += 1
+        if kind == "move":
+            self._broker.order(f"lead {topic} * {node_id}")
+        else:
+            node = self._broker.nodes[node_id]
+            (node.stop if kind == "stop" else node.cut)()
+            self._stopped = node_id
+
+    def move_coordinators(self) -> None:
+        """Another node coordinates all groups and all transactions."""
+        self.count += 1
+        for topic in ("__consumer_offsets", "__transaction_state"):
+            self._broker.order(f"lead {topic} * {self.count % 3 + 1}")
+
+    def clear_up(self) -> None:
+        """Who was away comes back."""
+        if self._stopped is not None:
+            self._broker.nodes[self._stopped].start()
+            self._stopped = None
+
+
+@pytest.fixture
+def cluster() -> Iterator[RunningBroker]:
+    """Three nodes; one of them may be away."""
+    settings = {"group.initial.rebalance.delay.ms": "0", "min.insync.replicas": "2"}
+    with running_broker(nodes=3, settings=settings) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        topics = [NewTopic(name, PARTITIONS, 3) for name in ("in", "out")]
+        for created in admin.create_topics(topics).values():
+            created.result(PATIENCE_S)
+        yield broker
+
+
+@pytest.fixture
+def weather(cluster: RunningBroker) -> Weather:
+    return Weather(cluster)
+
+
+def committed(bootstrap: str, topic: str) -> list[list[str]]:
+    """What readers of committed records find in each partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+    )
+    found: list[list[str]] = [[] for _ in range(PARTITIONS)]
+    try:
+        consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
+        ended: set[int] = set()
+        while len(ended) < PARTITIONS:
+            message = consumer.poll(PATIENCE_S)
+            assert message is not None, "the end of a partition does not come"
+            if message.error():
+                ended.add(message.partition())
+            else:
+                found[message.partition()].append((message.value() or b"").decode())
+    finally:
+        consumer.close()
+    return found

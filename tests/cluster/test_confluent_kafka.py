@@ -1,0 +1,148 @@
+"""librdkafka on a cluster in bad weather: nothing is lost, nothing is there twice."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+
+from ottla.testing import RunningBroker
+
+from .conftest import PARTITIONS, PATIENCE_S, Weather, committed
+
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
+
+
+def test_an_idempotent_producer_writes_all_in_order_and_once(
+    cluster: RunningBroker, weather: Weather
+) -> None:
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failed.append(error)
+
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "linger.ms": 2}
+    )
+    count = 6000
+    for number in range(count):
+        producer.produce("in", str(number), partition=number % PARTITIONS, on_delivery=delivered)
+        producer.poll(0)
+        if number % 1000 == 500:
+            weather.turn("in")
+    assert producer.flush(PATIENCE_S) == 0
+    assert failed == []
+    assert weather.count == 6
+    weather.clear_up()
+    assert committed(cluster.bootstrap, "in") == [
+        [str(number) for number in range(partition, count, PARTITIONS)]
+        for partition in range(PARTITIONS)
+    ]
+
+
+def test_transactions_are_whole_or_nothing(cluster: RunningBroker, weather: Weather) -> None:
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "transactional.id": "shop", "linger.ms": 0}
+    )
+    producer.init_transactions(PATIENCE_S)
+    expected = []
+    for number in range(120):
+        kept = number % 5 != 4
+        producer.begin_transaction()
+        if number % 15 == 7:
+            weather.turn("in")
+        for index in range(PARTITIONS * 2):
+            producer.produce("in", f"{number}-{index}", partition=index % PARTITIONS)
+        if number % 15 == 11:
+            producer.flush(PATIENCE_S)
+            weather.turn("in")
+        if kept and _committed(producer):
+            expected += [f"{number}-{index}" for index in range(PARTITIONS * 2)]
+        elif not kept:
+            producer.abort_transaction(PATIENCE_S)
+    weather.clear_up()
+    found = [value for part in committed(cluster.bootstrap, "in") for value in part]
+    assert sorted(found) == sorted(expected)
+    assert len(expected) > 80 * PARTITIONS * 2, "most went well"
+
+
+def _committed(producer: Producer) -> bool:
+    """Commit as the client's documentation says; whether it was committed."""
+    while True:
+        try:
+            producer.commit_transaction(PATIENCE_S)
+        except KafkaException as error:
+            if error.args[0].txn_requires_abort():
+                producer.abort_transaction(PATIENCE_S)
+                return False
+            if not error.args[0].retriable():
+                raise
+        else:
+            return True
+
+
+def test_what_is_consumed_transformed_and_produced_is_so_exactly_once(
+    cluster: RunningBroker, weather: Weather
+) -> None:
+    count = 1200
+    source = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(count):
+        source.produce("in", str(number), partition=number % PARTITIONS)
+    assert source.flush(PATIENCE_S) == 0
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "copier"})
+    producer.init_transactions(PATIENCE_S)
+    done = turns = 0
+    while done < count:
+        done += _copied(cluster.bootstrap, producer, weather, left=count - done)
+        turns += 1
+        assert turns < 60, done
+    weather.clear_up()
+    found = [value for part in committed(cluster.bootstrap, "out") for value in part]
+    assert sorted(found) == sorted(str(number) for number in range(count))
+    assert weather.count >= 6
+
+
+def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) -> int:
+    """A life of the copier, to its end or the first transaction that fails; what it committed."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "copiers",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.subscribe(["in"])
+    copied = 0
+    try:
+        for number in range(200):
+            batch = [each for each in consumer.consume(50, 1.0) if not each.error()]
+            if not batch:
+                if copied >= left:
+                    break
+                continue
+            producer.begin_transaction()
+            for message in batch:
+                producer.produce("out", message.value(), partition=message.partition())
+            if number % 4 == 2:
+                # No node stops: librdkafka (2.12 to 2.16) waits for ever for a group's coordinator
+                # that has gone from the metadata, when the producer had talked to it.
+                weather.move_coordinators()
+            try:
+                producer.send_offsets_to_transaction(
+                    consumer.position(consumer.assignment()),
+                    consumer.consumer_group_metadata(),
+                    PATIENCE_S,
+                )
+            except KafkaException as error:
+                if not error.args[0].txn_requires_abort():
+                    raise
+                producer.abort_transaction(PATIENCE_S)
+                return copied
+            if not _committed(producer):
+                return copied
+            copied += len(batch)
+    finally:
+        consumer.close()
+    return copied
