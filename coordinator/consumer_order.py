@@ -14,8 +14,9 @@ from typing import Final
 from .partitioning import java_hash_code
 
 _LEAST_CAPACITY: Final = 16
-_FIBONACCI: Final = 0x9E3779B9  # of org.apache.kafka.timeline's tables
+_FIBONACCI: Final = 0x9E3779B97F4A7C15
 _WORD: Final = (1 << 32) - 1
+_LONG: Final = (1 << 64) - 1
 
 
 @lru_cache(maxsize=8192)
@@ -26,7 +27,7 @@ def _spread(text: str) -> int:
 
 @lru_cache(maxsize=8192)
 def _fibonacci(text: str) -> int:
-    return (java_hash_code(text) * _FIBONACCI) & _WORD
+    return (java_hash_code(text) * _FIBONACCI) & _LONG
 
 
 def _spread_id(topic_id: uuid.UUID) -> int:
@@ -51,9 +52,20 @@ def _copied(count: int) -> int:
     return capacity - 1
 
 
-def members_in_order(known: Iterable[str], new: Iterable[str] = ()) -> list[str]:
+def _in_timeline_table(keys: Collection[str]) -> list[str]:
+    """A table of org.apache.kafka.timeline that was filled with the keys one by one.
+
+    Keys of one slot come the last first.
+    """
+    bits = 1
+    while len(keys) * 3 > 4 << bits:
+        bits += 1
+    return sorted(reversed(list(keys)), key=lambda key: _fibonacci(key) >> (64 - bits))
+
+
+def members_in_order(known: Collection[str], new: Iterable[str] = ()) -> list[str]:
     """Member ids: a HashMap filled from the group's own table, then with who joins."""
-    listed = sorted(known, key=_fibonacci)
+    listed = _in_timeline_table(known)
     listed += new
     mask = _grown(len(listed))
     return sorted(listed, key=lambda member_id: _spread(member_id) & mask)

@@ -42,7 +42,10 @@ def test_who_tells_everything_is_told_everything() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
-    everything = {"rebalance_timeout_ms": REBALANCE_MS, "subscribed_topic_names": a.topics}
+    everything: dict[str, Any] = {
+        "rebalance_timeout_ms": REBALANCE_MS,
+        "subscribed_topic_names": a.topics,
+    }
     assert a.report(**everything) == ALL
     assert a.beat(**everything) is None, "what it owns is missing"
 

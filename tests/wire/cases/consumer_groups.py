@@ -121,7 +121,7 @@ def consumers__full_request(broker: Broker) -> Any:
     group, topic = broker.fresh("g"), broker.topic(1)
     a = Consumer(broker, group, "a", [topic])
     a.join()
-    everything = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": [topic]}
+    everything: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": [topic]}
     return [
         a.beat(),
         a.report(),
@@ -280,9 +280,10 @@ def consumers__offsets(broker: Broker) -> Any:
         ("nobody_in_epoch", None, 1),
         ("empty", "", -1),
     ):
-        asked = {"group_id": group, "member_id": member_id, "member_epoch": epoch}
-        asked["topics"] = [{"name": topic, "partition_indexes": [0]}]
-        body = {"groups": [asked], "require_stable": False}
+        topics = [{"name": topic, "partition_indexes": [0]}]
+        member = {"member_id": member_id, "member_epoch": epoch}
+        asked = {"group_id": group, "topics": topics, **member}
+        body: dict[str, Any] = {"groups": [asked], "require_stable": False}
         answer = broker.call("OffsetFetch", 9, body)["groups"][0]
         offsets = [part["committed_offset"] for t in answer["topics"] for part in t["partitions"]]
         out[f"fetch_{label}"] = [error_name(answer["error_code"]), offsets]

@@ -1,0 +1,467 @@
+"""Members of the classic protocol in consumer groups, and groups that change their kind.
+
+What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from ottla.coordinator.classic_group import Protocols
+from ottla.coordinator.classic_requests import JoinReply, LeavingMember
+from ottla.coordinator.consumer_protocol import read_assignment, write_assignment
+from ottla.coordinator.groups import Committer
+from ottla.coordinator.outcome import Producer
+from ottla.protocol.errors import Code, Malformed, Refused
+from ottla.protocol.messages import encode_data
+
+from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, Named, settle, stable
+from .group_talk import GROUP, REBALANCE_MS, SESSION_MS, Client, subscription
+
+
+def owning(topics: list[str], owned: Named) -> Protocols:
+    """Metadata, version 1, of a classic member that owns partitions."""
+    fields = {
+        "topics": topics,
+        "user_data": None,
+        "owned_partitions": [{"topic": t, "partitions": p} for t, p in owned.items()],
+    }
+    return (("range", encode_data("ConsumerProtocolSubscription", 1, fields)),)
+
+
+class Classic(Client):
+    """A member of the classic protocol that can read what it is assigned."""
+
+    def __init__(self, talk: ConsumerTalk, name: str, **fields: Any) -> None:
+        super().__init__(talk, name, **fields)
+        self.consumer_talk = talk
+        self.owned: Named = {}
+
+    def rejoin(self) -> Code | None:
+        """JoinGroup that says what it owns."""
+        self.protocols = owning(["orders"], self.owned)
+        return self.join()
+
+    def take(self) -> Named | Code:
+        """SyncGroup: what it has from now on."""
+        told = self.sync()
+        if not isinstance(told, bytes):
+            assert told is not None
+            return told
+        assignment, _ = read_assignment(told, self.consumer_talk.topics)
+        self.owned = self.consumer_talk.topics.named(assignment)
+        return self.owned
+
+
+def assigned(talk: ConsumerTalk, named: Mapping[str, list[int]]) -> bytes:
+    return write_assignment(talk.topics.by_ids(named), talk.topics, version=1)
+
+
+def classic_group(talk: ConsumerTalk, owned: Named) -> Classic:
+    """A stable classic group of one member."""
+    m = Classic(talk, "m")
+    m.join()
+    talk.pass_time()
+    m.joined()
+    m.sync({m: assigned(talk, owned)})
+    m.owned = owned
+    return m
+
+
+# ---- in a consumer group
+
+
+def test_a_classic_member_is_let_into_a_consumer_group() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=4))
+    a, m = Consumer(talk, "a"), Classic(talk, "m")
+    a.join()
+    assert m.join() is Code.NONE
+    assert m.generation_id == 2
+    assert m.take() == {}
+    assert m.heartbeat() is Code.NONE
+    a.beat()
+    assert m.heartbeat() is Code.NONE, "what it is to have is not free yet"
+    a.report()
+    assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert m.rejoin() is Code.NONE
+    assert m.take() == {"orders": [2, 3]}
+    assert m.heartbeat() is Code.NONE
+    assert talk.epochs == ("Stable", 2, 2)
+
+
+def test_it_is_given_an_id_first_and_is_answered_at_once() -> None:
+    talk = ConsumerTalk()
+    Consumer(talk, "a").join()
+    m = Classic(talk, "m")
+    assert m.ask_for_id() is Code.MEMBER_ID_REQUIRED
+    reply = m._join()
+    assert isinstance(reply, JoinReply)
+    assert (reply.leader, reply.members, reply.protocol) == ("", (), "range")
+    old = Classic(talk, "old", version=3)
+    assert old.join() is Code.NONE
+
+
+def test_it_is_told_to_join_again_when_the_group_moves() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=6))
+    a, b, m = Consumer(talk, "a"), Consumer(talk, "b"), Classic(talk, "m")
+    a.join()
+    m.join()
+    a.beat()
+    a.report()
+    m.rejoin()
+    m.take()
+    b.join()
+    assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert m.sync() is Code.REBALANCE_IN_PROGRESS
+    assert m.rejoin() is Code.NONE
+    assert m.generation_id == 2, "it has something to give up first"
+    m.take()
+    assert len(m.owned["orders"]) == 2
+    assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert m.rejoin() is Code.NONE
+    assert m.generation_id == 3
+    assert m.take() == m.owned
+    settle(a, b)
+    assert sorted(i for x in (a, b, m) for i in x.owned["orders"]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_requests_of_strangers_and_of_other_generations_are_refused() -> None:
+    talk = ConsumerTalk()
+    a, m = Consumer(talk, "a"), Classic(talk, "m")
+    a.join()
+    m.join()
+    m.generation_id = 9
+    assert (m.heartbeat(), m.sync()) == (Code.ILLEGAL_GENERATION, Code.ILLEGAL_GENERATION)
+    m.member_id = "a"
+    assert (m.heartbeat(), m.sync()) == (Code.UNKNOWN_MEMBER_ID, Code.UNKNOWN_MEMBER_ID)
+    m.member_id = "x"
+    assert (m.heartbeat(), m.sync()) == (Code.UNKNOWN_MEMBER_ID, Code.UNKNOWN_MEMBER_ID)
+
+
+def test_protocols_have_to_fit() -> None:
+    talk = ConsumerTalk()
+    Consumer(talk, "a").join()
+    m = Classic(talk, "m")
+    assert m.join() is Code.NONE
+    assert m.sync(protocol="sticky") is Code.INCONSISTENT_GROUP_PROTOCOL
+    m.protocol_type = "connect"
+    assert m.sync() is Code.INCONSISTENT_GROUP_PROTOCOL
+    assert Classic(talk, "c", protocol_type="connect").join() is Code.INCONSISTENT_GROUP_PROTOCOL
+    other = Classic(talk, "o", protocols=(("sticky", subscription("orders")),))
+    assert other.join() is Code.INCONSISTENT_GROUP_PROTOCOL
+    broken = Classic(talk, "b", protocols=(("range", b"\0"),))
+    assert broken.join() is Code.UNKNOWN_SERVER_ERROR
+    assert Classic(talk, "s", session_ms=1).join() is Code.INVALID_SESSION_TIMEOUT
+
+
+def test_a_full_group_takes_no_classic_member() -> None:
+    talk = ConsumerTalk(consumer={"max_size": 1})
+    Consumer(talk, "a").join()
+    assert Classic(talk, "m").join() is Code.GROUP_MAX_SIZE_REACHED
+
+
+def test_a_classic_member_has_its_own_session() -> None:
+    talk = ConsumerTalk()
+    a, m = Consumer(talk, "a"), Classic(talk, "m")
+    a.join()
+    m.join()
+    m.take()
+    talk.pass_time(SESSION_MS)
+    assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
+    assert list(talk.consumers.members) == ["a"]
+
+
+@pytest.mark.parametrize("syncs", [False, True])
+def test_a_classic_member_that_does_not_go_on_is_fenced(syncs: bool) -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, m = Consumer(talk, "a"), Classic(talk, "m", session_ms=1_000_000)
+    a.join()
+    m.join()
+    if syncs:
+        m.take()
+        a.beat()
+        a.report()
+        assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    for _ in range(4):
+        talk.pass_time(REBALANCE_MS // 4)
+        a.beat()
+    assert list(talk.consumers.members) == ["a"]
+
+
+def test_leave_group_removes_members_of_both_protocols() -> None:
+    talk = ConsumerTalk()
+    a, b = Consumer(talk, "a"), Consumer(talk, "b", instance="i")
+    stable(a, b)
+    leaving = [
+        LeavingMember("x"),
+        LeavingMember("a"),
+        LeavingMember("x", "i"),
+        LeavingMember("", "i"),
+        LeavingMember("", "k"),
+    ]
+    codes = talk.told(talk.machine.leave(GROUP, leaving, now_ms=talk.now_ms))
+    unknown = Code.UNKNOWN_MEMBER_ID
+    assert codes == (unknown, Code.NONE, Code.FENCED_INSTANCE_ID, Code.NONE, unknown)
+    assert talk.epochs == ("Empty", 3, 2), "one step for all"
+
+
+def test_commits_are_checked_by_the_member_and_its_epoch() -> None:
+    talk = ConsumerTalk()
+    a, m = Consumer(talk, "a"), Classic(talk, "m")
+    a.join()
+    m.join()
+    assert talk.commit(1, Committer("a", 1)) is Code.NONE
+    assert talk.commit(2, Committer("a", 0)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit(2, Committer("a", 2)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit(2, Committer("a", 1, knows_epochs=False)) is Code.UNSUPPORTED_VERSION
+    assert talk.commit(2, Committer("x", 1)) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit(2) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit(3, Committer(m.member_id, 2, knows_epochs=False)) is Code.NONE
+    assert talk.commit(4, Committer(m.member_id, 1)) is Code.ILLEGAL_GENERATION
+    assert talk.offset() == 3
+    producer = Producer(7, 0)
+    assert talk.commit_in(producer, 5, Committer("a", 0)) is Code.ILLEGAL_GENERATION
+    assert talk.commit_in(producer, 5, Committer("a", 1, knows_epochs=False)) is Code.NONE
+    assert talk.commit_in(producer, 6) is Code.NONE, "of no member at all"
+    assert talk.commit_in(producer, 6, Committer("", 1)) is Code.UNKNOWN_MEMBER_ID
+
+
+def test_who_fetches_offsets_as_a_member_has_to_be_one() -> None:
+    talk = ConsumerTalk()
+    Consumer(talk, "a").join()
+    m = Classic(talk, "m")
+    m.join()
+    check = talk.machine.check_fetch
+    check(GROUP, "a", 1)
+    check(GROUP, None, -1)
+    check("other", "x", 3)
+    for member_id, epoch, code in (
+        ("a", 0, Code.STALE_MEMBER_EPOCH),
+        ("x", 1, Code.UNKNOWN_MEMBER_ID),
+        ("", -1, Code.UNKNOWN_MEMBER_ID),
+        (m.member_id, 1, Code.ILLEGAL_GENERATION),
+    ):
+        with pytest.raises(Refused, match=code.name):
+            check(GROUP, member_id, epoch)
+
+
+def test_offsets_of_what_is_subscribed_to_are_not_deleted() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1, stock=1))
+    a = Consumer(talk, "a")
+    a.join()
+    talk.commit(1, Committer("a", 1), topic="stock")
+    outcome = talk.machine.delete_offsets(GROUP, [("orders", 0), ("stock", 0)])
+    assert talk.told(outcome) == (Code.GROUP_SUBSCRIBED_TO_TOPIC, Code.NONE)
+    assert talk.offset("stock") == -1
+
+
+# ---- from classic to consumer
+
+
+def test_the_first_consumer_takes_over_a_classic_group() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    m = classic_group(talk, {"orders": [0, 1]})
+    a = Consumer(talk, "a")
+    assert a.beat(epoch=1) is Code.GROUP_ID_NOT_FOUND
+    assert a.join() == {}
+    assert talk.epochs == ("Reconciling", 2, 2)
+    assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    assert m.rejoin() is Code.NONE
+    m.take()
+    assert m.rejoin() is Code.NONE
+    m.take()
+    assert a.report() == {"orders": [1]}
+    assert (m.owned, m.generation_id, m.heartbeat()) == ({"orders": [0]}, 2, Code.NONE)
+    talk.restart()
+    assert talk.epochs == ("Stable", 2, 2)
+    assert (a.report(), m.heartbeat()) == (None, Code.NONE)
+
+
+def test_who_waits_in_a_rebalance_is_told_to_join_again() -> None:
+    talk = ConsumerTalk()
+    m, n = Classic(talk, "m"), Classic(talk, "n", version=3)
+    m.join()
+    talk.pass_time()
+    m.joined()
+    assert n.join() is None
+    Consumer(talk, "a").join()
+    reply = n.joined()
+    assert reply is not None
+    assert reply.error is Code.REBALANCE_IN_PROGRESS
+
+    talk = ConsumerTalk()
+    m, n = Classic(talk, "m"), Classic(talk, "n")
+    for client in (m, n):
+        client.join()
+    talk.pass_time()
+    for client in (m, n):
+        client.joined()
+    assert n.sync() is None
+    Consumer(talk, "a").join()
+    assert n.synced() is Code.REBALANCE_IN_PROGRESS
+    assert sorted(talk.consumers.members) == sorted(["a", m.member_id, n.member_id])
+
+
+def test_sessions_of_classic_members_go_on() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    m = classic_group(talk, {"orders": [0, 1]})
+    Consumer(talk, "a").join()
+    talk.pass_time(SESSION_MS)
+    assert list(talk.consumers.members) == ["a"]
+    assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_an_empty_classic_group_is_simply_replaced() -> None:
+    talk = ConsumerTalk()
+    talk.commit(7)
+    assert Consumer(talk, "a").join() != {}
+    assert talk.offset() == 7
+    talk.restart()
+    assert talk.machine.is_consumer_group(GROUP)
+    assert talk.offset() == 7
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "policy": {"consumer": {"may_upgrade": False}},
+    "size": {"consumer": {"max_size": 0}},
+    "connect": {},
+    "unreadable": {},
+    "custom": {},
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_some_classic_groups_cannot_be_taken_over(why: str) -> None:
+    talk = ConsumerTalk(**REFUSED[why])
+    kind = "connect" if why == "connect" else "consumer"
+    metadata = b"\0" if why == "unreadable" else subscription("orders")
+    m = Classic(talk, "m", protocol_type=kind, protocols=(("range", metadata),))
+    m.join()
+    talk.pass_time()
+    m.joined()
+    custom = encode_data(
+        "ConsumerProtocolAssignment", 0, {"assigned_partitions": [], "user_data": b"x"}
+    )
+    m.sync({m: custom if why == "custom" else b""})
+    logged = len(talk.log)
+    assert Consumer(talk, "a").join() is Code.GROUP_ID_NOT_FOUND
+    assert (len(talk.log), m.heartbeat()) == (logged, Code.NONE)
+
+
+# ---- from consumer to classic
+
+
+@pytest.mark.parametrize("how", ["leaves", "is not heard of"])
+def test_when_the_last_consumer_goes_the_group_is_classic_again(how: str) -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, m = Consumer(talk, "a"), Classic(talk, "m", session_ms=1_000_000)
+    a.join()
+    m.join()
+    m.take()
+    if how == "leaves":
+        a.leave()
+    else:
+        for _ in range(5):
+            talk.pass_time(9_000)
+    assert not talk.machine.is_consumer_group(GROUP)
+    assert (talk.state, m.heartbeat()) == ("PreparingRebalance", Code.REBALANCE_IN_PROGRESS)
+    reply = m._join()
+    assert isinstance(reply, JoinReply)
+    assert (reply.generation_id, reply.leader) == (3, m.member_id)
+    m.generation_id = 3
+    assert m.sync({m: b"x"}) == b"x"
+    assert talk.state == "Stable"
+
+
+def test_after_a_restart_the_group_is_classic_too() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, m = Consumer(talk, "a"), Classic(talk, "m")
+    a.join()
+    m.join()
+    m.take()
+    a.leave()
+    talk.restart()
+    assert talk.state == "Stable"
+    described = talk.group
+    assert [member.member_id for member, _ in described.members] == [m.member_id]
+    assignment, _ = read_assignment(described.members[0][0].assignment, talk.topics)
+    assert talk.topics.named(assignment) == {"orders": [1]}
+    assert m.heartbeat() is Code.NONE, "its generation is the epoch that the group had"
+
+
+@pytest.mark.parametrize("why", ["policy", "size"])
+def test_some_consumer_groups_stay_what_they_are(why: str) -> None:
+    limits: dict[str, Any] = {"consumer": {"may_downgrade": False}}
+    if why == "size":
+        limits = {"max_size": 1}
+    talk = ConsumerTalk(**limits)
+    a = Consumer(talk, "a")
+    a.join()
+    for name in ("m", "n"):
+        Classic(talk, name).join()
+    a.leave()
+    assert talk.machine.is_consumer_group(GROUP)
+    assert len(talk.consumers.members) == 2
+
+
+def test_a_classic_member_takes_the_place_of_the_last_consumer() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a = Consumer(talk, "a", instance="i")
+    a.join()
+    m = Classic(talk, "m", instance="i")
+    assert m.join() is Code.NONE
+    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.state == "Stable"
+    assert a.beat() is Code.GROUP_ID_NOT_FOUND
+    assert m.heartbeat() is Code.NONE
+
+
+def test_with_another_subscription_it_has_to_join_again() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2, stock=1))
+    Consumer(talk, "a", instance="i").join()
+    m = Classic(talk, "m", instance="i", protocols=(("range", subscription("stock")),))
+    assert m.join() is Code.NONE
+    assert talk.state == "PreparingRebalance"
+
+
+def test_a_static_classic_member_is_replaced_in_a_consumer_group() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, m = Consumer(talk, "a"), Classic(talk, "m", instance="j")
+    a.join()
+    m.join()
+    m.take()
+    again = Classic(talk, "n", instance="j")
+    assert again.join() is Code.NONE
+    assert m.heartbeat() is Code.FENCED_INSTANCE_ID
+    assert m.join() is Code.FENCED_INSTANCE_ID
+    assert again.take() == {}
+    assert len(talk.consumers.members) == 2
+
+
+def test_an_empty_consumer_group_becomes_classic_for_who_joins() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    talk.commit(3, Committer("a", 1))
+    a.leave()
+    m = Classic(talk, "m")
+    m.join()
+    talk.pass_time()
+    assert talk.state == "CompletingRebalance"
+    assert talk.offset() == 3
+    talk.restart()
+    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.offset() == 3
+
+
+def test_what_is_no_assignment_is_malformed() -> None:
+    topics = FakeTopics(orders=1)
+    for data in (b"\0", b"\xff\xff\0\0", b"\0\0\0\0\0\x01"):
+        with pytest.raises(Malformed):
+            read_assignment(data, topics)
+    assert read_assignment(b"", topics) == ({}, False)
+    newer = write_assignment(topics.by_ids({"orders": [0]}), topics, version=3)
+    assert read_assignment(b"\0\x09" + newer[2:], topics)[0] == topics.by_ids({"orders": [0]})
