@@ -42,8 +42,9 @@ class Weather:
     def move_coordinators(self) -> None:
         """Another node coordinates all groups and all transactions."""
         self.count += 1
+        here = [node_id for node_id in self._broker.nodes if node_id != self._stopped]
         for topic in ("__consumer_offsets", "__transaction_state"):
-            self._broker.order(f"lead {topic} * {self.count % 3 + 1}")
+            self._broker.order(f"lead {topic} * {here[self.count % len(here)]}")
 
     def clear_up(self) -> None:
         """Who was away comes back."""

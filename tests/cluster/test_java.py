@@ -1,0 +1,93 @@
+"""Java's clients on a cluster in bad weather, by the programs of Kafka's own system tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from ottla.testing import RunningBroker
+
+from ..kafka.installation import java, tool_class
+from .conftest import PATIENCE_S, Weather, committed
+
+pytestmark = [pytest.mark.clients, pytest.mark.kafka, pytest.mark.slow]
+
+FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.fixture(autouse=True)
+def _asked_for(apache_kafka: str) -> None:
+    """Skipped unless an Apache Kafka is wanted: its jars are what is used here."""
+
+
+@contextmanager
+def running(name: str, *arguments: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """What a program says, line by line; it must end well by itself."""
+    with subprocess.Popen(
+        java(*FLAGS, tool_class(name), *arguments), stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout is not None
+        try:
+            yield (json.loads(line) for line in program.stdout if line.startswith("{"))
+            assert program.wait(PATIENCE_S) == 0
+        finally:
+            program.kill()
+
+
+def test_an_idempotent_producer_writes_all_in_order_and_once(
+    cluster: RunningBroker, weather: Weather, tmp_path: Path
+) -> None:
+    count = 3000
+    acknowledged = 0
+    to = ("--bootstrap-server", cluster.bootstrap, "--topic", "in")
+    sizes = ("--max-messages", str(count), "--throughput", "1000", "--acks", "-1")
+    settings = tmp_path / "producer.properties"
+    settings.write_text("retries=1000000\nenable.idempotence=true\nretry.backoff.ms=50\n")
+    with running("VerifiableProducer", *to, *sizes, "--producer.config", str(settings)) as said:
+        for line in said:
+            assert line["name"] != "producer_send_error", line
+            if line["name"] == "producer_send_success":
+                acknowledged += 1
+                if acknowledged % 400 == 200:
+                    weather.turn("in")
+    weather.clear_up()
+    assert acknowledged == count
+    assert weather.count >= 6
+    found = committed(cluster.bootstrap, "in")
+    assert sorted(int(value) for part in found for value in part) == list(range(count))
+    for part in found:
+        assert [int(value) for value in part] == sorted(int(value) for value in part)
+
+
+def test_what_is_consumed_transformed_and_produced_is_so_exactly_once(
+    cluster: RunningBroker, weather: Weather
+) -> None:
+    count = 1500
+    source = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(count):
+        source.produce("in", str(number), partition=0)
+    assert source.flush(PATIENCE_S) == 0
+    copier = [
+        "--broker-list", cluster.bootstrap, "--input-topic", "in", "--input-partition", "0",
+        "--output-topic", "out", "--transactional-id", "copier", "--consumer-group", "copiers",
+        "--transaction-size", "25", "--max-messages", str(count), "--use-group-metadata",
+    ]  # fmt: skip
+    turns = 0
+    with running("TransactionalMessageCopier", *copier) as said:
+        for line in said:
+            if line.get("stage") == "ProcessLoop":
+                turns += 1
+                if turns % 8 == 3:
+                    weather.turn("out")
+                    weather.move_coordinators()
+    weather.clear_up()
+    assert weather.count >= 6
+    found = [value for part in committed(cluster.bootstrap, "out") for value in part]
+    assert sorted(int(value) for value in found) == list(range(count))
