@@ -241,7 +241,11 @@ class Transactions:
         ) == (LAST_EPOCH, 0)
         if known.producer_id != producer.producer_id and not retries_rotation:
             raise _not_its_id(known, producer)
-        retries = retries_rotation or known.producer_epoch == producer.producer_epoch + 1
+        # Kafka looks at the epoch alone: where the transaction was ended by EndTxn 4, it tells the
+        # current epoch to whoever had the one before, a fenced producer too.
+        is_its_own = known.last_producer_epoch == producer.producer_epoch
+        is_next = known.producer_epoch == producer.producer_epoch + 1
+        retries = retries_rotation or (is_next and is_its_own)
         is_current = known.producer_epoch == producer.producer_epoch <= LAST_EPOCH
         _check_epoch_to_end(known, producer, is_current=is_current, retries=retries)
         match known.state, commit:

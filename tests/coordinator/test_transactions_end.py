@@ -16,6 +16,7 @@ from tests.coordinator.transaction_talk import (
     ORDERS,
     PRODUCER,
     SHOP,
+    TIMEOUT_MS,
     begun,
     done,
     machine_in,
@@ -167,3 +168,17 @@ def test_the_epoch_kept_for_fencing_is_nobody_s() -> None:
     # Its owner aborts late: the answer would have to be the epoch that nobody may have.
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
         machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_who_was_fenced_is_not_told_the_epoch_of_who_came_after(commit: bool) -> None:
+    """Kafka takes an epoch one behind for a retry, though the end of it was an EndTxn 4."""
+    machine = machine_in(State.EMPTY)
+    zombie = PRODUCER
+    owner = told(machine, machine.init_producer_id(SHOP, timeout_ms=TIMEOUT_MS, now_ms=NOW_MS))
+    assert owner == next_epoch(zombie)
+    told(machine, machine.add_partitions(SHOP, owner, ORDERS, now_ms=NOW_MS))
+    done(machine, machine.end(SHOP, owner, commit=commit, now_ms=NOW_MS))
+    for result in (True, False):
+        with pytest.raises(Refused, match="PRODUCER_FENCED"):
+            machine.end_and_bump(SHOP, zombie, commit=result, now_ms=NOW_MS)

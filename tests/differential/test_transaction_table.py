@@ -5,7 +5,7 @@ With a transaction.version of its own each, three brokers of ours stand for the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -14,7 +14,7 @@ from ottla.testing import running_broker
 from ..wire.conftest import SETTINGS, address_of, warm_up
 from . import transaction_table
 from .conftest import Pair
-from .transaction_table import FEW, HIGHEST, IDENTITIES, REQUESTS, STATES, Table
+from .transaction_table import FEW, HIGHEST, IDENTITIES, REQUESTS, STATES, Cell, Table
 
 RECORDED = transaction_table.recorded()
 LEVELS = sorted(RECORDED, reverse=True)
@@ -40,15 +40,29 @@ def theirs(pair: Pair) -> Iterator[Table]:
     table.close()
 
 
-def differences(table: Table, request_name: str, level: int) -> list[str]:
-    """What is not as recorded, of one request in all states and from all who may ask."""
+def differences(table: Table, request_name: str, wanted_of: Callable[[Cell], str]) -> list[str]:
+    """What is not as wanted, of one request in all states and from all who may ask."""
     return [
-        f"{state} | {who}: {outcome}, recorded: {wanted}"
+        f"{state} | {who}: {outcome}, wanted: {wanted}"
         for who in FEW.get(request_name, tuple(IDENTITIES))
         for state in STATES
         if (outcome := table.outcome((state, request_name, who)))
-        != (wanted := RECORDED[level][state, request_name, who])
+        != (wanted := wanted_of((state, request_name, who)))
     ]
+
+
+def better(level: int, cell: Cell) -> str:
+    """What Kafka did, but for a hole: EndTxn 5 takes any epoch one behind for a retry.
+
+    Where the epoch was raised by another way than EndTxn 5, its owner has never asked for that end:
+    it was fenced, and Kafka tells it the epoch of who came after it.
+    """
+    state, request_name, who = cell
+    recorded = RECORDED[level][cell]
+    without_5 = state in ("Committed4", "Aborted4") or (state == "Fenced" and level < HIGHEST)
+    if request_name.startswith("EndTxn5") and who == "epoch-1" and without_5:
+        return f"PRODUCER_FENCED > {recorded.partition(' > ')[2]}"
+    return recorded
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)
@@ -56,7 +70,7 @@ def test_a_request_does_in_every_state_what_kafka_did(
     request_name: str, ours: tuple[int, Table]
 ) -> None:
     level, table = ours
-    found = differences(table, request_name, level)
+    found = differences(table, request_name, lambda cell: better(level, cell))
     assert not found, "\n".join(found)
 
 
@@ -70,5 +84,5 @@ def test_every_cell_is_recorded_on_every_level() -> None:
 @pytest.mark.kafka
 @pytest.mark.parametrize("request_name", REQUESTS)
 def test_kafka_still_does_what_it_did(request_name: str, theirs: Table) -> None:
-    found = differences(theirs, request_name, HIGHEST)
+    found = differences(theirs, request_name, RECORDED[HIGHEST].__getitem__)
     assert not found, "\n".join(found)
