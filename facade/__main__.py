@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ottla.broker.config import BrokerConfig
     from ottla.client import Client
@@ -83,6 +83,16 @@ def _parser() -> argparse.ArgumentParser:
 
     config = commands.add_parser("config", help="the settings a broker would run with")
     _add_settings(config)
+    config.add_argument(
+        "--bootstrap", metavar="HOST:PORT", help="instead, the features of a running cluster"
+    )
+    config.add_argument(
+        "--feature",
+        action="append",
+        default=[],
+        metavar="NAME=LEVEL",
+        help="with --bootstrap: change a feature, as transaction.version=1; may come again",
+    )
     config.add_argument("names", nargs="*", metavar="NAME", help="these only; default all")
     config.set_defaults(run=_config)
 
@@ -232,6 +242,10 @@ def _demo(given: argparse.Namespace) -> int:
 
 
 def _config(given: argparse.Namespace) -> int:
+    if given.bootstrap is not None:
+        return _features(given)
+    if given.feature:
+        raise _CannotRun("--feature changes a running cluster: --bootstrap HOST:PORT says which")
     from ottla.settings import describe
 
     config = _broker_config(given)
@@ -241,6 +255,22 @@ def _config(given: argparse.Namespace) -> int:
     except KeyError as unknown:
         raise _CannotRun(f"{unknown.args[0]} is no broker setting") from None
     return 0
+
+
+def _features(given: argparse.Namespace) -> int:
+    from ottla import features
+
+    levels = {}
+    for pair in given.feature:
+        name, _, level = pair.partition("=")
+        if not level.isdecimal():
+            raise _CannotRun(f"--feature {pair}: NAME=LEVEL was expected")
+        levels[name.strip()] = int(level)
+
+    def ask(client: Client) -> int:
+        return features.change(client, levels) if levels else features.show(client)
+
+    return _asking(given.bootstrap, ask)
 
 
 def _show_log(given: argparse.Namespace) -> int:
@@ -260,14 +290,19 @@ def _show_log(given: argparse.Namespace) -> int:
 
 
 def _transactions(given: argparse.Namespace) -> int:
-    from ottla.client import Answered, Client, NoAnswer
-
-    address = _address(given.bootstrap)
     if given.action == "abort" and not _says_what_to_abort(given):
         raise _CannotRun("txn abort: ID, or --partition TOPIC-INDEX and --producer-id N")
+    return _asking(given.bootstrap, lambda client: _on_transactions(client, given))
+
+
+def _asking(bootstrap: str, ask: Callable[[Client], int]) -> int:
+    """Ask a running broker; 1, and a line that says why, when that goes wrong."""
+    address = _address(bootstrap)
+    from ottla.client import Answered, Client, NoAnswer
+
     try:
         with Client(*address) as client:
-            return _on_transactions(client, given)
+            return ask(client)
     except (Answered, NoAnswer) as trouble:
         print(f"ottla: {trouble}", file=sys.stderr)
         return 1

@@ -1,6 +1,6 @@
 """A small client for the command line: one request at a time, to any broker of a cluster.
 
-It speaks the versions below, which Apache Kafka has since 3.0 and Ottla from its beginning, so the
+It speaks the versions below, which Apache Kafka has since 4.0 and Ottla from its beginning, so the
 commands work on both.
 """
 
@@ -14,6 +14,8 @@ from ottla.protocol.codec import import_alone, message_class
 from ottla.protocol.errors import Code
 
 _VERSIONS: Final = {
+    ApiKey.API_VERSIONS: 4,
+    ApiKey.UPDATE_FEATURES: 1,
     ApiKey.METADATA: 12,
     ApiKey.FIND_COORDINATOR: 4,
     ApiKey.INIT_PRODUCER_ID: 4,

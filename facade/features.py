@@ -1,0 +1,68 @@
+"""`ottla config --bootstrap HOST:PORT`: feature levels of a running cluster, seen and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ottla.client import Answered, Client, check
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code
+from ottla.tables import Table, line, table
+
+_UPGRADE: Final = 1
+_SAFE_DOWNGRADE: Final = 2
+
+
+def finalized(client: Client) -> dict[str, int]:
+    """The levels that count now, by feature."""
+    return {each.name: each.max_version_level for each in _versions(client).finalized_features}
+
+
+def show(client: Client) -> int:
+    """Print the features, what counts and what could; the exit status."""
+    answer = _versions(client)
+    now = {each.name: each.max_version_level for each in answer.finalized_features}
+    rows = [
+        (each.name, str(now.get(each.name, 0)), f"{each.min_version}-{each.max_version}")
+        for each in sorted(answer.supported_features, key=lambda each: str(each.name))
+    ]
+    table(Table(f"features, epoch {answer.finalized_features_epoch}", _COLUMNS, rows))
+    return 0
+
+
+def change(client: Client, levels: Mapping[str, int]) -> int:
+    """Finalize other levels, all or none of them, and print what counts then.
+
+    Raises:
+        Answered: why not.
+    """
+    now = finalized(client)
+    updates = [
+        {
+            "feature": name,
+            "max_version_level": level,
+            "upgrade_type": _UPGRADE if level > now.get(name, 0) else _SAFE_DOWNGRADE,
+        }
+        for name, level in levels.items()
+        if level != now.get(name, 0)
+    ]
+    if updates:
+        answer = client.ask(
+            ApiKey.UPDATE_FEATURES, {"timeout_ms": 60_000, "feature_updates": updates}
+        )
+        if answer.error_code != Code.NONE:
+            raise Answered(answer.error_code, answer.error_message or "the features")
+    for name, level in sorted(levels.items()):
+        line(f"{name} is {level}{'' if level == now.get(name, 0) else f', was {now.get(name, 0)}'}")
+    return 0
+
+
+_COLUMNS: Final = ("feature", "finalized", "supported")
+
+
+def _versions(client: Client) -> Any:
+    named = {"client_software_name": "ottla", "client_software_version": "1"}
+    answer = client.ask(ApiKey.API_VERSIONS, named)
+    check(answer.error_code, "ApiVersions")
+    return answer
