@@ -79,6 +79,8 @@ def names_in_order(names: Collection[str]) -> list[str]:
 
 def ids_in_order(topic_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
     """A HashSet of topic ids."""
+    if len(topic_ids) < 2:
+        return list(topic_ids)
     mask = _copied(len(topic_ids))
     return sorted(topic_ids, key=lambda topic_id: _spread_id(topic_id) & mask)
 
