@@ -46,7 +46,6 @@ _GUARDS: Final[Mapping[ApiKey, str]] = {
     **dict.fromkeys((ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.DESCRIBE_TOPIC_PARTITIONS), "clients"),
     **dict.fromkeys((ApiKey.JOIN_GROUP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH), "groups"),
     **dict.fromkeys((ApiKey.DESCRIBE_GROUPS, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS), "groups"),
-    **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "groups"),
     ApiKey.OFFSET_DELETE: "groups",
     **dict.fromkeys((ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN), "transactions"),
     **dict.fromkeys((ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT), "transactions"),
@@ -80,6 +79,8 @@ BY_THEMSELVES: Final = frozenset(
     {
         ApiKey.PRODUCE,
         ApiKey.FETCH,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
         ApiKey.DESCRIBE_ACLS,
         ApiKey.CREATE_ACLS,
         ApiKey.DELETE_ACLS,

@@ -135,6 +135,9 @@ class ConsumerGroups:
         if group is not None:
             return group
         if request.member_epoch != JOINING_EPOCH:
+            if classic is None:
+                why = f"Consumer group {request.group_id} not found."
+                raise Refused(Code.GROUP_ID_NOT_FOUND, why)
             raise _not_found(request.group_id, is_classic=classic is not None)
         group = ConsumerGroup(request.group_id)
         if classic is None:

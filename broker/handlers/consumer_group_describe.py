@@ -56,7 +56,8 @@ def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
             if not may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name):
                 raise Refused(
                     Code.TOPIC_AUTHORIZATION_FAILED,
-                    "Members have partitions of topics that must not be described.",
+                    "The group has described topic(s) that the client is not authorized to "
+                    "describe.",
                 )
     return {
         "group_state": group.state,

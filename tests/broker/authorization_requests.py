@@ -23,7 +23,17 @@ from uuid import UUID
 from ottla.protocol.acls import AclResource, Operation, PatternType
 
 from ..wire.client import TRANSIENT, Closed, Connection, NoAnswer, error_name, until
-from .authorization_steps import NAMES, NOBODY, STRANGER, Right, acl, all_steps, of_stranger, topics
+from .authorization_steps import (
+    NAMES,
+    NOBODY,
+    STRANGER,
+    Right,
+    acl,
+    all_steps,
+    heartbeat,
+    of_stranger,
+    topics,
+)
 from .topic_requests import CLOSED, IdOf, Step
 
 ANSWERS: Final = Path(__file__).with_name("authorization_answers.json")
@@ -155,6 +165,8 @@ PRELUDE: Final = [
         )
         for name in (*NAMES, None)
     ),
+    heartbeat("mine-own", 0, "mine"),
+    heartbeat("mine-both", 0, "mine", "other"),
 ]
 """What the owner does first."""
 
@@ -163,7 +175,8 @@ PRELUDE: Final = [
 WORDS: Final = (
     "broker_id", "controller_id", "leader_id", "node_id", "port", "producer_id", "base_offset",
     "offset", "end_offset", "high_watermark", "last_stable_offset", "log_start_offset",
-    "low_watermark", "transaction_start_time_ms", "last_timestamp", "leader_epoch",
+    "low_watermark", "group_epoch", "assignment_epoch", "heartbeat_interval_ms",
+    "transaction_start_time_ms", "last_timestamp", "leader_epoch",
     "replica_nodes", "isr_nodes", "brokers", "api_keys", "configs", "cluster_id", "host",
     "rack", "active_producers", "members", "producer_epoch", "node_endpoints", "nodes",
     "log_dir", "total_bytes", "usable_bytes",

@@ -36,6 +36,26 @@ def acl(right: Right, host: str, name: str, pattern_type: PatternType) -> dict[s
     }
 
 
+def heartbeat(group_id: str, epoch: int, *names: str, regex: str | None = None) -> Step:
+    """What a member of a consumer group says when it joins, with epoch 0, or stays."""
+    return Step(
+        "ConsumerGroupHeartbeat",
+        1,
+        {
+            "group_id": group_id,
+            "member_id": "member",
+            "member_epoch": epoch,
+            "instance_id": None,
+            "rack_id": None,
+            "rebalance_timeout_ms": 60_000,
+            "subscribed_topic_names": list(names) or None,
+            "subscribed_topic_regex": regex,
+            "server_assignor": None,
+            "topic_partitions": [] if epoch == 0 else None,
+        },
+    )
+
+
 def of_stranger() -> dict[str, Any]:
     return {
         "resource_type_filter": AclResource.ANY,
@@ -211,6 +231,21 @@ def _groups() -> Iterator[Step]:
             "OffsetDelete",
             0,
             {**one, "topics": topics("mine-missing", "other-missing", partitions=partitions)},
+        )
+
+
+def _consumers() -> Iterator[Step]:
+    """What members and watchers of consumer groups ask (KIP-848)."""
+    for group_id in ("mine-missing", "missing"):
+        yield heartbeat(group_id, 5, "mine")
+        yield heartbeat(group_id, 5, "mine", "other")
+        yield heartbeat(group_id, 5, regex="mine.*")
+    groups = ["mine-own", "mine-both", "mine-missing", "missing"]
+    for told in (False, True):
+        yield Step(
+            "ConsumerGroupDescribe",
+            0,
+            {"group_ids": groups, "include_authorized_operations": told},
         )
 
 
@@ -423,7 +458,7 @@ def _security() -> Iterator[Step]:
 def all_steps() -> list[Step]:
     """Every request that is asked with every row of rights."""
     parts = (
-        _clients(), _describers(), _groups(), _watchers(), _transactions(),
+        _clients(), _describers(), _groups(), _consumers(), _watchers(), _transactions(),
         _transaction_watchers(), _administration(), _settings(), _cluster(), _security(),
     )  # fmt: skip
     return [step for part in parts for step in part]
