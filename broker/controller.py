@@ -272,7 +272,7 @@ class Controller:
     def _finish_reassignments(self) -> None:
         """Replicas that were to come to a broker are there once it is."""
         waiting = any(
-            partition.adding_replicas
+            partition.adding_replicas or partition.removing_replicas
             for topic in self.catalog.topics.values()
             for partition in topic.partitions
         )
@@ -490,13 +490,11 @@ class Controller:
         Raises:
             Refused: BROKER_ID_NOT_REGISTERED.
         """
-        from .elections import without
-
         broker = self.catalog.brokers.get(node_id)
         if broker is None:
             why = f"Broker ID {node_id} is not currently registered"
             raise Refused(Code.BROKER_ID_NOT_REGISTERED, why)
-        self.change_partitions(without(self.catalog, node_id))
+        self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
         self._commit([UnregisterBrokerRecord(node_id, broker.epoch)])
 
     # Features, settings and producer ids.

@@ -1,4 +1,4 @@
-"""Who shall lead a partition: the decisions of ElectLeaders and of brokers that go for good.
+"""Who shall lead a partition: the decisions of ElectLeaders.
 
 Pure: the records are returned, and nothing changes (org.apache.kafka.controller,
 ReplicationControlManager and PartitionChangeBuilder). All replicas are on one storage, so that each
@@ -7,7 +7,7 @@ one whose broker is there may lead without a loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import IntEnum
 
 from ..protocol.errors import Code, Refused
@@ -70,26 +70,6 @@ def _any(catalog: Catalog, topic: Topic, known: Partition) -> PartitionChangeRec
         eligible_leader_replicas=(),
         last_known_elr=(),
     )
-
-
-def without(catalog: Catalog, node_id: int) -> Iterator[PartitionChangeRecord]:
-    """What becomes of the partitions that a broker has in sync when it is taken out."""
-    for topic in catalog.topics.values():
-        for known in topic.partitions:
-            if node_id not in known.isr and known.leader_id != node_id:
-                continue
-            isr = tuple(each for each in known.isr if each != node_id)
-            leader_id = known.leader_id
-            if leader_id == node_id:
-                leader_id = first_active(catalog, isr)
-            yield PartitionChangeRecord(
-                known.index,
-                topic.topic_id,
-                isr=isr,
-                leader=leader_id,
-                # Whoever is back first may lead again: nothing is lost with it (KIP-966).
-                last_known_elr=None if isr else (node_id,),
-            )
 
 
 def is_active(catalog: Catalog, node_id: int) -> bool:

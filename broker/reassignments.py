@@ -71,24 +71,30 @@ def finished(catalog: Catalog) -> Iterator[PartitionChangeRecord]:
     """What can be done now of what waits: a broker has come."""
     for topic in catalog.topics.values():
         for known in topic.partitions:
-            if known.adding_replicas and all(
-                is_active(catalog, each) for each in known.adding_replicas
-            ):
-                wanted = (each for each in known.replicas if each not in known.removing_replicas)
-                yield _towards(catalog, topic, known, tuple(wanted))
+            if is_in_progress(known):
+                wanted = tuple(
+                    each for each in known.replicas if each not in known.removing_replicas
+                )
+                if _in_sync(catalog, known, wanted).issuperset(wanted):
+                    yield _towards(catalog, topic, known, wanted)
+
+
+def _in_sync(catalog: Catalog, known: Partition, wanted: tuple[int, ...]) -> set[int]:
+    """The replicas that are in sync, once those that are here have caught up with a leader."""
+    if known.leader_id == NO_LEADER:
+        return {*known.isr}
+    return {*known.isr, *(each for each in wanted if is_active(catalog, each))}
 
 
 def _towards(
     catalog: Catalog, topic: Topic, known: Partition, wanted: tuple[int, ...]
 ) -> PartitionChangeRecord:
-    adding = tuple(each for each in wanted if each not in known.replicas)
-    adding += tuple(each for each in known.adding_replicas if each in wanted)
-    removing = tuple(each for each in known.replicas if each not in wanted)
-    in_sync = {*known.isr, *(each for each in adding if is_active(catalog, each))}
-    remaining = tuple(each for each in wanted if each in in_sync)
-    if remaining and in_sync.issuperset(adding):
+    adding = tuple(sorted({*wanted} - {*known.replicas}))
+    removing = tuple(sorted({*known.replicas} - {*wanted}))
+    in_sync = _in_sync(catalog, known, wanted)
+    if in_sync.issuperset(wanted):
         return _changed(
-            catalog, topic, known, wanted, isr=remaining, adding_replicas=(), removing_replicas=()
+            catalog, topic, known, wanted, isr=wanted, adding_replicas=(), removing_replicas=()
         )
     replicas = wanted + removing
     return _changed(

@@ -3,17 +3,20 @@
 1     when each replica of the metadata log last fetched, and was last caught up
 2     error messages; ids of directories; where the voters listen (KIP-853)
 
-Ottla's nodes are one process over one metadata log: one of them leads, the others follow it without
-delay. What Kafka calls the controller's listener is theirs. Skipped: nothing.
+Ottla's nodes are one process over one metadata log: the first of them leads and is the only voter,
+the others observe it without delay. It has no listener of its own for controllers; what is told as
+one is the first for clients. Skipped: nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from ...storage.catalog import CLUSTER_METADATA
+from ..cluster import address_of
 from ..context import Context
 from ..dispatch import serves
 from ..quorum_requests import CONTROLLER_LISTENER
@@ -45,10 +48,17 @@ async def describe_quorum(node: Node, context: Context, request: Any) -> dict[st
         ],
     }
     if is_known:
-        host, port = node.listener
-        listeners = [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]
-        body["nodes"] = [{"node_id": node.node_id, "listeners": listeners}]
+        leader_id = node.cluster.config.node_id
+        body["nodes"] = [{"node_id": leader_id, "listeners": _listeners(node, context)}]
     return body
+
+
+def _listeners(node: Node, context: Context) -> list[dict[str, Any]]:
+    broker = node.catalog.brokers.get(node.cluster.config.node_id)
+    if broker is None:
+        return []
+    host, port = address_of(node, context, broker)
+    return [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]
 
 
 def _unknown(partition: int) -> dict[str, Any]:
@@ -63,26 +73,27 @@ def _quorum(node: Node) -> dict[str, Any]:
     log = node.flushes.metadata_log
     now_ms = node.clock.now_ms()
 
-    def replica(node_id: int) -> dict[str, Any]:
+    def replica(node_id: int, directory_id: UUID | None = None) -> dict[str, Any]:
         return {
             "replica_id": node_id,
+            "replica_directory_id": directory_id,
             "log_end_offset": log.log_end_offset,
             "last_fetch_timestamp": now_ms,
             "last_caught_up_timestamp": now_ms,
         }
 
-    others = [
-        node_id
-        for node_id, broker in sorted(node.catalog.brokers.items())
-        if node_id != node.node_id and not broker.is_fenced
-    ]
+    leader_id = node.cluster.config.node_id
     return {
         "partition_index": 0,
         "error_code": Code.NONE,
         "error_message": "",
-        "leader_id": node.node_id,
+        "leader_id": leader_id,
         "leader_epoch": log.leader_epoch,
         "high_watermark": log.log_end_offset,
-        "current_voters": [replica(node.node_id)],
-        "observers": [replica(node_id) for node_id in others],
+        "current_voters": [replica(leader_id)],
+        "observers": [
+            replica(node_id, next(iter(broker.log_dirs), None))
+            for node_id, broker in sorted(node.catalog.brokers.items())
+            if node_id != leader_id and not broker.is_fenced
+        ],
     }

@@ -4,7 +4,8 @@ A scene is a list of requests made one after the other, on a broker of id 1 with
 (two partitions) and `one`; `admin_answers.json` has the answers, made comparable: errors by name,
 times, ports and sizes of volumes as words, and lists in order where Kafka's have none.
 `python -m tests.broker.admin_requests HOST:PORT` records them anew, from an Apache Kafka that
-is new: it still lists groups that had settings once.
+is new: it still lists groups that had settings once. With `--cluster` behind it are recorded those
+of `cluster_scenes`, from three brokers.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from ..wire.batches import batch
-from ..wire.client import APIS, Closed, Connection, error_name
+from ..wire.client import APIS, Address, Closed, Connection, error_name
+from .cluster_scenes import CLUSTER_SCENES, START, STOP
 from .config_scenes import CONFIG_SCENES
 from .topic_requests import CLOSED, Step, create, delete, topic
 
 ANSWERS: Final = Path(__file__).with_name("admin_answers.json")
+CLUSTER_ANSWERS: Final = Path(__file__).with_name("cluster_answers.json")
+MOVES: Final = ("AlterPartitionReassignments", "ElectLeaders", "UnregisterBroker")
 METADATA: Final = "__cluster_metadata"
 ZERO, STRANGER = UUID(int=0), UUID(int=77)
 # What a scene writes for the broker's own directory and cluster.
@@ -345,12 +349,13 @@ def _filled(value: Any, words: Mapping[str, str]) -> Any:
 
 # Numbers that differ from broker to broker, and lists that Kafka has in the order of a hash table.
 WORDS: Final = (
-    "total_bytes", "usable_bytes", "log_end_offset", "high_watermark", "leader_epoch", "port",
+    "controller_id", "total_bytes", "usable_bytes", "log_end_offset", "high_watermark", "port",
     "last_fetch_timestamp", "last_caught_up_timestamp",
 )  # fmt: skip
 TEXTS: Final = ("host", "documentation", "topic_id")
 UNORDERED: Final = (
-    "config_resources", "configs", "partitions", "replica_election_results", "results", "topics"
+    "config_resources", "configs", "isr_nodes", "partitions", "replica_election_results",
+    "results", "topics",
 )  # fmt: skip
 
 
@@ -381,42 +386,61 @@ def comparable(value: Any, words: Mapping[str, str]) -> Any:
     return made
 
 
-def recorded() -> dict[str, list[Any]]:
-    answers: dict[str, list[Any]] = json.loads(ANSWERS.read_text())
-    return answers
+def recorded(answers: Path = ANSWERS) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads(answers.read_text())
+    return found
 
 
-def record(host: str, port: int) -> None:
-    """Play all scenes on an Apache Kafka."""
-    connection = Connection((host, port))
+def record(address: Address, scenes: Mapping[str, list[Step]], to: Path) -> None:
+    """Play scenes on an Apache Kafka, after PRELUDE."""
+    connection = Connection(address)
 
     def call(step: Step) -> Mapping[str, Any] | None:
         nonlocal connection
+        if step.api in (STOP, START):
+            input(f"{step.api} broker {step.version}, wait, and press Enter")
+            settle()
+            return {}
         try:
             answer = connection.call(step.api, step.version, step.body)
-            if step.body.get("validate_only") is False:
-                time.sleep(0.1)  # what has changed is soon known to the broker
-            return answer
         except Closed:
-            connection = Connection((host, port))
+            connection = Connection(address)
             return None
+        if step.body.get("validate_only") is False or step.api in MOVES:
+            settle()
+        return answer
+
+    def settle() -> None:
+        """Wait until what has changed is known to the broker, and nothing moves."""
+        body = {"timeout_ms": 5000, "topics": None}
+        time.sleep(0.1)
+        end = time.monotonic() + 2  # what waits for a broker that is away waits on
+        while connection.call("ListPartitionReassignments", 0, body)["topics"]:
+            time.sleep(0.1)
+            if time.monotonic() > end:
+                break
+        time.sleep(0.3 if scenes is CLUSTER_SCENES else 0)
 
     present = connection.call("Metadata", 1, {"topics": None})["topics"]
     call(delete(*(each["name"] for each in present)))
-    for step in PRELUDE:
-        call(step)
-    time.sleep(2)
+    if scenes is not CLUSTER_SCENES:
+        for step in PRELUDE:
+            call(step)
+        time.sleep(2)
     cluster_id = connection.call("DescribeCluster", 0, {})["cluster_id"]
     (found,) = connection.call("DescribeLogDirs", 4, {"topics": []})["results"]
     lines = []
-    for name, steps in SCENES.items():
+    for name, steps in scenes.items():
         played = play(steps, call, log_dir=found["log_dir"], cluster_id=cluster_id)
         answers = ",\n".join(json.dumps(answer) for answer in played)
         lines.append(f"{json.dumps(name)}: [\n{answers}\n]")
     call(delete("one", "two"))
-    ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    to.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
     where, _, number = sys.argv[1].rpartition(":")
-    record(where, int(number))
+    if "--cluster" in sys.argv:
+        record((where, int(number)), CLUSTER_SCENES, CLUSTER_ANSWERS)
+    else:
+        record((where, int(number)), SCENES, ANSWERS)
