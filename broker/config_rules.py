@@ -184,6 +184,14 @@ def _protocols_of_groups(config: BrokerConfig) -> None:
         raise BadSetting(name, config.text(name), "must have classic among them")
 
 
+def _assignors_of_groups(config: BrokerConfig) -> None:
+    from ..coordinator.consumer_assignors import NAMES
+
+    name = "group.consumer.assignors"
+    if not config[name] or not NAMES.keys() >= set(config[name]):
+        raise BadSetting(name, config.text(name), "must be uniform, range or both: Ottla has these")
+
+
 def _authorizer(config: BrokerConfig) -> None:
     from .authorization import check_settings
 
@@ -235,6 +243,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
         _connections,
     ),
     (("group.coordinator.rebalance.protocols",), _protocols_of_groups),
+    (("group.consumer.assignors",), _assignors_of_groups),
     (
         (
             "log.cleaner.dedupe.buffer.size",

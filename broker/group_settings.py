@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..coordinator.classic_requests import GroupSettings
+from ..coordinator.consumer_assignors import NAMES
 from ..coordinator.consumer_requests import ConsumerGroupSettings, GroupLimits
 from ..coordinator.groups import Groups
 from ..storage.catalog import Catalog, ResourceType
@@ -46,7 +47,7 @@ def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
         session_timeout_ms=config["group.consumer.session.timeout.ms"],
         heartbeat_interval_ms=config["group.consumer.heartbeat.interval.ms"],
         max_size=config["group.consumer.max.size"],
-        assignors=tuple(config["group.consumer.assignors"]),
+        assignors=tuple(NAMES[name] for name in config["group.consumer.assignors"]),
         regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
         may_upgrade=policy in ("bidirectional", "upgrade"),
         may_downgrade=policy in ("bidirectional", "downgrade"),

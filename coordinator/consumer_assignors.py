@@ -173,3 +173,10 @@ ASSIGNORS: Final[Mapping[str, Callable[[Spec], Assigned]]] = MappingProxyType(
     {"uniform": assign_uniform, "range": assign_range}
 )
 """By the name that a member may ask for."""
+
+_CLASSES: Final = "org.apache.kafka.coordinator.group.assignor."
+NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {name: name for name in ASSIGNORS}
+    | {_CLASSES + "UniformAssignor": "uniform", _CLASSES + "RangeAssignor": "range"}
+)
+"""What a setting may call them: by name, or as Kafka's classes."""
