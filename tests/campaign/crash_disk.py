@@ -22,11 +22,8 @@ class _NameChange:
         self.path = path
         self.other = other
         self.file = file
+        self.parents = {os.path.dirname(one) for one in (path, other) if one}
         self.is_synced = False
-
-    @property
-    def parents(self) -> set[str]:
-        return {os.path.dirname(path) for path in (self.path, self.other) if path}
 
     def apply_to(self, disk: Disk) -> None:
         if self.kind == "file" and os.path.dirname(self.path) in disk.directories:

@@ -9,6 +9,7 @@ says how to have it again: OTTLA_CAMPAIGN=power:OPERATION:SEED or kill:OPERATION
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from random import Random
 
@@ -28,23 +29,28 @@ SEEDS = {"power": 3, "kill": 1}
 PARTS = 16 if MODE == "full" else 1
 
 
-def run(disk: CrashDisk, first: int = 0) -> tuple[int, list[Seen]]:
-    """Do the script from a step on; how many steps were done, and what was seen after each."""
-    done, views = first, []
+def run(disk: CrashDisk, first: int = 0, *, watch: Callable[[World], None] | None = None) -> int:
+    """Do the script from a step on; how many steps were done.
+
+    Args:
+        watch: is shown the world before the first step and after each.
+    """
+    done = first
     try:
         world = World(disk, time_of(first))
-        views.append(seen(world))
+        if watch is not None:
+            watch(world)
         for step in SCRIPT[first:]:
             world.time_ms = time_of(done)
             step.do(world)
             world.refresh()
             done += 1
-            if not disk.cut_at:
-                views.append(seen(world))
+            if watch is not None:
+                watch(world)
         world.close()
     except PowerCut:
-        return done, views
-    return done + 1, views
+        return done
+    return done + 1
 
 
 def time_of(step: int) -> int:
@@ -55,7 +61,8 @@ def time_of(step: int) -> int:
 def undisturbed() -> tuple[list[Seen], int]:
     """What is seen before the first step and after each, and how many operations it takes."""
     disk = CrashDisk()
-    done, views = run(disk)
+    views: list[Seen] = []
+    done = run(disk, watch=lambda world: views.append(seen(world)))
     assert done == len(SCRIPT) + 1
     return views, disk.operations
 
@@ -85,7 +92,7 @@ def check(how: str, operation: int, seed: int) -> None:
     """Stop the script there, restart, look, go on, restart cleanly, look again."""
     views, _ = undisturbed()
     disk = CrashDisk(cut_at=operation, seed=seed)
-    done, _ = run(disk)
+    done = run(disk)
     left = disk.reboot(power_cut=how == "power")
     now_ms = time_of(done)
     world = World(left, now_ms)

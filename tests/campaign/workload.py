@@ -40,6 +40,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
+CONFIG = BrokerConfig.from_settings(SETTINGS)
 METADATA = MetadataLogConfig(flush_messages=1, retention_bytes=3000)
 SEGMENT_BYTES = 420
 INTERNAL_SEGMENT_BYTES = 900
@@ -60,11 +61,10 @@ class World:
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(self.directory, now_ms=now_ms, config=METADATA)
         metadata_log.replay_into(self.catalog)
-        config = BrokerConfig.from_settings(SETTINGS)
         ids = count(len(self.catalog.topics) + 1)
         self.metadata_log = metadata_log
         self.controller = Controller(
-            self.catalog, metadata_log, self.directory, node_id=1, config=config, clock=self,
+            self.catalog, metadata_log, self.directory, node_id=1, config=CONFIG, clock=self,
             new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
         )  # fmt: skip
         self.controller.bootstrap()
@@ -83,9 +83,8 @@ class World:
             internal = log.topic.startswith("__")
             size = INTERNAL_SEGMENT_BYTES if internal else SEGMENT_BYTES
             log.config = replace(log.config, segment_bytes=size, index_interval_bytes=200)
-        config = BrokerConfig.from_settings(SETTINGS)
         if self.groups is None and CONSUMER_OFFSETS in self.catalog.topics:
-            self.groups = self._shard(CONSUMER_OFFSETS, Groups(group_settings(config)))
+            self.groups = self._shard(CONSUMER_OFFSETS, Groups(group_settings(CONFIG)))
             self.groups.load()
         if self.transactions is None and TRANSACTION_STATE in self.catalog.topics:
             machine = Transactions(next_producer_id=lambda: 1000)
