@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 from ottla.testing import RunningBroker, running_broker
@@ -45,6 +46,19 @@ USUAL = (
     "to exist, but it was missing. Creating",
     "Error processing append operation on partition",
 )
+
+# What it says on a machine that is too busy for it, of itself; each way it tries again.
+SLOW = (
+    # Its controller and its broker are one process, and neither got to the other in time.
+    "processExpiredBrokerHeartbeat: controller event queue overloaded",
+    # A transaction times out while its coordinator still loads, and is aborted afterwards.
+    "to the transaction log with error NOT_COORDINATOR",
+    "Rollback of ongoing transaction for transactionalId .* failed due to error NOT_COORDINATOR",
+    # Retention and the deletion of a topic at once: LogManager.cleanupLogs, asyncDelete.
+    "'kafka-log-retention' .*IllegalStateException: Compaction for partition [^ ]* cannot be"
+    " resumed since it is not paused",
+)
+EXCEPTION_LINES = 3
 
 
 class Place:
@@ -89,14 +103,15 @@ class Place:
 
 
 def complaints(log: Path) -> list[str]:
-    """Warnings and errors of a server's log, but for those that every start has."""
+    """Warnings and errors of a server's log, with what threw, but for those that mean nothing."""
     lines = log.read_text(errors="replace").splitlines()
-    return [
-        line
-        for line in lines
-        if re.match(r"\[[^]]*\] (WARN|ERROR|FATAL) ", line)
-        and not any(usual in line for usual in USUAL)
-    ]
+    told = []
+    for at, line in enumerate(lines):
+        is_one = re.match(r"\[[^]]*\] (WARN|ERROR|FATAL) ", line)
+        if is_one and not any(usual in line for usual in USUAL):
+            behind = lines[at + 1 : at + 1 + EXCEPTION_LINES]
+            told.append(" ".join([line, *takewhile(lambda more: not more.startswith("["), behind)]))
+    return [one for one in told if not any(re.search(slow, one) for slow in SLOW)]
 
 
 def address(bootstrap: str) -> tuple[str, int]:

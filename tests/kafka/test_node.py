@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from . import installation, node, processes
+from .place import complaints
 
 
 def test_the_process_behind_a_port_is_found() -> None:
@@ -25,6 +26,26 @@ def test_cpu_time_goes_up_with_work() -> None:
     while processes.cpu_seconds(os.getpid()) < before + 0.03:
         pass
     assert processes.resident_mb(os.getpid()) > 1
+
+
+RACE = "Compaction for partition round-0-0 cannot be resumed since it is not paused."
+
+
+@pytest.mark.parametrize(
+    ("thrown", "is_told"),
+    [
+        (f"java.lang.IllegalStateException: {RACE}", False),
+        ("java.nio.file.NoSuchFileException: 00000000000000000000.log", True),
+    ],
+)
+def test_of_retention_only_the_race_with_a_deletion_is_no_complaint(
+    tmp_path: Path, thrown: str, is_told: bool
+) -> None:
+    first = "[2026-11-21 15:09:07,139] ERROR Uncaught exception in scheduled task"
+    log = tmp_path / "server.log"
+    lines = [f"{first} 'kafka-log-retention' (KafkaScheduler)", thrown, "\tat a.b.C", "[then] INFO"]
+    log.write_text("\n".join(lines))
+    assert complaints(log) == ([" ".join(lines[:3])] if is_told else [])
 
 
 @pytest.mark.kafka
