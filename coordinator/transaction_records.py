@@ -11,6 +11,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any, Final
 
+from ..protocol.errors import Malformed
 from ..protocol.messages import decode_data
 from ..protocol.varints import unsigned
 from .transaction_states import (
@@ -30,6 +31,10 @@ _KEY_VERSION: Final = (0).to_bytes(2, "big")
 TAGGED_VERSION: Final = 1
 """The version of a value that can hold what came after Kafka 0.11 (KIP-890)."""
 
+# Dead and PrepareEpochFence are states of a coordinator that waits for an append.
+_STATES: Final = {
+    int(state): state for state in State if state not in (State.DEAD, State.PREPARE_EPOCH_FENCE)
+}
 _KEY_HEAD: Final = Struct(">hh")
 _HEAD: Final = Struct(">hqhib")  # version, producer id and epoch, timeout, state
 _TIMES: Final = Struct(">qq")
@@ -129,7 +134,8 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
     """The record of a key and value; None for a key of a version that is not known.
 
     Raises:
-        Malformed: the value is no TransactionLogValue of a known version.
+        Malformed: the value is no TransactionLogValue of a known version, or of a state that is
+            never written.
     """
     if key[:2] != _KEY_VERSION:
         return None
@@ -137,7 +143,9 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
     if value is None:
         return Expired(transactional_id)
     fields = decode_data(_VALUE, value)
-    state = State(fields.transaction_status)
+    state = _STATES.get(fields.transaction_status)
+    if state is None:
+        raise Malformed(f"a transaction in state {fields.transaction_status}")
     partitions = frozenset(
         (topic.topic, index)
         for topic in fields.transaction_partitions or ()

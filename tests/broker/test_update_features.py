@@ -50,9 +50,12 @@ async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, versio
         assert after > before
     async with one_node(tmp_path) as it:
         assert (await told(it))[NAME] == 1
+        offered = (await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT))["api_keys"]
         await update(it, 0)
         assert NAME not in await told(it), "level 0 is not told"
         assert it.node.transaction_version == 0
+        answer = await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT)
+        assert answer["api_keys"] == offered, "Kafka still offers EndTxn 5 and Produce 12"
 
 
 @in_virtual_time

@@ -107,7 +107,11 @@ def test_a_key_of_another_version_is_no_record_of_ours() -> None:
     assert decode(b"\x00\x01" + KEY[2:], b"anything") is None
 
 
-@pytest.mark.parametrize("value", ["", "0002" + "00" * 40, EMPTY[:39]])
+STATE_9 = EMPTY.replace("0000ea60 00", "0000ea60 09")
+DEAD = EMPTY.replace("0000ea60 00", "0000ea60 06")
+
+
+@pytest.mark.parametrize("value", ["", "0002" + "00" * 40, EMPTY[:39], STATE_9, DEAD])
 def test_a_broken_value_is_malformed(value: str) -> None:
     with pytest.raises(Malformed):
         decode(KEY, bytes.fromhex(value))
