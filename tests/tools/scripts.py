@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+CHANGING: Final = frozenset(
+    {"--alter", "--create", "--delete", "--delete-offsets", "--execute", "upgrade", "unregister"}
+)
+
 
 @dataclass(frozen=True)
 class Command:
@@ -29,6 +33,11 @@ class Command:
     only: str = ""
     without: tuple[str, ...] = ()
     has_ids: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether the broker is another behind it."""
+        return self.tool == "ProducerPerformance" or not CHANGING.isdisjoint(self.arguments)
 
 
 def run(tool: str, line: str, **how: Any) -> Command:
@@ -99,7 +108,7 @@ GIVEN: Final = (
             "advertised.listeners", "auto.create.topics.enable", "broker.id",
             "controller.listener.names", "controller.quorum.voters", "delete.topic.enable",
             "inter.broker.listener.name", "listener.security.protocol.map", "log.dirs",
-            "node.id", "process.roles",
+            "node.id", "num.partitions", "process.roles",
         )
     ),
 )  # fmt: skip
@@ -119,10 +128,10 @@ SCRIPTS: dict[str, list[Command]] = {
         topics("--alter --topic {t}-no --partitions 4"),
         topics("--describe --topic {t}"),
         topics("--describe --topics-with-overrides", only="{t}"),
-        topics("--describe --under-replicated-partitions"),
-        topics("--describe --unavailable-partitions"),
+        topics("--describe --under-replicated-partitions", only="{t}"),
+        topics("--describe --unavailable-partitions", only="{t}"),
         topics("--describe --at-min-isr-partitions --topic {t}"),
-        topics("--describe --under-min-isr-partitions"),
+        topics("--describe --under-min-isr-partitions", only="{t}"),
         topics("--create --topic {t}-a --replica-assignment 1,1"),
         topics("--describe --topic {t}-a"),
         topics("--create --topic {t}-b --replica-assignment 1,9"),
@@ -211,8 +220,13 @@ SCRIPTS: dict[str, list[Command]] = {
     "groups": [
         topics("--create --topic {t} --partitions 2"),
         produced("{t}", "one", "two", "three"),
+        groups("--describe --group {t}"),
+        groups("--describe --group {t} --members"),
+        groups("--describe --group {t} --state"),
         groups("--delete --group {t}"),
-        groups("--reset-offsets --group {t} --topic {t} --to-earliest --execute"),
+        groups(
+            "--reset-offsets --group {t} --topic {t} --to-earliest --execute", is_unordered=True
+        ),
         groups("--describe --group {t}", is_unordered=True),
         groups("--reset-offsets --group {t} --topic {t} --to-latest --dry-run", is_unordered=True),
         groups("--reset-offsets --group {t} --all-topics --to-latest --execute", is_unordered=True),
@@ -233,7 +247,7 @@ SCRIPTS: dict[str, list[Command]] = {
         ),
         groups("--reset-offsets --group {t} --topic {t} --to-current --export", is_unordered=True),
         groups("--list", only="{t}"),
-        groups("--list --state", only="{t}"),
+        groups("--list --state", only="{t}", is_unordered=True),
         groups("--list --state Stable", only="{t}"),
         groups("--list --type classic", only="{t}"),
         groups("--list --type consumer", only="{t}"),
@@ -283,8 +297,66 @@ SCRIPTS: dict[str, list[Command]] = {
             "VerifiableConsumer",
             f"{SERVER} --topic {{t}} --max-messages 4 --group-id {{t}}-v",
             is_unordered=True,
+            without=("records_consumed", "offsets_committed"),  # as they come, in one go or more
         ),
         topics("--delete --topic {t}"),
+    ],
+    "groups of the new protocol": [
+        topics("--create --topic {t} --partitions 2"),
+        produced("{t}", "one", "two", "three"),
+        consumed("{t}", 3, "--group {t} --consumer-property group.protocol=consumer"),
+        groups("--describe --group {t}", is_unordered=True),
+        groups("--describe --group {t} --state"),
+        groups("--describe --group {t} --state --verbose"),
+        groups("--describe --group {t} --members --verbose"),
+        groups("--list --type consumer", only="{t}"),
+        groups("--list --state", only="{t}", is_unordered=True),
+        run("GroupsCommand", f"{SERVER} --list --protocol consumer", only="{t}"),
+        groups(
+            "--reset-offsets --group {t} --all-topics --to-earliest --execute", is_unordered=True
+        ),
+        groups("--delete-offsets --group {t} --topic {t}"),
+        groups("--describe --group {t}", is_unordered=True),
+        groups("--delete --group {t}"),
+        topics("--delete --topic {t}"),
+    ],
+    "quotas": [
+        configs("--entity-type users --entity-name {t} --describe"),
+        configs("--entity-type users --entity-name {t} --alter --add-config producer_byte_rate=9"),
+        configs("--entity-type users --entity-name {t} --describe"),
+        configs(
+            "--entity-type users --entity-name {t} --entity-type clients --entity-name {t} "
+            "--alter --add-config consumer_byte_rate=7,request_percentage=50.5"
+        ),
+        configs("--entity-type users --entity-name {t} --entity-type clients --describe"),
+        configs("--client {t} --alter --add-config nonsense=7"),
+        configs("--client {t} --alter --add-config producer_byte_rate=x"),
+        configs("--client {t} --alter --delete-config producer_byte_rate"),
+        configs("--client {t} --alter --add-config request_percentage=5"),
+        configs("--client {t} --describe"),
+        configs("--client-defaults --describe"),
+        configs("--ip 10.0.0.1 --alter --add-config connection_creation_rate=5"),
+        configs("--entity-type ips --describe"),
+        configs("--ip 10.0.0.1 --alter --delete-config connection_creation_rate"),
+        configs("--ip 10.0.0.1 --describe"),
+        configs("--ip nonsense --alter --add-config connection_creation_rate=5"),
+        configs("--user {t} --alter --delete-config producer_byte_rate"),
+        configs("--client {t} --alter --delete-config request_percentage"),
+        configs(
+            "--user {t} --client {t} --alter --delete-config consumer_byte_rate,request_percentage"
+        ),
+        configs("--user {t} --describe"),
+    ],
+    "passwords": [
+        configs("--user {t} --alter --add-config SCRAM-SHA-256=[iterations=8192,password=secret]"),
+        configs("--user {t} --describe"),
+        configs("--user {t} --alter --add-config SCRAM-SHA-256=[iterations=5,password=secret]"),
+        configs("--user {t} --alter --delete-config SCRAM-SHA-256"),
+        configs("--user {t} --alter --delete-config SCRAM-SHA-256"),
+        configs("--user {t} --describe"),
+        configs("--user {t} --alter --add-config SCRAM-SHA-512=[password=secret]"),
+        configs("--user {t} --describe"),
+        configs("--user {t} --alter --delete-config SCRAM-SHA-512"),
     ],
     "transactions": [
         topics("--create --topic {t}"),
