@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..protocol.acls import CLUSTER_NAME, OPERATIONS_OF, AclResource, Operation
 from ..protocol.errors import Code, Refused
+from .context import NODE
 from .settings import BadSetting
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def authorizer_of(config: BrokerConfig, acls: Acls) -> Authorizer | None:
 
     return Authorizer(
         acls,
-        super_users=frozenset(_super_users(config.text("super.users") or "")),
+        super_users=frozenset({NODE, *_super_users(config.text("super.users") or "")}),
         allow_if_no_acl=_is_true(config.text("allow.everyone.if.no.acl.found") or ""),
     )
 

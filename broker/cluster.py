@@ -23,7 +23,8 @@ def address_of(node: Node, context: Context, broker: Broker) -> tuple[str, int]:
     here = context.connection.advertised
     if broker.node_id == node.node_id or not broker.end_points:
         return here
-    own = node.catalog.brokers[node.node_id].end_points
+    known = node.catalog.brokers.get(node.node_id)
+    own = () if known is None else known.end_points
     listener = next((each.name for each in own if (each.host, each.port) == here), None)
     by_name = {each.name: each for each in broker.end_points}
     end_point = by_name.get(listener or "", broker.end_points[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Final, cast
 
 from ..protocol.api_keys import ApiKey
@@ -16,7 +16,7 @@ from ..protocol.errors import Malformed
 from ..protocol.fetch_answer import Pieces
 from ..protocol.frames import BadLength, Frames
 from ..protocol.messages import read_request_header
-from .context import ConnectionInfo, Context, Disconnect
+from .context import NODE, ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
 from .logs import Log
 
@@ -37,6 +37,7 @@ class Connection(asyncio.Protocol):
         number: counts the node's connections, for the connection id.
         advertised: host and port of the listener, as clients are told them.
         on_closed: called once, with this connection.
+        nodes: addresses, HOST:PORT, from which other nodes of this process connect.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class Connection(asyncio.Protocol):
         number: int,
         advertised: tuple[str, int],
         on_closed: Callable[[Connection], None],
+        nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
         self._number = number
         self._advertised = advertised
         self._on_closed = on_closed
+        self._nodes = nodes
         self._unserved: deque[memoryview] = deque()
         self._unserved_bytes = 0
         self._busy: asyncio.Future[Answer] | None = None
@@ -72,6 +75,8 @@ class Connection(asyncio.Protocol):
         self.info = ConnectionInfo(
             f"{local}-{peer}-{self._number}", peer, there[0], self._advertised
         )
+        if peer in self._nodes:
+            self.info.principal = NODE
         refusal_ms = self._dispatch.refusal_ms(there[0])
         if refusal_ms > 0:
             self._draining = True

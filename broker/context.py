@@ -8,6 +8,8 @@ from typing import Any, Final
 from ..protocol.api_keys import ApiKey
 
 ANONYMOUS: Final = "User:ANONYMOUS"
+NODE: Final = "Node:"
+"""The principal of another node of this process, which no client can have; it may do anything."""
 
 
 class Disconnect(Exception):

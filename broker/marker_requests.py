@@ -7,13 +7,15 @@ Imported when there is another node that leads something. A request that gets no
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..coordinator.transaction_states import Partition
 from ..protocol.api_keys import ApiKey
-from ..protocol.errors import Code
+from ..protocol.errors import Code, Refused
 from ..protocol.requests import read_answer, request_frame
+from . import markers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,23 +27,45 @@ _VERSION: Final = 1
 _ANSWER_LIMIT_BYTES: Final = 64 << 20
 
 
+class _Connection(NamedTuple):
+    """To another node.
+
+    Attributes:
+        peer: how that node sees this end.
+    """
+
+    address: tuple[str, int]
+    peer: str
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @property
+    def is_open(self) -> bool:
+        return not self.writer.is_closing() and not self.reader.at_eof()
+
+
 class MarkerRequests:
     """The connections of one node to others."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._connections: dict[
-            int, tuple[tuple[str, int], asyncio.StreamReader, asyncio.StreamWriter]
-        ] = {}
+        self._connections: dict[int, _Connection] = {}
         self._sent = 0
 
     async def send(self, node_id: int, entries: Sequence[Entry]) -> list[Code]:
         """Send markers to a node; what it says of each, in their order.
 
+        A node that listens with encryption or login only is given them without a request.
+
         Raises:
             OSError: it cannot be reached, or the connection ended; TimeoutError is one.
             Malformed: its answer cannot be read.
         """
+        other = self._node.cluster.nodes.get(node_id)
+        if other is None or not other.runs:
+            raise ConnectionError(f"node {node_id} is not there")
+        if other.between_nodes is None:
+            return [_appended(other, ending, place) for ending, place in entries]
         timeout_s = self._node.config["request.timeout.ms"] / 1000
         self._sent += 1
         number = self._sent  # there may be others under way when the answer comes
@@ -54,7 +78,7 @@ class MarkerRequests:
         )
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await self._answer(node_id, frame)
+                answer = await self._answer(node_id, other.between_nodes, frame)
             body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
         except BaseException:
             self._drop(node_id)
@@ -72,43 +96,62 @@ class MarkerRequests:
         for node_id in list(self._connections):
             self._drop(node_id)
 
-    async def _answer(self, node_id: int, frame: bytearray) -> bytes:
-        reader, writer = await self._connection(node_id)
-        writer.write(frame)
+    async def _answer(self, node_id: int, address: tuple[str, int], frame: bytearray) -> bytes:
+        connection = self._connections.get(node_id)
+        if connection is None or connection.address != address or not connection.is_open:
+            self._drop(node_id)
+            connection = self._connections[node_id] = await self._connected(address)
+        connection.writer.write(frame)
         try:
-            size = int.from_bytes(await reader.readexactly(4), "big")
+            size = int.from_bytes(await connection.reader.readexactly(4), "big")
             if size > _ANSWER_LIMIT_BYTES:
                 raise ConnectionError(f"an answer of {size} bytes")
-            return await reader.readexactly(size)
+            return await connection.reader.readexactly(size)
         except asyncio.IncompleteReadError:
             raise ConnectionError("the connection was closed") from None
 
-    async def _connection(self, node_id: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        address = self._address(node_id)
-        known = self._connections.get(node_id)
-        if known is not None:
-            where, reader, writer = known
-            if where == address and not writer.is_closing() and not reader.at_eof():
-                return reader, writer
-            self._drop(node_id)
-        reader, writer = await asyncio.open_connection(*address)
-        self._connections[node_id] = (address, reader, writer)
-        return reader, writer
-
-    def _address(self, node_id: int) -> tuple[str, int]:
-        broker = self._node.catalog.brokers.get(node_id)
-        if broker is None or not broker.end_points:
-            raise ConnectionError(f"nobody knows where node {node_id} listens")
-        wanted = self._node.config["inter.broker.listener.name"]
-        by_name = {each.name: each for each in broker.end_points}
-        end_point = by_name.get(wanted, broker.end_points[0])
-        return end_point.host, end_point.port
+    async def _connected(self, address: tuple[str, int]) -> _Connection:
+        """Connect, from an address that the other one knows before it sees it."""
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        end = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            end.setblocking(False)
+            end.bind((address[0], 0))  # it is on this machine, so this is an address of ours too
+            peer = "{}:{}".format(*end.getsockname()[:2])
+            self._node.cluster.peers.add(peer)
+            try:
+                await asyncio.get_running_loop().sock_connect(end, address)
+                reader, writer = await asyncio.open_connection(sock=end)
+            except BaseException:
+                self._node.cluster.peers.discard(peer)
+                raise
+        except BaseException:
+            end.close()
+            raise
+        return _Connection(address, peer, reader, writer)
 
     def _drop(self, node_id: int) -> None:
-        known = self._connections.pop(node_id, None)
-        if known is not None:
+        connection = self._connections.pop(node_id, None)
+        if connection is not None:
+            self._node.cluster.peers.discard(connection.peer)
             with suppress(OSError, RuntimeError):
-                known[2].close()
+                connection.writer.close()
+
+
+def _appended(node: Node, ending: Ending, place: Partition) -> Code:
+    effect = ending.effect
+    try:
+        log = markers.append(
+            node,
+            place,
+            effect.transaction.producer,
+            commit=effect.commit,
+            coordinator_epoch=effect.coordinator_epoch,
+        )
+    except Refused as refused:
+        return refused.code
+    ending.logs.append(log)
+    return Code.NONE
 
 
 def _markers(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -66,6 +66,7 @@ class Node:
         self.runs = False
         self.is_stopping = False
         self.listener = ("", 0)  # what clients are told where they say nothing of a listener
+        self.between_nodes: tuple[str, int] | None = None  # where other nodes connect to
         self.storage_trouble = cluster.storage_trouble
         self.fetch_waits = cluster.fetch_waits
         self.logs = cluster.logs

@@ -47,6 +47,7 @@ class Cluster:
 
     Attributes:
         nodes: by id, running or not; the first is the one that the directory belongs to.
+        peers: addresses, HOST:PORT, from which nodes connect to each other.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -57,6 +58,7 @@ class Cluster:
         self.config = config
         self.clock = clock
         self.nodes: dict[int, Node] = {}
+        self.peers: set[str] = set()
         self.storage_trouble = StorageTrouble(clock)
         self.fetch_waits = FetchWaits()
         self.loading = Loading()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Container
 from functools import partial
 from typing import Final
 
 from .config import BrokerConfig
 from .connection import Connection
 from .dispatch import Dispatch
-from .listeners import Listener
+from .listeners import Listener, parse_protocols
 from .logs import Log
 from .node import Node
 
@@ -29,6 +30,8 @@ class NodeSockets:
 
     Attributes:
         advertised: the listeners as clients are told of them, their ports as bound.
+        between_nodes: where other nodes of this process connect to: `inter.broker.listener.name`,
+            or the first listener without encryption or login; None when there is none.
         address: host and port of the first listener.
     """
 
@@ -41,11 +44,22 @@ class NodeSockets:
         ]
         self.address: tuple[str, int] = self._bound[0].getsockname()[:2]
         self.advertised = config.advertised({each.name: each.port for each in self._listeners})
+        self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
+        self._nodes: Container[str] = ()
+
+    def _plain(self) -> tuple[str, int] | None:
+        protocols = parse_protocols(self._config["listener.security.protocol.map"])
+        wanted = (self._config["inter.broker.listener.name"] or "").upper()
+        plain = [each for each in self._listeners if protocols.get(each.name) == "PLAINTEXT"]
+        for each in sorted(plain, key=lambda listener: listener.name != wanted):
+            host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(each.host, each.host)
+            return host, each.port
+        return None
 
     def bind(self) -> None:
         """Take the ports again after `refuse`. Raises OSError: somebody else has one meanwhile."""
@@ -54,6 +68,8 @@ class NodeSockets:
     async def open(self, node: Node) -> None:
         """Accept connections for a node."""
         self._dispatch = Dispatch(node)
+        self._nodes = node.cluster.peers
+        node.between_nodes = self.between_nodes
         loop = asyncio.get_running_loop()
         bound, self._bound = self._bound, []
         self._servers = [
@@ -96,6 +112,7 @@ class NodeSockets:
             number=self._accepted,
             advertised=(told.host, told.port),
             on_closed=self._closed,
+            nodes=self._nodes,
         )
         self._connections.add(connection)
         return connection

@@ -13,6 +13,7 @@ from ottla.broker.node import Node
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import State, Transaction
 from ottla.coordinator.transactions import Transactions
+from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code, Malformed, Refused
@@ -375,3 +376,79 @@ async def test_nothing_waits_for_a_coordinator_that_is_no_more(tmp_path: Path) -
         assert len(channel.destinations[other]) == 1
         it.controller.delete_topic(TRANSACTION_STATE)
         assert len(channel.destinations[other]) == 0
+
+
+@in_a_loop
+async def test_nodes_may_write_markers_whatever_the_authorizer_says_of_clients(
+    tmp_path: Path,
+) -> None:
+    settings = {
+        **ONE_PARTITION,
+        "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super_users": "User:admin",
+    }
+    async with several_nodes(tmp_path, count=2, **settings) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", other)
+        end(it, prepare(it, ("orders", 0)))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert coordinator_of(it).marker_channel.retries == 0
+        marker = {"producer_id": 7, "producer_epoch": 0, "transaction_result": True}
+        marker |= {"coordinator_epoch": 0}
+        marker["topics"] = [{"name": "orders", "partition_indexes": [0]}]
+        answer = await it.ask(other, ApiKey.WRITE_TXN_MARKERS, 1, markers=[marker])
+        (partition,) = answer["markers"][0]["topics"][0]["partitions"]
+        assert Code(partition["error_code"]) is Code.CLUSTER_AUTHORIZATION_FAILED
+
+
+@in_a_loop
+async def test_a_node_without_a_plain_listener_gets_its_markers_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> bytes:
+        raise AssertionError("nobody may connect to it")
+
+    monkeypatch.setattr(marker_requests.MarkerRequests, "_answer", never)
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.nodes[other].between_nodes = None
+        it.topic("orders", other, flush_messages="1")
+        end(it, prepare(it, ("orders", 0)))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert markers_of(it, ("orders", 0)) == [(True, 0)]
+        log = it.cluster.log_of("orders", 0)
+        assert log is not None
+        assert log.recovery_point == log.log_end_offset
+
+
+@in_a_loop
+async def test_a_marker_wants_as_many_in_sync_as_any_record(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        here = coordinator_of(it).node_id
+        other, third = others_of(it)
+        it.topic("orders", here, replicas=2, min_insync_replicas="2")
+        follower = next(each for each in it.partition("orders").replicas if each != here)
+        producer = prepare(it, ("orders", 0))
+        await it.stop(follower)
+        end(it, producer)
+        await until(lambda: coordinator_of(it).marker_channel.retries > 0)
+        assert state(it) is State.PREPARE_COMMIT
+        assert follower in (other, third)
+        await it.start(follower)
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+
+
+@in_a_loop
+async def test_connections_between_nodes_are_known_and_forgotten(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        (other,) = others_of(it)
+        it.topic("orders", other)
+        end(it, prepare(it, ("orders", 0)))
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert len(it.cluster.peers) == 1
+        await it.stop(coordinator_of(it).node_id)
+        assert it.cluster.peers == set()

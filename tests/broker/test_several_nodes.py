@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.cluster import brokers_alive
 from ottla.broker.config import BadSetting, BrokerConfig
+from ottla.broker.context import ConnectionInfo, Context
 from ottla.broker.node_configs import configs_of
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
@@ -298,3 +300,59 @@ def test_ports_have_an_end() -> None:
     config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://:65535"})
     with pytest.raises(BadSetting, match="listeners"):
         configs_of(config, 2)
+
+
+@in_a_loop
+async def test_who_comes_by_one_listener_is_told_the_others_of_that_name(tmp_path: Path) -> None:
+    settings = {
+        "listeners": "A://127.0.0.1:0,B://127.0.0.1:0",
+        "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT",
+        "inter_broker_listener_name": "B",
+    }
+    async with several_nodes(tmp_path, count=2, **settings) as it:
+        told = it.doors[1].advertised
+        assert it.doors[1].between_nodes == ("127.0.0.1", told[1].port)
+        for number, listener in enumerate(told):
+            connection = ConnectionInfo("1", "here:1", "here", (listener.host, listener.port))
+            context = Context(ApiKey.METADATA, 12, 1, None, connection)
+            ports = [broker["port"] for broker in brokers_alive(it.nodes[1], context)]
+            assert ports == [listener.port, it.doors[2].advertised[number].port]
+
+
+@in_a_loop
+async def test_leaders_are_elected_and_replicas_reassigned_by_kafkas_own_requests(
+    tmp_path: Path,
+) -> None:
+    async with several_nodes(tmp_path) as it:
+        it.topic("orders", 2, replicas=3)
+        await it.stop(2)
+        await it.start(2)
+        assert it.partition("orders").leader_id == 1
+        elected = await it.ask(
+            3, ApiKey.ELECT_LEADERS, 2, election_type=0, timeout_ms=1000,
+            topic_partitions=[{"topic": "orders", "partitions": [0]}],
+        )  # fmt: skip
+        (result,) = elected["replica_election_results"][0]["partition_result"]
+        assert Code(result["error_code"]) is Code.NONE
+        assert (it.partition("orders").leader_id, it.partition("orders").leader_epoch) == (2, 2)
+        assert produced(await produce(it, 1)) is Code.NOT_LEADER_OR_FOLLOWER
+        assert produced(await produce(it, 2)) is Code.NONE
+        moved = await it.ask(
+            1, ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, timeout_ms=1000,
+            topics=[
+                {"name": "orders", "partitions": [{"partition_index": 0, "replicas": [3]}]}
+            ],
+        )  # fmt: skip
+        assert Code(moved["error_code"]) is Code.NONE
+        assert it.partition("orders").leader_id == 3
+        assert produced(await produce(it, 2)) is Code.NOT_LEADER_OR_FOLLOWER
+        assert produced(await produce(it, 3)) is Code.NONE
+
+
+@in_a_loop
+async def test_settings_of_one_broker_are_its_own(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path) as it:
+        it.controller.set_configs(4, "2", {"log.cleaner.threads": "3"})
+        it.controller.set_configs(4, "", {"num.io.threads": "5"})
+        assert [node.config["log.cleaner.threads"] for node in it.nodes.values()] == [1, 3, 1]
+        assert [node.config["num.io.threads"] for node in it.nodes.values()] == [5, 5, 5]
