@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ..differential.transaction_table import set_level
+from ..wire.broker import Broker
 from .installation import tool
 from .place import Place
 from .seen import VALUE, seen
@@ -79,3 +81,39 @@ def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
     with place.ottla() as ottla:
         assert seen(ottla.bootstrap) == left
     assert place.complaints == []
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_transactions_of_a_lower_level_are_there_on_both_sides(place: Place, level: int) -> None:
+    """Values are of version 0 below transaction.version 1; the level itself goes along."""
+    with place.ottla() as ottla, connected(ottla.bootstrap) as broker:
+        set_level(broker.address, level)
+        find_coordinators(broker)
+        topic = broker.topic()
+        alive = broker.open_transaction(topic, 2, timeout_ms=TIMEOUT_MS)
+        ended = broker.open_transaction(broker.topic(), 1)
+        assert ended.end(version=4) == OK
+        described = [one.described() for one in (alive, ended)]
+    with place.kafka() as bootstrap, connected(bootstrap) as broker:
+        assert finalized(broker) == level
+        alive, ended = (one.but(broker=broker) for one in (alive, ended))
+        alive.wait_state("Ongoing")
+        assert [one.described() for one in (alive, ended)] == described
+        assert alive.end(commit=True, version=4) == OK
+        assert alive.wait_ended() == "CompleteCommit"
+        again = broker.open_transaction(topic, 1, timeout_ms=TIMEOUT_MS)
+        described = [again.described()]
+    with place.ottla() as ottla, connected(ottla.bootstrap) as broker:
+        assert finalized(broker) == level
+        again, alive = (one.but(broker=broker) for one in (again, alive))
+        assert [again.described()] == described
+        assert (again.end(version=4), alive.state()) == (OK, "CompleteCommit")
+    assert place.complaints == []
+
+
+def finalized(broker: Broker) -> int:
+    """The level of transaction.version that ApiVersions tells; 0 is not told."""
+    names = {"client_software_name": "test", "client_software_version": "1"}
+    features = broker.call("ApiVersions", 4, names)["finalized_features"]
+    levels = {each["name"]: int(each["max_version_level"]) for each in features}
+    return levels.get("transaction.version", 0)
