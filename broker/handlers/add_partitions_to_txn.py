@@ -9,6 +9,7 @@
 All or nothing for each transaction: beside a partition that does not exist the others are
 OPERATION_NOT_ATTEMPTED. Up to version 3, a client's, internal topics are not for clients; from
 version 4 on they are let in, as Kafka does for its brokers.
+Under transaction.version 0 what brokers add (from version 4 on) is UNSUPPORTED_VERSION.
 Skipped: nothing. Kafka never answers a version 4 without transactions; here the answer is empty.
 """
 

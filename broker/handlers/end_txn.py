@@ -7,7 +7,8 @@
 5    each end raises the epoch, and the answer carries the new one (KIP-890)
 
 The decision is in the log and the markers are in their partitions when the answer leaves; Kafka
-answers before the markers (broker/markers.py).
+answers before the markers (broker/marker_channel.py). Under transaction.version 0 a decision by
+version 5 is UNSUPPORTED_VERSION: its values cannot hold it.
 Skipped: nothing.
 """
 
