@@ -113,7 +113,7 @@ ACLS: Final = [
     create(acl("t", **PREFIXED)),
     create(acl("*", operation=Operation.WRITE)),
     *(
-        create(acl(**{field: number}))
+        create(acl() | {field: number})
         for field in ("resource_type", "resource_pattern_type", "operation", "permission_type")
         for number in (0, 1, FUTURE)
     ),
@@ -144,13 +144,13 @@ ACLS: Final = [
     describe(principal_filter="User:x"),
     describe(host_filter=""),
     *(
-        describe(**{field: number})
+        Step("DescribeAcls", 3, meant() | {field: number})
         for field in ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
         for number in (0, FUTURE)
     ),
     delete(),
     *(
-        delete(meant("t1", **{field: number}))
+        delete(meant("t1") | {field: number})
         for field in ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
         for number in (0, FUTURE)
     ),
@@ -216,7 +216,7 @@ QUOTAS: Final = [
     quota([("user", "")], BYTES, 1.0),
     quotas((ALICE, [(BYTES, 1.0), (BYTES, 2.0)])),
     quotas((ALICE, [(BYTES, 5.0)]), (ALICE, [(BYTES, 6.0)])),
-    quotas(*[(ALICE, [(BYTES, 5.0)])] * 3),
+    quotas((ALICE, [(BYTES, 5.0)]), (ALICE, [(BYTES, 6.0)]), (ALICE, [(BYTES, 7.0)])),
     *(quota(ALICE, BYTES, value) for value in (0.0, -1.0, 1.5, 1e19, float("inf"))),
     quota(ALICE, "request_percentage", 1.5),
     quota([("user", "most")], BYTES, float(2**63)),
