@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..protocol.errors import Code, Refused
 from .consumer_member import LEAVING_EPOCH, NOTHING, Assignment, ConsumerMember
-from .consumer_order import names_in_order
+from .consumer_order import in_timeline_table
 from .consumer_records import (
     ConsumerRecord,
     ConsumerRemoved,
@@ -152,12 +152,13 @@ class ConsumerGroup:
         self, default: str, old: ConsumerMember | None = None, new: ConsumerMember | None = None
     ) -> str:
         """The assignor that most members want, once `old` has become `new`."""
-        counts = dict(self._assignors)
+        counts = {name: self._assignors[name] for name in in_timeline_table(self._assignors)}
         _count(counts, None if old is None else old.server_assignor, -1)
-        _count(counts, None if new is None else new.server_assignor, 1)
-        if not counts:
-            return default
-        return max(names_in_order(counts), key=counts.__getitem__)
+        named = None if new is None else new.server_assignor
+        if named is not None and named not in counts:
+            counts = {named: 0, **counts}  # of two with as many Kafka takes this one
+        _count(counts, named, 1)
+        return max(counts, key=counts.__getitem__, default=default)
 
     @property
     def last_resolved_ms(self) -> int:

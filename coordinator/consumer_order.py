@@ -52,7 +52,7 @@ def _copied(count: int) -> int:
     return capacity - 1
 
 
-def _in_timeline_table(keys: Collection[str]) -> list[str]:
+def in_timeline_table(keys: Collection[str]) -> list[str]:
     """A table of org.apache.kafka.timeline that was filled with the keys one by one.
 
     Keys of one slot come the last first.
@@ -65,16 +65,10 @@ def _in_timeline_table(keys: Collection[str]) -> list[str]:
 
 def members_in_order(known: Collection[str], new: Iterable[str] = ()) -> list[str]:
     """Member ids: a HashMap filled from the group's own table, then with who joins."""
-    listed = _in_timeline_table(known)
+    listed = in_timeline_table(known)
     listed += new
     mask = _grown(len(listed))
     return sorted(listed, key=lambda member_id: _spread(member_id) & mask)
-
-
-def names_in_order(names: Collection[str]) -> list[str]:
-    """A HashSet of topic names, or the keys of a small HashMap."""
-    mask = _copied(len(names))
-    return sorted(sorted(names), key=lambda name: _spread(name) & mask)
 
 
 def ids_in_order(topic_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:

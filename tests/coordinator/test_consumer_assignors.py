@@ -14,8 +14,8 @@ from ottla.coordinator.consumer_assignors import ASSIGNORS, Assigned, Spec, assi
 from ottla.coordinator.consumer_member import Assignment
 from ottla.coordinator.consumer_order import (
     ids_in_order,
+    in_timeline_table,
     members_in_order,
-    names_in_order,
     partitions_in_order,
 )
 
@@ -187,7 +187,8 @@ def test_nobody_is_assigned_nothing() -> None:
 
 def test_keys_come_in_the_order_of_javas_tables() -> None:
     """As java.util.HashMap and HashSet of Java 17 list these keys."""
-    assert names_in_order(["uniform", "range"]) == ["uniform", "range"]
+    assert in_timeline_table(["uniform", "range"]) == ["uniform", "range"]
+    assert in_timeline_table(["range", "uniform"]) == ["uniform", "range"]
     assert partitions_in_order({17, 3, 0, 16, 33}) == [0, 16, 17, 33, 3]
     assert members_in_order(["b", "a"], ["c"]) == ["a", "b", "c"]
     members = [f"member-{number}" for number in range(20)]

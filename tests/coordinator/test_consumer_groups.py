@@ -187,6 +187,16 @@ def test_the_assignor_that_most_members_want_assigns() -> None:
     assert talk.consumers.assignor("range") == "uniform"
 
 
+def test_of_two_assignors_the_one_that_is_named_last_wins() -> None:
+    """As in Kafka; the next time, nothing having changed, it is the other one that is shown."""
+    talk = ConsumerTalk(FakeTopics(orders=3))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join(server_assignor="uniform")
+    b.join(server_assignor="range")
+    assert talk.targets == {"a": {"orders": [0, 1]}, "b": {"orders": [2]}}
+    assert talk.consumers.assignor("range") == "uniform"
+
+
 def test_a_full_group_takes_nobody_else() -> None:
     talk = ConsumerTalk(consumer={"max_size": 1})
     a = Consumer(talk, "a")
