@@ -8,6 +8,7 @@ knows, is mended in the file. Kafka's broker does not look, its clients do.
 
 from __future__ import annotations
 
+import errno
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from ..protocol.checksum import crc32c
 from ..protocol.errors import Code, Refused
 
 if TYPE_CHECKING:
+    from .files import Files
     from .leader_epochs import LeaderEpochs
     from .segment import Read, Segment
 
@@ -35,6 +37,7 @@ _MAGIC_AT: Final = 16
 _EPOCH_AT: Final = 12
 _ZEROS: Final = 16  # so many at the end of a batch were never written
 _EPOCH: Final = struct.Struct(">i")
+_NOT_THE_FILES_FAULT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class Damage(NamedTuple):
@@ -70,6 +73,28 @@ def wrong_index(path: str, base_offset: int) -> Damage:
 Report = Callable[[Damage], None]
 
 
+def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes | None:
+    """A file of which the data know as much; None when it is missing, or cannot be read.
+
+    Args:
+        report: is told of one that cannot be read.
+        offset: where what it is about begins.
+
+    Raises:
+        OSError: by no fault of the file: this process can open no more of them.
+    """
+    try:
+        return files.read(path)
+    except FileNotFoundError:
+        return None
+    except OSError as failed:
+        if failed.errno in _NOT_THE_FILES_FAULT:
+            raise
+        why = f"{failed.strerror}: it cannot be read, and was built anew from the data,"
+        report(Damage(path, 0, 0, offset, offset, why))
+        return None
+
+
 def silently(_damage: Damage) -> None:
     """A report that nobody wants."""
 
@@ -85,6 +110,7 @@ class Doubt:
         epochs: what leader epochs batches have; None: not known yet, see `believe`.
 
     Attributes:
+        report: see above.
         size_bytes: up to here the file is doubted.
         damages: what was found so far.
         cut_at: where the torn end begins; None when there is none.
@@ -106,7 +132,7 @@ class Doubt:
         self._may_have_gaps = may_have_gaps
         self._limit = segment.base_offset + _INT_MAX if is_last else end_offset
         self.end_offset = end_offset
-        self._report = report
+        self.report = report
         self._torn_from = torn_from
         self._epochs = epochs
         self.size_bytes = segment.size_bytes
@@ -143,7 +169,7 @@ class Doubt:
         if behind:
             why = f"{why} {len(later)} more files of {behind} bytes,"
         path = self._segment.path(".log")
-        self._report(Damage(path, self.cut_at, self.size_bytes, next_offset, end_offset, why))
+        self.report(Damage(path, self.cut_at, self.size_bytes, next_offset, end_offset, why))
 
     def _is_torn(self, position: int) -> bool:
         """Whether there lies the beginning of a batch, or zeros, or nothing: not a harmed batch."""
@@ -214,7 +240,7 @@ class Doubt:
             return position
         self.examine()
         if not self.damages:
-            self.report_index(segment.path(".index"))
+            self.report(wrong_index(segment.path(".index"), segment.base_offset))
         segment.scan()
         return segment.offset_index.position_before(relative_offset)
 
@@ -279,9 +305,6 @@ class Doubt:
                 return
             raise Refused(Code.CORRUPT_MESSAGE, str(damage))
 
-    def report_index(self, path: str) -> None:
-        self._report(wrong_index(path, self._segment.base_offset))
-
     # Checking
 
     def examine(self) -> None:
@@ -321,7 +344,7 @@ class Doubt:
         path = self._segment.path(".log")
         damage = Damage(path, position, end_position, expected, end_offset, why)
         self.damages.append(damage)
-        self._report(damage)
+        self.report(damage)
 
     def _sound_at(self, position: int, expected: int | None) -> BatchHeader | None:
         """The header of the batch at `position`; None when it is not a whole and right one.
@@ -386,7 +409,7 @@ class Doubt:
         offsets = f"offsets {header.base_offset} to {header.last_offset}"
         why = f"the leader epoch of {offsets}, {epoch}, had become {header.leader_epoch}; mended,"
         path = self._segment.path(".log")
-        self._report(Damage(path, position, position, header.base_offset, header.base_offset, why))
+        self.report(Damage(path, position, position, header.base_offset, header.base_offset, why))
         return False
 
     def _fits(self, end: int, header: BatchHeader) -> bool:

@@ -14,7 +14,8 @@ from typing import Final
 
 from ..protocol.batch import BatchHeader
 from .checkpoint_file import decode, encode
-from .files import Files, read_if_there, write_atomically
+from .doubt import Damage, read_copy
+from .files import Files, write_atomically
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
@@ -26,6 +27,7 @@ class LeaderEpochs:
 
     Attributes:
         damage: why the file was not what was written; empty when it was.
+        is_unreadable: by the fault of the disk.
         is_checked: it says so itself by its checksum.
         is_learning: batches are read that may be newer than the file.
         newest: the partition's epoch by the metadata; None: not known.
@@ -33,7 +35,7 @@ class LeaderEpochs:
 
     __slots__ = (
         "_directory", "_entries", "_files", "_written", "damage", "is_checked", "is_learning",
-        "newest",
+        "is_unreadable", "newest",
     )  # fmt: skip
 
     def __init__(self, files: Files, directory: str) -> None:
@@ -43,8 +45,12 @@ class LeaderEpochs:
         self.is_checked = self.is_learning = False
         self.newest: int | None = None
         self._entries: list[tuple[int, int]] = []
-        content = read_if_there(files, self.path)
+        failures: list[Damage] = []
+        content = read_copy(files, self.path, failures.append)
         self._written = content is not None
+        self.is_unreadable = bool(failures)
+        if failures:
+            self.damage = failures[0].why.partition(",")[0]
         if content:
             try:
                 self._entries, self.is_checked = _parse(content)

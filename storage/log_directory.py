@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from .checkpoint_file import decode, encode
-from .doubt import Damage, Report, silently
+from .doubt import Damage, Report, read_copy, silently
 from .files import Files, append_whole, read_if_there, write_atomically
 from .log import PartitionLog
 from .log_config import LogConfig
@@ -98,9 +98,9 @@ class LogDirectory:
             report(self._untold.pop(0))
 
     def _read_checkpoint(self, name: str) -> Offsets:
-        """The offsets in a file; none when it is missing or damaged, see `checkpoint_file`."""
+        """The offsets in a file; none when there is no right one, see `checkpoint_file`."""
         path = f"{self.path}/{name}"
-        content = read_if_there(self._files, path)
+        content = read_copy(self._files, path, self._untold.append)
         try:
             return {} if content is None else read_checkpoint(content)
         except ValueError as wrong:

@@ -19,9 +19,9 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
-from .doubt import Damage, Doubt, Report, wrong_index
+from .doubt import Damage, Doubt, Report, read_copy, wrong_index
 from .epoch_check import settle
-from .files import Files, read_if_there
+from .files import Files
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .producers import CompletedTransaction, ProducerStates
@@ -76,7 +76,7 @@ def load(
     """
     names = _without_leftovers(files, directory)
     epochs = LeaderEpochs(files, directory)
-    if epochs.damage and stop.clean:  # a loss of power may leave a part of it
+    if epochs.is_unreadable or (epochs.damage and stop.clean):  # a loss of power leaves a part
         report(Damage(epochs.path, 0, 0, 0, 0, f"{epochs.damage}; built anew from the data,"))
     if epochs.is_checked:  # deleted is deleted, whatever became of the checkpoint that says so
         begins = max(stop.log_start_offset, epochs.entries[0][1])
@@ -102,10 +102,10 @@ def load(
         settled = _settle_epochs(epochs, segments, first_doubted, stop, report)
         stop, begins_for_sure = settled, settled is stop
     for segment in segments[:first_doubted]:
-        for entry in _aborted_in(files, segment):
+        for entry in _aborted_in(files, segment, report):
             aborted.add(entry)
 
-    producers, replay_from = _snapshot(files, directory, names, doubted_from)
+    producers, replay_from = _snapshot(files, directory, names, doubted_from, report)
     replay = _Replay(producers, aborted, replay_from)
     epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
     _rebuild(segments, first_doubted, config, replay)
@@ -271,19 +271,21 @@ def _first_doubted(segments: list[Segment], recovery_point: int) -> int:
     return len(segments) - 1
 
 
-def _aborted_in(files: Files, segment: Segment) -> list[AbortedTransaction]:
-    content = read_if_there(files, segment.path(TRANSACTION_INDEX))
+def _aborted_in(files: Files, segment: Segment, report: Report) -> list[AbortedTransaction]:
+    """As its index says. What one that cannot be read does not say is missed when it is needed."""
+    content = read_copy(files, segment.path(TRANSACTION_INDEX), report, segment.base_offset)
     return transaction_index.decode(content) if content else []
 
 
 def _snapshot(
-    files: Files, directory: str, names: list[str], up_to: int
+    files: Files, directory: str, names: list[str], up_to: int, report: Report
 ) -> tuple[ProducerStates, int]:
     """The latest readable snapshot that is not behind `up_to`, and the offset that it is of."""
     for offset in reversed(_offsets_of(names, SNAPSHOT)):
         if offset <= up_to:
-            content = files.read(f"{directory}/{file_name(offset, SNAPSHOT)}")
-            entries = producer_snapshot.decode(content)
+            path = f"{directory}/{file_name(offset, SNAPSHOT)}"
+            content = read_copy(files, path, report, offset)
+            entries = None if content is None else producer_snapshot.decode(content)
             if entries is not None:
                 return ProducerStates(entries), offset
     return ProducerStates(), 0
@@ -346,7 +348,8 @@ def aborted_anew(files: Files, segments: list[Segment], report: Report) -> Abort
             if header.producer_id >= 0:
                 _replay_one(segment, position, header, producers, aborted)
         found = aborted.ended_in(segment.base_offset, segment.next_offset)
-        if found != _aborted_in(files, segment):
+        untold: list[Damage] = []
+        if found != _aborted_in(files, segment, untold.append) and not untold:
             report(wrong_index(segment.path(TRANSACTION_INDEX), segment.base_offset))
     return aborted
 

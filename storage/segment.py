@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
-from .doubt import Doubt
-from .files import Bytes, Files, disk_full, read_if_there, write_atomically
+from .doubt import Doubt, read_copy, silently
+from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES
 
@@ -350,9 +350,14 @@ class Segment:
         return self._offset_index, self._time_index
 
     def _load_indexes(self) -> bool:
-        """Take the indexes from disk; False when they are missing or cannot be this file's."""
-        offsets = read_if_there(self._files, self.path(INDEX))
-        times = read_if_there(self._files, self.path(TIME_INDEX))
+        """Take the indexes from disk; False when they are missing or cannot be this file's.
+
+        Raises:
+            OSError: no file can be opened.
+        """
+        report = silently if self.doubt is None else self.doubt.report
+        offsets = read_copy(self._files, self.path(INDEX), report, self.base_offset)
+        times = read_copy(self._files, self.path(TIME_INDEX), report, self.base_offset)
         offset_index = None if offsets is None else OffsetIndex.decode(offsets, self.size_bytes)
         time_index = None if times is None else TimeIndex.decode(times)
         if offset_index is None or time_index is None:

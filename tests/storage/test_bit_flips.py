@@ -1,4 +1,4 @@
-"""A bit turned, a file cut or a file lost: a log gives out what was written, or names the file.
+"""A bit turned, a file cut, lost or unreadable: a log gives what was written, or names the file.
 
 The directory of one log, with everything in it that a log can have, is harmed at one place at a
 time and opened: whatever is then read, looked up or counted is the truth or an error with the name
@@ -7,6 +7,7 @@ of the file. OTTLA_EVERY_BIT=1 turns each bit of each byte; otherwise a third is
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -264,6 +265,76 @@ def test_a_file_that_is_cut_or_lost_is_never_missed_silently(
                 check(disk, truth, clean=clean)
             except AssertionError as wrong:
                 raise AssertionError(f"{path} cut at {end}") from wrong
+
+
+COPIES = (".index", ".timeindex", ".txnindex", ".snapshot", "-checkpoint")
+
+
+class Unreadable(Disk):
+    """Has a file that cannot be read until another one takes its place."""
+
+    def __init__(self, whole: Disk, path: str, code: int) -> None:
+        super().__init__()
+        copy = whole.after_kill()
+        self.files, self.directories = copy.files, copy.directories
+        self.unreadable: str | None = path
+        self._code = code
+
+    def read(self, path: str, /) -> bytes:
+        if path == self.unreadable:
+            raise OSError(self._code, os.strerror(self._code), path)
+        return super().read(path)
+
+    def rename(self, source: str, target: str, /) -> None:
+        super().rename(source, target)
+        if target == self.unreadable:
+            self.unreadable = None
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EACCES])
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("suffix", COPIES)
+def test_what_the_data_tell_too_may_be_unreadable_and_is_told(
+    truth: Truth, suffix: str, clean: bool, code: int
+) -> None:
+    paths = [path for path in harmed_files(truth) if path.endswith(suffix)]
+    for path in paths:
+        disk = Unreadable(truth.disk, path, code)
+        seen = check(disk, truth, clean=clean)
+        assert not seen.errors
+        named = [told for told in seen.told if os.strerror(code) in told.why]
+        assert [told.file for told in named] == [told.file for told in seen.told]
+        if clean and path not in unused(truth, suffix):
+            assert [told.file for told in named] == [path]
+
+
+def unused(truth: Truth, suffix: str) -> list[str]:
+    """Files that nobody reads after a clean stop: older snapshots."""
+    paths = [path for path in harmed_files(truth) if path.endswith(suffix)]
+    return paths[:-1] if suffix == ".snapshot" else []
+
+
+def test_who_has_no_descriptor_left_does_not_take_a_file_for_damaged(truth: Truth) -> None:
+    path = next(path for path in harmed_files(truth) if path.endswith(".index"))
+    told: list[Damage] = []
+    log = open_log(Unreadable(truth.disk, path, errno.EMFILE), report=told.append, **SETTINGS)
+    with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+        log.read(0, max_bytes=10, up_to=2, min_one=True)
+    assert told == []
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("suffix", COPIES)
+def test_garbage_in_place_of_what_the_data_tell_too_costs_nothing(
+    truth: Truth, suffix: str, clean: bool
+) -> None:
+    chance = Random(suffix)
+    for path in [path for path in harmed_files(truth) if path.endswith(suffix)]:
+        size = truth.disk.size(path)
+        for length in (1, size, size, size + 3, 4000):
+            disk = truth.disk.after_kill()
+            disk.files[path].data[:] = chance.randbytes(length)
+            assert not check(disk, truth, clean=clean).errors, (path, length)
 
 
 def test_a_wrong_leader_epoch_is_told_once_and_mended_in_the_file(truth: Truth) -> None:

@@ -5,6 +5,7 @@ The directory is opened as a broker opens it: its own files, the metadata log, e
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -72,6 +73,29 @@ def test_a_turned_bit_costs_nothing_or_is_told_with_the_name(stopped: CrashDisk,
 
 def test_a_turned_bit_in_a_checkpoint_costs_nothing_after_a_kill(killed: CrashDisk) -> None:
     turn_all(killed, "-checkpoint")
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_checkpoint_that_cannot_be_read_costs_nothing_and_is_told(
+    how: str, request: pytest.FixtureRequest
+) -> None:
+    left: CrashDisk = request.getfixturevalue(how)
+    expected = seen(World(left.reboot(power_cut=False), NOW_MS))
+    paths = [path for path in sorted(left.files) if path.endswith("-checkpoint")]
+    assert len(paths) > 4
+    for path in paths:
+        disk = left.reboot(power_cut=False)
+
+        def broken(asked: str, path: str = path, disk: CrashDisk = disk) -> bytes:
+            if asked == path:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+            return CrashDisk.read(disk, asked)
+
+        disk.read = broken  # type: ignore[method-assign]
+        world = World(disk, NOW_MS)
+        assert seen(world) == expected, path
+        (told,) = world.damages
+        assert str(told).startswith(f"{path}: Input/output error: it cannot be read")
 
 
 def turn_all(left: CrashDisk, name: str) -> None:
