@@ -22,15 +22,16 @@ _HIGH_WATERMARK: Final = -1
 
 @serves(ApiKey.DELETE_RECORDS, versions=(0, 2))
 async def delete_records(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    asked: dict[str, dict[int, int]] = {}  # a topic may be there more than once
+    for topic in request.topics:
+        for partition in topic.partitions:
+            asked.setdefault(topic.name, {})[partition.partition_index] = partition.offset
     topics = [
         {
-            "name": topic.name,
-            "partitions": [
-                _deleted(node, topic.name, asked.partition_index, asked.offset)
-                for asked in topic.partitions
-            ],
+            "name": name,
+            "partitions": [_deleted(node, name, index, offset) for index, offset in these.items()],
         }
-        for topic in request.topics
+        for name, these in asked.items()
     ]
     # Kafka does this once a minute, and may forget in a crash what it has answered.
     node.logs.checkpoint()

@@ -22,6 +22,7 @@ from ..wire.batches import batch
 from ..wire.client import APIS, Address, Closed, Connection, error_name
 from .cluster_scenes import CLUSTER_SCENES, START, STOP
 from .config_scenes import CONFIG_SCENES
+from .record_scenes import RECORD_SCENES
 from .topic_requests import CLOSED, Step, create, delete, topic
 
 ANSWERS: Final = Path(__file__).with_name("admin_answers.json")
@@ -310,6 +311,7 @@ SCENES: dict[str, list[Step]] = {
         *all_versions("SaslAuthenticate", range(3), {"auth_bytes": b"\0me\0secret"}),
     ],
     **CONFIG_SCENES,
+    **RECORD_SCENES,
 }
 
 
@@ -406,8 +408,10 @@ def record(address: Address, scenes: Mapping[str, list[Step]], to: Path) -> None
         except Closed:
             connection = Connection(address)
             return None
-        if step.body.get("validate_only") is False or step.api in MOVES:
+        if step.body.get("validate_only") is False or step.api in MOVES or step.api == "Produce":
             settle()
+        if step.api == "CreateTopics":
+            time.sleep(1)
         return answer
 
     def settle() -> None:
