@@ -80,7 +80,7 @@ class SeveralNodes:
 
 @asynccontextmanager
 async def several_nodes(
-    directory: Path, count: int = 3, **settings: str
+    directory: Path, count: int = 3, /, **settings: str
 ) -> AsyncIterator[SeveralNodes]:
     """Settings have _ for their dots."""
     given = {key.replace("_", "."): value for key, value in settings.items()}

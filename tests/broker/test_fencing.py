@@ -100,7 +100,7 @@ def test_the_only_replica_leaves_the_partition_without_a_leader() -> None:
     assert place.partition.last_known_elr == (2,)
     place.come_back(2)
     assert place.now() == (2, 2, (2,), ())
-    assert place.partition.last_known_elr == ()
+    assert not place.partition.last_known_elr
 
 
 def test_without_eligible_leader_replicas_the_last_one_stays_in_the_isr() -> None:

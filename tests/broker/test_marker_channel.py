@@ -120,7 +120,7 @@ async def test_what_gathers_for_a_node_leaves_in_one_request(
         return await send(self, node_id, entries)
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "send", counted)
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", *[other] * 5)
@@ -199,7 +199,7 @@ async def test_what_a_node_answers_is_tried_again_or_settles_a_partition(
         return [answers.pop() if answers else Code.NONE for _ in entries]
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "send", told)
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         it.topic("orders", *others_of(it))
         end(it, prepare(it, ("orders", 0)))
@@ -220,7 +220,7 @@ async def test_a_request_that_fails_is_sent_again(
         return await send(self, node_id, entries)
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "send", failing)
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         it.topic("orders", *others_of(it))
         end(it, prepare(it, ("orders", 0)))
@@ -230,7 +230,7 @@ async def test_a_request_that_fails_is_sent_again(
 
 @in_a_loop
 async def test_a_topic_deleted_while_its_marker_waits_holds_nobody_up(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
@@ -274,7 +274,7 @@ async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_s
 @in_a_loop
 async def test_a_coordinator_of_an_older_epoch_cannot_append(tmp_path: Path) -> None:
     """Even one that nobody has unloaded."""
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         producer = prepare(it, ("nowhere", 0))
         shard = coordinator_of(it).transactions.shard_of(SHOP)
         shard.log.leader_epoch += 1
@@ -303,7 +303,7 @@ async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path:
 async def test_a_group_coordinator_that_is_not_there_is_no_leader_to_a_marker(
     tmp_path: Path,
 ) -> None:
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(CONSUMER_OFFSETS)
         node = it.nodes[it.partition(CONSUMER_OFFSETS).leader_id]
         node.groups.shard_at(0).begin_loading()
@@ -315,7 +315,7 @@ async def test_a_group_coordinator_that_is_not_there_is_no_leader_to_a_marker(
 
 @in_a_loop
 async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other, flush_messages="1")
@@ -330,7 +330,7 @@ async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> No
 async def test_a_completion_that_the_log_does_not_take_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
@@ -367,7 +367,7 @@ async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
 
 @in_a_loop
 async def test_nothing_waits_for_a_coordinator_that_is_no_more(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         channel = coordinator_of(it).marker_channel
         (other,) = others_of(it)
@@ -387,16 +387,20 @@ async def test_nodes_may_write_markers_whatever_the_authorizer_says_of_clients(
         "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super_users": "User:admin",
     }
-    async with several_nodes(tmp_path, count=2, **settings) as it:
+    async with several_nodes(tmp_path, 2, **settings) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
         end(it, prepare(it, ("orders", 0)))
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
         assert coordinator_of(it).marker_channel.retries == 0
-        marker = {"producer_id": 7, "producer_epoch": 0, "transaction_result": True}
-        marker |= {"coordinator_epoch": 0}
-        marker["topics"] = [{"name": "orders", "partition_indexes": [0]}]
+        marker = {
+            "producer_id": 7,
+            "producer_epoch": 0,
+            "transaction_result": True,
+            "coordinator_epoch": 0,
+            "topics": [{"name": "orders", "partition_indexes": [0]}],
+        }
         answer = await it.ask(other, ApiKey.WRITE_TXN_MARKERS, 1, markers=[marker])
         (partition,) = answer["markers"][0]["topics"][0]["partitions"]
         assert Code(partition["error_code"]) is Code.CLUSTER_AUTHORIZATION_FAILED
@@ -410,7 +414,7 @@ async def test_a_node_without_a_plain_listener_gets_its_markers_too(
         raise AssertionError("nobody may connect to it")
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "_answer", never)
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.nodes[other].between_nodes = None
@@ -443,7 +447,7 @@ async def test_a_marker_wants_as_many_in_sync_as_any_record(tmp_path: Path) -> N
 
 @in_a_loop
 async def test_connections_between_nodes_are_known_and_forgotten(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, count=2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)

@@ -256,7 +256,7 @@ async def test_a_life_with_fewer_nodes_knows_that_the_others_are_away(tmp_path: 
     async with several_nodes(tmp_path) as it:
         it.topic("orders", 2, replicas=3)
         it.topic("alone", 2)
-    async with several_nodes(tmp_path, count=1) as it:
+    async with several_nodes(tmp_path, 1) as it:
         assert it.partition("orders").leader_id == 1
         assert it.partition("alone").leader_id == -1
         assert [broker.is_fenced for broker in it.cluster.catalog.brokers.values()] == [
@@ -309,7 +309,7 @@ async def test_who_comes_by_one_listener_is_told_the_others_of_that_name(tmp_pat
         "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT",
         "inter_broker_listener_name": "B",
     }
-    async with several_nodes(tmp_path, count=2, **settings) as it:
+    async with several_nodes(tmp_path, 2, **settings) as it:
         told = it.doors[1].advertised
         assert it.doors[1].between_nodes == ("127.0.0.1", told[1].port)
         for number, listener in enumerate(told):

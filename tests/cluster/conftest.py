@@ -89,10 +89,12 @@ def committed(bootstrap: str, topic: str) -> list[list[str]]:
         while len(ended) < PARTITIONS:
             message = consumer.poll(PATIENCE_S)
             assert message is not None, "the end of a partition does not come"
+            partition = message.partition()
+            assert partition is not None
             if message.error():
-                ended.add(message.partition())
+                ended.add(partition)
             else:
-                found[message.partition()].append((message.value() or b"").decode())
+                found[partition].append((message.value() or b"").decode())
     finally:
         consumer.close()
     return found

@@ -124,7 +124,7 @@ def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) 
                 continue
             producer.begin_transaction()
             for message in batch:
-                producer.produce("out", message.value(), partition=message.partition())
+                producer.produce("out", message.value(), partition=message.partition() or 0)
             if number % 4 == 2:
                 # No node stops: librdkafka (2.12 to 2.16) waits for ever for a group's coordinator
                 # that has gone from the metadata, when the producer had talked to it.
