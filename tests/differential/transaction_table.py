@@ -105,7 +105,7 @@ def _ended(asked: Asked, version: int, *, commit: bool) -> Asked:
     if answer[0] != "NONE":
         raise NoSuchStateError(answer[0])
     epoch = asked.epoch if version < 5 else answer[2]
-    _rested(asked)
+    rested(asked)
     return replace(asked, epoch=epoch)
 
 
@@ -113,7 +113,7 @@ def _fenced(asked: Asked) -> Asked:
     """Aborted by an InitProducerId of somebody; the epoch is nobody's."""
     asked = _ongoing(asked)
     assert asked.broker.init_raw(asked.transactional_id)[0] == "CONCURRENT_TRANSACTIONS"
-    _rested(asked)
+    rested(asked)
     return replace(asked, epoch=_described(asked)["producer_epoch"])
 
 
@@ -270,17 +270,20 @@ class Table:
         self._broker.delete_topics()
         self._broker.close()
 
+    def nobody(self) -> Asked:
+        """A transactional id and a group that are new, without a producer."""
+        broker = self._broker
+        return Asked(broker, broker.fresh("x"), -1, -1, self._topic, broker.fresh("g"))
+
     def outcome(self, cell: Cell) -> str:
         """What a cell holds: the answer, and what is then."""
         state, request, who = cell
-        broker = self._broker
-        nobody = Asked(broker, broker.fresh("x"), -1, -1, self._topic, broker.fresh("g"))
         try:
-            owner = STATES[state](nobody)
+            owner = STATES[state](self.nobody())
         except NoSuchStateError as no_way:
             return f"{NO_SUCH_STATE}: {no_way}"
         told = REQUESTS[request](IDENTITIES[who](owner))
-        then = _rested(owner)
+        then = rested(owner)
         return f"{_told(owner, told)} > {_known(owner, then)}"
 
 
@@ -320,7 +323,7 @@ def _described(asked: Asked) -> dict[str, Any]:
     return dict(known)
 
 
-def _rested(asked: Asked) -> dict[str, Any]:
+def rested(asked: Asked) -> dict[str, Any]:
     """What is known when no marker is missing."""
     return until(
         lambda: _described(asked),
