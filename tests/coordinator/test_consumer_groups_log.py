@@ -1,0 +1,115 @@
+"""What a log may say of consumer groups besides what this coordinator writes: Kafka 4.0's records,
+what compaction has left over, and what cannot be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ottla.coordinator.consumer_member import ClassicMember
+from ottla.coordinator.consumer_records import (
+    ConsumerRemoved,
+    GroupEpoch,
+    Kind,
+    MemberSubscription,
+    SubscriptionMetadata,
+)
+from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetCommitted
+from ottla.coordinator.outcome import Producer
+from ottla.protocol.errors import Code
+
+from .consumer_talk import SESSION_MS, Consumer, ConsumerTalk, FakeTopics, stable
+from .group_talk import GROUP
+
+OFFSET = OffsetCommitted(GROUP, "orders", 0, 5, commit_timestamp_ms=1)
+
+
+def test_the_topics_that_kafka_4_0_stored_are_deleted_by_the_next_change() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    talk.machine.replay(SubscriptionMetadata(GROUP))
+    a.beat()
+    gone = ConsumerRemoved(Kind.SUBSCRIPTION_METADATA, GROUP)
+    assert (gone, None) in talk.log
+    assert not talk.consumers.has_subscription_metadata
+
+
+@pytest.mark.parametrize("kind", [each for each in Kind])
+def test_a_tombstone_of_what_is_not_known_says_nothing(kind: Kind) -> None:
+    talk = ConsumerTalk()
+    talk.machine.replay(ConsumerRemoved(kind, GROUP, "x"))
+    assert talk.machine.list_groups() == []
+    Consumer(talk, "a").join()
+    if kind not in (Kind.GROUP, Kind.TARGET):
+        talk.machine.replay(ConsumerRemoved(kind, GROUP, "x"))
+        assert talk.epochs == ("Stable", 1, 1)
+
+
+def test_offsets_that_come_before_the_group_do_not_make_it_a_classic_one() -> None:
+    talk = ConsumerTalk()
+    for record in (OFFSET, GroupEpoch(GROUP, 3, 7)):
+        talk.machine.replay(record)
+    assert talk.epochs == ("Empty", 3, 0)
+    assert talk.machine.describe(GROUP) is None
+    assert talk.offset() == 5
+    talk.machine.replay_pending(replace(OFFSET, offset=6), Producer(7, 0))
+    assert talk.machine.describe(GROUP) is None
+
+
+def test_the_last_kind_that_the_log_tells_of_counts() -> None:
+    talk = ConsumerTalk()
+    stored = GroupStored(GROUP, "consumer", 1, None, None, 1)
+    talk.machine.replay(stored)
+    talk.machine.replay(GroupEpoch(GROUP, 2, 0))
+    assert (talk.machine.describe(GROUP), talk.epochs[1]) == (None, 2)
+    talk.machine.replay(ConsumerRemoved(Kind.GROUP, GROUP))
+    talk.machine.replay(stored)
+    talk.machine.replay(GroupRemoved(GROUP))
+    assert talk.machine.list_groups() == []
+
+
+def test_a_group_that_ends_takes_its_members_along() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join(subscribed_topic_regex="orders")
+    talk.machine.replay(ConsumerRemoved(Kind.GROUP, GROUP))
+    talk.pass_time(10 * SESSION_MS)
+    assert talk.machine.list_groups() == []
+
+
+def test_a_group_of_members_that_cannot_be_read_stays_a_consumer_group() -> None:
+    """It cannot become a classic one: who would have made it so is told."""
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a = Consumer(talk, "a")
+    a.join()
+    member = replace(
+        talk.consumers.members["a"], member_id="m", classic=ClassicMember(1_000_000, (("x", b""),))
+    )
+    fresh = type(member)("m", client_id="k", classic=member.classic)
+    talk.machine.replay(MemberSubscription(GROUP, fresh))
+    assert a.leave() is Code.GROUP_ID_NOT_FOUND
+    assert sorted(talk.consumers.members) == ["a", "m"]
+
+
+def test_an_instance_may_be_given_to_a_member_that_is_there() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    a.instance = "i"
+    assert a.beat(epoch=1) is Code.UNKNOWN_MEMBER_ID, "nobody has this instance yet"
+    assert a.join() == {"orders": [0, 1, 2, 3, 4, 5]}
+    talk.restart()
+    assert a.beat() is None
+
+
+def test_timers_of_who_is_gone_ring_in_vain() -> None:
+    talk = ConsumerTalk()
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    stable(a, b)
+    consumer = talk.machine._consumer
+    consumer.steps.begin_session(GROUP, "nobody", talk.now_ms + 1)
+    consumer.steps.begin_session("no group", "nobody", talk.now_ms + 1)
+    talk.pass_time(2)
+    assert sorted(talk.consumers.members) == ["a", "b"]
