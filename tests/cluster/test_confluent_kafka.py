@@ -146,3 +146,77 @@ def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) 
     finally:
         consumer.close()
     return copied
+
+
+def test_what_a_killed_cluster_had_decided_is_carried_out_after_it(
+    cluster: RunningBroker,
+) -> None:
+    """SIGKILL of all nodes at once, with markers between them under way."""
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap, "transactional.id": "shop", "linger.ms": 0}
+    )
+    producer.init_transactions(PATIENCE_S)
+    expected = []
+    for number in range(40):
+        producer.begin_transaction()
+        for index in range(PARTITIONS):
+            producer.produce("in", f"{number}-{index}", partition=index)
+        if number % 5 == 4:
+            producer.abort_transaction(PATIENCE_S)
+        elif _committed(producer):
+            expected += [f"{number}-{index}" for index in range(PARTITIONS)]
+        if number % 10 == 6:
+            cluster.kill()
+            cluster.start()
+    found = [value for part in committed(cluster.bootstrap, "in") for value in part]
+    assert sorted(found) == sorted(expected)
+    assert len(expected) > 24 * PARTITIONS
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_reads_on_whoever_coordinates_it(
+    cluster: RunningBroker, weather: Weather, protocol: str
+) -> None:
+    count = 1200
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(count):
+        producer.produce("in", str(number), partition=number % PARTITIONS)
+    assert producer.flush(PATIENCE_S) == 0
+    settings = {
+        "bootstrap.servers": cluster.bootstrap,
+        "group.id": "readers",
+        "group.protocol": protocol,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    }
+    read: list[str] = []
+    members = [Consumer(settings), Consumer(settings)]
+    for member in members:
+        member.subscribe(["in"])
+    silent = rounds = 0
+    while len(set(read)) < count:
+        values: list[str] = []
+        for member in members:
+            batch = [each for each in member.consume(30, 0.2) if not each.error()]
+            values += [(message.value() or b"").decode() for message in batch]
+            if batch:
+                _commit(member)
+        silent = 0 if values else silent + 1
+        assert silent < 100, f"{len(set(read))} of {count} read"
+        read += values
+        rounds += 1
+        if rounds % 5 == 3 and rounds < 60:
+            weather.turn("in")
+    for member in members:
+        member.close()
+    assert weather.count >= 2
+    assert len(read) < 2 * count, "mostly once: what was committed is not read again"
+
+
+def _commit(member: Consumer) -> None:
+    """A commit may come while the coordinator is away, or after a rebalance."""
+    try:
+        member.commit(asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].fatal():
+            raise
