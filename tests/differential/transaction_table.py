@@ -2,11 +2,12 @@
 
 Each cell is a conversation of its own: a fresh transactional id is brought into the state, one
 request is sent, and DescribeTransactions tells what came of it. `transaction_table.txt` has what
-Apache Kafka 4.1.1 did, recorded by `python -m tests.differential.transaction_table HOST:PORT`.
+Apache Kafka 4.1.1 did, recorded by `python -m tests.differential.transaction_table HOST:PORT` from
+one that nobody else uses: its transaction.version is changed meanwhile.
 
 States that a real broker is in for milliseconds only (PrepareCommit, PrepareAbort) are not here:
 Kafka writes the markers beside the requests, Ottla before it answers. For those see
-tests/coordinator/transaction_table.txt.
+tests/coordinator/transaction_table.txt and test_prepared_transactions.py.
 """
 
 from __future__ import annotations
