@@ -36,6 +36,7 @@ class Connection(asyncio.Protocol):
         size_limit_bytes: socket.request.max.bytes.
         number: counts the node's connections, for the connection id.
         advertised: host and port of the listener, as clients are told them.
+        on_opened: called once it has its `info`, with this connection.
         on_closed: called once, with this connection.
         nodes: addresses, HOST:PORT, from which other nodes of this process connect.
     """
@@ -48,6 +49,7 @@ class Connection(asyncio.Protocol):
         number: int,
         advertised: tuple[str, int],
         on_closed: Callable[[Connection], None],
+        on_opened: Callable[[Connection], None] | None = None,
         nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
@@ -55,6 +57,8 @@ class Connection(asyncio.Protocol):
         self._number = number
         self._advertised = advertised
         self._on_closed = on_closed
+        self._on_opened = on_opened
+        self._used_s = 0.0
         self._nodes = nodes
         self._unserved: deque[memoryview] = deque()
         self._unserved_bytes = 0
@@ -66,10 +70,12 @@ class Connection(asyncio.Protocol):
         self._muted: asyncio.TimerHandle | None = None  # until when a quota keeps it from reading
         self._draining = False
         self._transport: asyncio.Transport
+        self._loop: asyncio.AbstractEventLoop
         self.info: ConnectionInfo
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
+        self._loop = asyncio.get_running_loop()
         here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
         self.info = ConnectionInfo(
@@ -81,10 +87,31 @@ class Connection(asyncio.Protocol):
         if refusal_ms > 0:
             self._draining = True
             self._mute(refusal_ms, self._transport.close)
+        self._used_s = self._loop.time()
+        if self._on_opened is not None:
+            self._on_opened(self)
+
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+        self._transport.pause_reading()
+
+    def release(self) -> None:
+        """Read again."""
+        self._transport.resume_reading()
+
+    def is_idle_since(self, seconds: float) -> bool:
+        """Whether it has neither asked nor been answered for so long."""
+        return self._busy is None and self._loop.time() - self._used_s >= seconds
+
+    def end(self) -> None:
+        """Close it once what was answered is sent; nothing more is read."""
+        self._draining = True
+        self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         if self._draining:
             return
+        self._used_s = self._loop.time()
         try:
             frames = self._frames.receive(data)
         except BadLength as bad:
@@ -175,6 +202,7 @@ class Connection(asyncio.Protocol):
         context = self._context
         assert context is not None
         self._busy = self._context = None
+        self._used_s = self._loop.time()
         if reply.cancelled() or self._transport.is_closing():
             return
         failure = reply.exception()

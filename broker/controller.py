@@ -209,7 +209,12 @@ class Controller:
         self._use_dynamic_settings()
 
     def register_broker(
-        self, node_id: int, end_points: Iterable[EndPoint], *, incarnation_id: UUID | None = None
+        self,
+        node_id: int,
+        end_points: Iterable[EndPoint],
+        *,
+        incarnation_id: UUID | None = None,
+        rack: str | None = None,
     ) -> None:
         """A node has come, and listens: under a new epoch each time, as with Kafka."""
         epoch = self._metadata_log.end_offset
@@ -221,6 +226,7 @@ class Controller:
                     broker_epoch=epoch,
                     end_points=tuple(end_points),
                     features=SUPPORTED_FEATURES,
+                    rack=rack,
                     log_dirs=(self._directory.directory_id,),
                 )
             ]

@@ -206,6 +206,7 @@ class Node:
         self.controller.register_broker(
             self.node_id,
             [EndPoint(each.name, each.host, each.port, 0) for each in advertised],
+            rack=self.config["broker.rack"],
         )
 
     def begin(self) -> None:

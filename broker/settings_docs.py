@@ -136,9 +136,6 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "How often the recovery points of the logs are written down."
     ),
     "log.flush.scheduler.interval.ms": "How often it is looked for logs to force to disk.",
-    "log.flush.start.offset.checkpoint.interval.ms": (
-        "How often the start offsets of the logs are written down."
-    ),
     "log.index.interval.bytes": "How many bytes of a segment lie between two entries of its index.",
     "log.index.size.max.bytes": "How large an index may become before its segment is closed.",
     "log.message.timestamp.after.max.ms": (
@@ -200,12 +197,8 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "process.roles": "What the process is: Ottla is broker and controller in one.",
     "producer.id.expiration.check.interval.ms": "How often it is looked for producers to forget.",
     "producer.id.expiration.ms": "How long a partition remembers a producer that is silent.",
-    "queued.max.request.bytes": (
-        "How many bytes of requests may wait before no more are read; -1 is no limit."
-    ),
     "quota.window.num": "How many samples the use of quotas is measured over.",
     "quota.window.size.seconds": "How long each of those samples is.",
-    "queued.max.requests": "How many requests may wait before no more are read.",
     "request.timeout.ms": "How long one node waits for another's answer.",
     "security.inter.broker.protocol": (
         "The security protocol between nodes, where no listener is named for it."
@@ -232,9 +225,6 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "transaction.max.timeout.ms": "The longest transaction timeout a producer may ask for.",
     "transaction.partition.verification.enable": (
         "Whether a transactional batch is refused when its partition was not added."
-    ),
-    "transaction.remove.expired.transaction.cleanup.interval.ms": (
-        "How often it is looked for transactional ids to forget."
     ),
     "transaction.state.log.min.isr": "The min.insync.replicas of the transactions' topic.",
     "transaction.state.log.num.partitions": "How many partitions the transactions' topic has.",

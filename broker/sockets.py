@@ -14,6 +14,7 @@ from typing import Final
 
 from .config import BrokerConfig
 from .connection import Connection
+from .connection_limits import Admission, ConnectionLimits
 from .dispatch import Dispatch
 from .listeners import Listener, parse_protocols
 from .logs import Log
@@ -21,6 +22,11 @@ from .node import Node
 
 _DRAIN_S: Final = 5.0
 _BACKLOG: Final = 1024
+_BUFFERS: Final = {
+    "socket.receive.buffer.bytes": socket.SO_RCVBUF,
+    "socket.send.buffer.bytes": socket.SO_SNDBUF,
+}
+_IDLE_CHECK_S: Final = (1.0, 60.0)  # at least and at most between two
 
 _log = Log("server")
 
@@ -37,7 +43,7 @@ class NodeSockets:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
-        self._bound = [_bound(listener) for listener in config.listeners]
+        self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
         self._listeners = [
             listener._replace(port=bound.getsockname()[1])
             for listener, bound in zip(config.listeners, self._bound, strict=True)
@@ -47,6 +53,10 @@ class NodeSockets:
         self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
+        self._limits = ConnectionLimits(config)
+        self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
+        self._served: dict[Connection, str] = {}  # those that count, and their listeners
+        self._idle_check: asyncio.TimerHandle | None = None
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
@@ -63,7 +73,18 @@ class NodeSockets:
 
     def bind(self) -> None:
         """Take the ports again after `refuse`. Raises OSError: somebody else has one meanwhile."""
-        self._bound = [_bound(listener) for listener in self._listeners]
+        self._bound = [self._sized(_bound(listener)) for listener in self._listeners]
+
+    def _sized(self, bound: socket.socket) -> socket.socket:
+        """The buffers of all its connections, where they were set: the system knows better."""
+        for name, option in _BUFFERS.items():
+            if self._config.is_given(name) and self._config[name] >= 0:
+                bound.setsockopt(socket.SOL_SOCKET, option, self._config[name])
+        return bound
+
+    def _backlog(self) -> int:
+        name = "socket.listen.backlog.size"
+        return int(self._config[name]) if self._config.is_given(name) else _BACKLOG
 
     async def open(self, node: Node) -> None:
         """Accept connections for a node."""
@@ -73,12 +94,18 @@ class NodeSockets:
         loop = asyncio.get_running_loop()
         bound, self._bound = self._bound, []
         self._servers = [
-            await loop.create_server(partial(self._connection, told), sock=each, backlog=_BACKLOG)
+            await loop.create_server(
+                partial(self._connection, told), sock=each, backlog=self._backlog()
+            )
             for told, each in zip(self.advertised, bound, strict=True)
         ]
+        self._close_idle()
 
     def refuse(self) -> None:
         """Accept no more connections."""
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+            self._idle_check = None
         for server in self._servers:
             server.close()
         self._servers.clear()
@@ -111,14 +138,53 @@ class NodeSockets:
             size_limit_bytes=self._config["socket.request.max.bytes"],
             number=self._accepted,
             advertised=(told.host, told.port),
+            on_opened=partial(self._opened, told.name),
             on_closed=self._closed,
             nodes=self._nodes,
         )
         self._connections.add(connection)
         return connection
 
+    def _opened(self, listener: str, connection: Connection) -> None:
+        """Heed the limits; other nodes of this process are beyond them."""
+        host = connection.info.host
+        if connection.info.peer in self._nodes:
+            return
+        match self._limits.admit(listener, host):
+            case Admission.ADMITTED:
+                self._served[connection] = listener
+            case Admission.WAITS:
+                self._waiting[connection] = listener
+                connection.hold()
+            case Admission.REFUSED:
+                _log.info("connection refused", connection=connection.info.id, reason="too many")
+                connection.end()
+
+    def _admit_waiting(self) -> None:
+        for connection, listener in list(self._waiting.items()):
+            if self._limits.has_room(listener):
+                del self._waiting[connection]
+                connection.release()
+                self._opened(listener, connection)
+
+    def _close_idle(self) -> None:
+        """End the connections that have not been used for `connections.max.idle.ms`."""
+        loop = asyncio.get_running_loop()
+        limit_s = self._config["connections.max.idle.ms"] / 1000
+        if limit_s >= 0:
+            for connection in [each for each in self._served if each.is_idle_since(limit_s)]:
+                connection.end()
+        pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
+        self._idle_check = loop.call_later(pause_s, self._close_idle)
+
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self._waiting.pop(connection, None)
+        listener = self._served.pop(connection, None)
+        if listener is not None:
+            self._limits.leave(listener, connection.info.host)
+            if self._waiting:
+                self._admit_waiting()
         if not self._connections:
             self._all_gone.set()
 

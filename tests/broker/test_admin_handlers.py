@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from .admin_requests import PRELUDE, SCENES, play, recorded
-from .test_topic_handlers import talk_with
+from .test_topic_handlers import Talk, talk_with
+from .topic_requests import Step, cluster, create, metadata
 
 RECORDED = recorded()
 
@@ -32,3 +33,35 @@ def test_every_scene_is_recorded() -> None:
     assert {name: len(steps) for name, steps in SCENES.items()} == {
         name: len(answers) for name, answers in RECORDED.items()
     }
+
+
+def test_clients_are_told_of_the_brokers_rack(tmp_path: Path) -> None:
+    with talk_with(tmp_path, {"broker.rack": "cellar"}) as talk:
+        for step in (metadata(version=9), cluster(2)):
+            answer = talk.ask(step)
+            assert answer is not None
+            assert [broker["rack"] for broker in answer["brokers"]] == ["cellar"]
+
+
+def test_a_broker_that_was_forgotten_leads_again_when_it_starts_again(tmp_path: Path) -> None:
+    asked = Step("UnregisterBroker", 0, {"broker_id": 1})
+    for life in range(2):
+        with talk_with(tmp_path) as talk:
+            if life == 0:
+                talk.ask(create("orders"))
+            assert leaders(talk) == ([1], [1])
+            answer = talk.ask(asked)
+            assert answer is not None
+            assert answer["error_code"] == 0
+            assert leaders(talk) == ([], [-1])
+
+
+def leaders(talk: Talk) -> tuple[list[int], list[int]]:
+    """The brokers, and the leaders of the partitions."""
+    answer = talk.ask(metadata("orders"))
+    assert answer is not None
+    partitions = [each for topic in answer["topics"] for each in topic["partitions"]]
+    return (
+        [broker["node_id"] for broker in answer["brokers"]],
+        [partition["leader_id"] for partition in partitions],
+    )
