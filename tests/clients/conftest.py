@@ -10,6 +10,13 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from ottla.testing import running_broker
 
+# Nobody waits for more members of a group, nor long for what is assigned.
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+    "group.consumer.heartbeat.interval.ms": "200",
+}
+
 
 @pytest.fixture(scope="session")
 def bootstrap(pytestconfig: pytest.Config) -> Iterator[str]:
@@ -18,7 +25,7 @@ def bootstrap(pytestconfig: pytest.Config) -> Iterator[str]:
     if given:
         yield given
         return
-    with running_broker(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
+    with running_broker(settings=SETTINGS) as broker:
         yield broker.bootstrap
 
 

@@ -180,3 +180,82 @@ def test_the_admin_client_describes_what_there_is(bootstrap: str, topic: str, na
     assert name in {group.group_id for group in groups.valid}
     assert admin.delete_consumer_groups([name])[name].result(10) is None
     assert admin.delete_topics([topic])[topic].result(10) is None
+
+
+def polled(consumers: list[Consumer], values: list[str], enough: Callable[[], bool]) -> None:
+    """Poll members in turn until it is enough."""
+    deadline = time.monotonic() + LIMIT_S
+    while not enough():
+        assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
+        for consumer in consumers:
+            message = consumer.poll(0.05)
+            if message is not None and not message.error():
+                values.append((message.value() or b"").decode())
+
+
+@pytest.mark.parametrize("pattern", [False, True])
+def test_members_of_the_new_protocol_share_and_take_over(
+    bootstrap: str, topic: str, pattern: bool
+) -> None:
+    """KIP-848: the broker assigns, by name or by pattern."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": topic,
+        "group.protocol": "consumer",
+        "auto.offset.reset": "earliest",
+    }
+    consumers = [Consumer(settings) for _ in range(2)]
+    values: list[str] = []
+    try:
+        first, second = consumers
+        first.subscribe([f"^{topic[:-1]}." if pattern else topic])
+        polled([first], values, lambda: len(first.assignment()) == 2)
+        produced(Producer({"bootstrap.servers": bootstrap}), topic, ["a", "b", "c", "d"])
+        polled([first], values, lambda: len(values) == 4)
+        second.subscribe([topic])
+        polled(consumers, values, lambda: len(second.assignment()) == len(first.assignment()) == 1)
+        first.close()
+        polled([second], values, lambda: len(second.assignment()) == 2)
+        produced(Producer({"bootstrap.servers": bootstrap}), topic, ["e", "f"])
+        polled([second], values, lambda: {"e", "f"} <= set(values))
+        assert sorted(values) == ["a", "b", "c", "d", "e", "f"], "nothing is read twice"
+    finally:
+        for consumer in consumers:
+            consumer.close()
+
+
+def test_a_group_goes_over_to_the_new_protocol_and_back(bootstrap: str, topic: str) -> None:
+    """One member after the other is restarted with the other protocol, while the rest reads on."""
+    classic = {
+        "bootstrap.servers": bootstrap,
+        "group.id": topic,
+        "auto.offset.reset": "earliest",
+        "session.timeout.ms": 6000,
+        "heartbeat.interval.ms": 200,
+    }
+    new = {**classic, "group.protocol": "consumer"}
+    for name in ("session.timeout.ms", "heartbeat.interval.ms"):
+        del new[name]
+    producer = Producer({"bootstrap.servers": bootstrap})
+    consumers: list[Consumer] = []
+    values: list[str] = []
+    try:
+        for number, settings in enumerate((classic, new, new, classic, classic)):
+            joined = Consumer(settings)
+            consumers.append(joined)
+            joined.subscribe([topic])
+            count = min(len(consumers), 2)
+            polled(
+                consumers,
+                values,
+                lambda joined=joined, count=count: len(joined.assignment()) == 2 // count,  # type: ignore[misc]
+            )
+            if len(consumers) > 1:
+                consumers.pop(0).close()
+            polled(consumers, values, lambda joined=joined: len(joined.assignment()) == 2)  # type: ignore[misc]
+            produced(producer, topic, [str(number)])
+            polled(consumers, values, lambda number=number: str(number) in values)  # type: ignore[misc]
+        assert sorted(values) == ["0", "1", "2", "3", "4"], "nothing is read twice"
+    finally:
+        for consumer in consumers:
+            consumer.close()

@@ -46,15 +46,26 @@ def test_console_producer_and_consumer(bootstrap: str, topic: str, name: str) ->
 
 
 def test_consumer_of_the_new_protocol(bootstrap: str, topic: str, name: str) -> None:
-    """KIP-848, when the broker offers it."""
+    """KIP-848: it reads by name and by pattern, and its group is shown."""
     server = ("--bootstrap-server", bootstrap)
     told("ConsoleProducer", *server, "--topic", topic, stdin="one\n")
     protocol = ("--consumer-property", "group.protocol=consumer")
     read = ("--from-beginning", "--max-messages", "1", "--timeout-ms", "15000", "--group", name)
-    done = tool("ConsoleConsumer", *server, "--topic", topic, *protocol, *read)
-    if "UnsupportedVersionException" in done.stdout + done.stderr:
-        pytest.skip("the broker has no consumer groups of KIP-848")
-    assert done.stdout.split() == ["one"]
+    assert told("ConsoleConsumer", *server, "--topic", topic, *protocol, *read).split() == ["one"]
+    read = (*read[:-1], f"{name}-pattern")
+    matching = ("--include", f"{topic[:-1]}.")
+    assert told("ConsoleConsumer", *server, *matching, *protocol, *read).split() == ["one"]
+    group = ("--group", name)
+    lag = told("ConsumerGroupCommand", *server, "--describe", *group)
+    assert re.search(rf"{name}\s+{topic}\s+\d\s+1\s+1\s+0", lag)
+    shown = told("ConsumerGroupCommand", *server, "--describe", *group, "--state", "--verbose")
+    assert re.search(rf"{name}\s.*\suniform\s+Empty\s+2\s+1\s+0", shown)
+    listed = told("ConsumerGroupCommand", *server, "--list", "--type", "consumer")
+    assert re.search(rf"^{name}\s+Consumer", listed, re.MULTILINE)
+    reset = ("--reset-offsets", "--topic", topic, "--to-earliest", "--execute")
+    assert topic in told("ConsumerGroupCommand", *server, *group, *reset)
+    gone = told("ConsumerGroupCommand", *server, *group, "--delete")
+    assert "was successful" in gone
 
 
 def test_performance_tools_with_transactions(bootstrap: str, topic: str, name: str) -> None:
