@@ -8,12 +8,14 @@ broker that leads it. What is lost then is by the seed's kind of durability.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import count
 from typing import Any, Final, TypeVar
 
+from ottla.broker.marker_channel import resume
 from ottla.broker.shard import Shard
 from ottla.coordinator.classic_requests import GroupSettings
 from ottla.coordinator.group_records import decode as decode_of_groups
@@ -42,7 +44,9 @@ from tests.storage.disk import PowerCut
 
 from .channel import Channel
 from .disk import TornDisk
+from .loop import SimulatedLoop, running
 from .network import Crashed, Network, Request, Respond
+from .nodes import SimulatedNode
 from .requests import AGAIN, Fencing
 from .scheduler import Process, Scheduler
 
@@ -91,6 +95,20 @@ class Hosted:
         return self.log
 
 
+class _Watched(Transactions):
+    """The machine as it is, and somebody who is told what time does."""
+
+    def __init__(self, on_time: Callable[[TransactionRecord], None], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._on_time = on_time
+
+    def tick(self, now_ms: int) -> Outcome[None]:
+        outcome = super().tick(now_ms)
+        for record in outcome.records:
+            self._on_time(record)
+        return outcome
+
+
 class _Clock:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -122,16 +140,15 @@ class _DeferredFlushes:
 
     def _flush(self, log: PartitionLog) -> None:
         waiting = self._waiting.pop(log)
-        if log.is_closed:
+        if log.is_closed:  # by a clean end, which flushed it, or by a crash
+            for offset, done in waiting:
+                gone = Refused(Code.KAFKA_STORAGE_ERROR, "the log was closed")
+                done(None if offset <= log.recovery_point else gone)
             return
-        try:
+        with suppress(Crashed), self._cluster.dying():
             log.flush()
             for _, done in waiting:
                 done(None)
-        except PowerCut:
-            self._cluster.died(log)
-        except Crashed:
-            pass
 
 
 class Cluster:
@@ -141,6 +158,11 @@ class Cluster:
         partitions: of data; the internal topics are its own matter.
         coordinators: partitions of `__transaction_state`.
         flush_ms: how long a deferred flush takes at most.
+        has_own_channel: markers go by the broker's own channel, on a simulated event loop, instead
+            of by one that follows Kafka's rules alone.
+
+    Attributes:
+        nodes: the brokers as that channel sees them; empty without it.
     """
 
     def __init__(
@@ -154,6 +176,7 @@ class Cluster:
         durability: Durability,
         segment_bytes: int,
         flush_ms: int,
+        has_own_channel: bool,
     ) -> None:
         self.scheduler = scheduler
         self.network = network
@@ -166,11 +189,13 @@ class Cluster:
         self.fencing = Fencing.NOBODY
         flush_messages = LONG_MAX if durability is Durability.KILL else 1
         self._config = LogConfig(flush_messages=flush_messages, segment_bytes=segment_bytes)
-        self._clock = _Clock(scheduler)
-        self._flushes = _DeferredFlushes(self, flush_ms)
+        self.clock = _Clock(scheduler)
+        self.flushes = _DeferredFlushes(self, flush_ms)
         self._blocks = count(1, _IDS_IN_A_BLOCK)
         self.brokers = [Process(f"broker {number}") for number in range(brokers)]
         self._ids = [self._producer_ids() for _ in range(brokers)]
+        self.nodes: list[SimulatedNode] = []
+        self.loop = SimulatedLoop(scheduler, self._guard) if has_own_channel else None
         self.data = tuple(partitions)
         self.coordinators = tuple((TRANSACTION_STATE, index) for index in range(coordinators))
         self.hosted: dict[Partition, Hosted] = {}
@@ -180,7 +205,11 @@ class Cluster:
             disk.make_directory(_directory(place))
             leader = scheduler.random.randrange(brokers)
             self.hosted[place] = Hosted(place, disk, leader)
-            self._open(self.hosted[place])
+        if has_own_channel:
+            self.nodes = [SimulatedNode(self, number) for number in range(brokers)]
+        with running(scheduler, self.loop):
+            for hosted in self.hosted.values():
+                self._open(hosted)
 
     def coordinator_of(self, transactional_id: str) -> Partition:
         return self.coordinators[partition_for(transactional_id, len(self.coordinators))]
@@ -199,19 +228,16 @@ class Cluster:
                 respond(Code.NOT_LEADER_OR_FOLLOWER if is_data else Code.NOT_COORDINATOR)
                 return
             try:
-                result, logs = work(hosted)
+                with self.dying():
+                    result, logs = work(hosted)
             except Refused as refused:
                 result, logs = refused.code, ()
-            except PowerCut:
-                assert hosted.log is not None
-                self.died(hosted.log)
-                return
             except Crashed:
                 return
             if result is AGAIN:
-                self._when_flushed(process, logs, lambda: request(respond))
+                self.when_flushed(process, logs, lambda: request(respond))
             else:
-                self._when_flushed(process, logs, lambda: respond(result))
+                self.when_flushed(process, logs, lambda: respond(result))
 
         return request
 
@@ -220,14 +246,27 @@ class Cluster:
         if hosted.shard is None:
             raise Refused(Code.NOT_COORDINATOR)
         try:
-            return hosted.shard.run_now(decide)
-        except PowerCut:
-            self.crash(hosted.leader)
-            raise Crashed from None
+            with self.dying():
+                return hosted.shard.run_now(decide)
         finally:
             self.fencing = Fencing.NOBODY
 
-    def _when_flushed(
+    @contextmanager
+    def dying(self) -> Iterator[None]:
+        """Kill the broker whose disk is cut by what is done within. Raises Crashed then."""
+        try:
+            yield
+        except PowerCut:
+            for hosted in self.hosted.values():
+                if hosted.log is not None and hosted.disk.operations == hosted.disk.cut_at:
+                    self.crash(hosted.leader)
+            raise Crashed from None
+
+    def _guard(self, callback: Callable[[], None]) -> None:
+        with suppress(Crashed), self.dying():
+            callback()
+
+    def when_flushed(
         self, process: Process, logs: tuple[PartitionLog, ...], done: Callable[[], None]
     ) -> None:
         if not process.is_alive:
@@ -236,12 +275,20 @@ class Cluster:
             done()
             return
         first, *rest = logs
-        self._flushes.when_flushed(
-            first, lambda refused: self._when_flushed(process, tuple(rest), done)
-        )
+
+        def flushed(refused: Refused | None) -> None:
+            if refused is None:
+                self.when_flushed(process, tuple(rest), done)
+
+        self.flushes.when_flushed(first, flushed)
 
     def tick(self, late_ms: int) -> None:
-        """Do what is due by the coordinators' own deadlines, or was due `late_ms` ago."""
+        """Do what is due by the coordinators' own deadlines, or was due `late_ms` ago.
+
+        On an event loop they do that themselves.
+        """
+        if self.loop is not None:
+            return
         for place in (*self.coordinators, OFFSETS):
             hosted = self.hosted[place]
             if hosted.shard is None or self._sleeps(hosted.leader):
@@ -249,7 +296,6 @@ class Cluster:
             due_ms = hosted.shard.machine.next_deadline()
             if due_ms is not None and due_ms + late_ms <= self.scheduler.now_ms:
                 self.scheduler.note("tick", *place)
-                self.fencing = Fencing.TIME
                 try:
                     self.run(hosted, lambda machine, now_ms: machine.tick(now_ms))
                 except Crashed:
@@ -260,18 +306,13 @@ class Cluster:
 
     # What happens to them
 
-    def died(self, log: PartitionLog) -> None:
-        """The disk of a log was cut: whoever leads it is dead."""
-        for hosted in self.hosted.values():
-            if hosted.log is log:
-                self.crash(hosted.leader)
-                return
-
     def crash(self, broker: int) -> None:
         """A broker loses its memory, and comes again later; others take over what it led."""
         scheduler = self.scheduler
         scheduler.note("broker crashes", broker)
         self.brokers[broker].is_alive = False
+        if self.nodes:
+            self.nodes[broker].markers.stop()
         for hosted in self.hosted.values():
             if hosted.leader == broker and hosted.log is not None:
                 self._lose(hosted)
@@ -298,12 +339,16 @@ class Cluster:
             hosted.log.is_closed = True
         if hosted.shard is not None:
             hosted.shard.close()
+            if self.nodes and hosted.place in self.coordinators:
+                self.nodes[hosted.leader].markers.forget(hosted.shard)
         hosted.log = hosted.shard = hosted.channel = None
 
     def _restart(self, broker: int) -> None:
         self.scheduler.note("broker restarts", broker)
         self.brokers[broker] = Process(f"broker {broker}")
         self._ids[broker] = self._producer_ids()
+        if self.nodes:
+            self.nodes[broker] = SimulatedNode(self, broker)
 
     def _take_over(self, hosted: Hosted) -> None:
         alive = [number for number, each in enumerate(self.brokers) if each.is_alive]
@@ -315,12 +360,18 @@ class Cluster:
             hosted.disk.cut_at = hosted.disk.operations + self.scheduler.random.randint(1, 6)
         try:
             self._open(hosted)
+            self._tell_of_leader()
         except PowerCut:
             self.scheduler.note("broker crashes opening", *hosted.place)
             hosted.disk = hosted.disk.left(power_cut=self.durability is not Durability.KILL)
             hosted.log = None
             hosted.is_clean = False
             self.scheduler.after(50, lambda: self._take_over(hosted))
+
+    def _tell_of_leader(self) -> None:
+        for node, process in zip(self.nodes, self.brokers, strict=False):
+            if process.is_alive:
+                self._guard(node.markers.leaders_changed)
 
     def move(self, hosted: Hosted, *, leaves_zombie: bool) -> None:
         """Another broker leads a partition from now on, or the same one anew.
@@ -335,10 +386,9 @@ class Cluster:
         if hosted.channel is not None and not leaves_zombie:
             hosted.channel.stop()
         try:
-            log.close(clean=True)
-        except PowerCut:
-            log.is_closed = False
-            self.died(log)
+            with self.dying():
+                log.close(clean=True)
+        except Crashed:
             return
         hosted.is_clean = True
         hosted.synced_to = log.recovery_point
@@ -368,7 +418,7 @@ class Cluster:
         )  # fmt: skip
         log.leader_epoch = hosted.leader_epoch
         if self.durability is Durability.DEFERRED:
-            log.on_flush_due = self._flushes.ask
+            log.on_flush_due = self.flushes.ask
         hosted.log = log
         try:
             if hosted.place in self.coordinators:
@@ -385,8 +435,8 @@ class Cluster:
         hosted.is_clean = False
 
     def _load_transactions(self, hosted: Hosted, log: PartitionLog) -> None:
-        channel = Channel(self, hosted.leader, hosted.leader_epoch)
-        machine = Transactions(
+        machine = _Watched(
+            self._note_time,
             next_producer_id=lambda: self._ids[hosted.leader].next(),
             transaction_max_timeout_ms=MAX_TIMEOUT_MS,
             transactional_id_expiration_ms=EXPIRATION_MS,
@@ -398,27 +448,33 @@ class Cluster:
             self._note_fencing(record)
             return encode(record)
 
-        hosted.channel = channel
-        hosted.shard = self._shard(log, machine, (encoded, decode), channel.carry_out)
-        hosted.shard.load()
+        if self.nodes:
+            node = self.nodes[hosted.leader]
+            shard = hosted.shard = self._shard(log, machine, (encoded, decode), node.markers.write)
+            shard.load()
+            self._check_reloaded(hosted, machine)
+            self._guard(lambda: resume(node.markers, shard))
+            return
+        channel = hosted.channel = Channel(self, hosted.leader, hosted.leader_epoch)
+        shard = hosted.shard = self._shard(log, machine, (encoded, decode), channel.carry_out)
+        shard.load()
         self._check_reloaded(hosted, machine)
         for effect in machine.unfinished():
-            channel.carry_out(hosted.shard, effect)
+            channel.carry_out(shard, effect)
 
-    def _note_fencing(self, record: TransactionRecord) -> None:
-        if self.fencing is Fencing.TIME:
-            self.scheduler.note("expired" if isinstance(record, Expired) else "timed out")
-        elif self.fencing is Fencing.SAME_OWNER:
-            if not isinstance(record, Transaction) or record.state is not State.PREPARE_ABORT:
-                return
-        elif self.fencing is Fencing.NOBODY:
-            return
+    def _note_time(self, record: TransactionRecord) -> None:
+        self.scheduler.note("expired" if isinstance(record, Expired) else "timed out")
         self.fencings[record.transactional_id] += 1
 
+    def _note_fencing(self, record: TransactionRecord) -> None:
+        is_aborted = isinstance(record, Transaction) and record.state is State.PREPARE_ABORT
+        if self.fencing is Fencing.NEW_OWNER or (self.fencing is Fencing.SAME_OWNER and is_aborted):
+            self.fencings[record.transactional_id] += 1
+
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
-        flushes: Any = self._flushes if self.durability is Durability.DEFERRED else None
+        flushes: Any = self.flushes if self.durability is Durability.DEFERRED else None
         return Shard(
-            log, machine, codec, clock=self._clock, carry_out=carry_out,
+            log, machine, codec, clock=self.clock, carry_out=carry_out,
             on_append=lambda log: None, flushes=flushes,
         )  # fmt: skip
 
@@ -450,6 +506,11 @@ def _directory(place: Partition) -> str:
 
 
 def _no_damage(damage: Damage) -> None:
-    if damage.file.endswith("leader-epoch-checkpoint"):
-        return  # it is not synced with what it is of, and is made anew
+    """Nothing of what was acknowledged is ever damaged.
+
+    What was not synced may be: a write that a loss of power tore, a recovery that cut it off and
+    was not synced either; and the epochs, which are made anew from the data.
+    """
+    if damage.file.endswith("leader-epoch-checkpoint") or "not synced" in damage.why:
+        return
     raise AssertionError(f"the log found damage where there is none: {damage}")

@@ -291,7 +291,7 @@ def _answers_leave_before_what_they_say_is_on_disk() -> list[Patch]:
             done()
 
     return [
-        (Cluster, "_when_flushed", when_flushed),
+        (Cluster, "when_flushed", when_flushed),
         (requests, "may_append", lambda coordinator: True),
     ]
 

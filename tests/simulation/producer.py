@@ -132,7 +132,8 @@ class TransactionalProducer(Client):
 
     def init(self, expected: Producer | None = None) -> Steps[None]:
         """InitProducerId, as somebody new or (KIP-360) as who it was. Raises FencedError."""
-        was_lost = False
+        coordinator = self.cluster.hosted[self._coordinator]
+        began_under = coordinator.leader_epoch
         while True:
             result = yield from self.ask(
                 "InitProducerId",
@@ -148,10 +149,9 @@ class TransactionalProducer(Client):
                 break
             if result not in RETRIABLE:
                 # A coordinator that was loaded anew does not know a repetition (nor does Kafka's).
-                if not was_lost:
+                if coordinator.leader_epoch == began_under:
                     self._check_reason(result)
                 raise FencedError(result)
-            was_lost = was_lost or result is LOST
             yield self.backoff()
         if expected is not None:
             self.scheduler.note("epoch bumped by its owner", self.process.name)

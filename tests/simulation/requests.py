@@ -35,15 +35,13 @@ class Fetched(NamedTuple):
 
 
 class Fencing(Enum):
-    """Whom the records that a coordinator writes for a request or by itself fence."""
+    """Whom the records that a coordinator writes for a request fence."""
 
     NOBODY = auto()
     NEW_OWNER = auto()
     """Whoever had the transactional id."""
     SAME_OWNER = auto()
     """Nobody, but for an open transaction: Kafka lets go of it whatever the epoch of who asks."""
-    TIME = auto()
-    """Whoever has it."""
 
 
 class Diverging(NamedTuple):

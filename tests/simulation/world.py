@@ -25,6 +25,7 @@ from .cluster import Cluster, Durability
 from .consumer import Watcher
 from .faults import Faults, Plan
 from .history import History
+from .loop import running
 from .network import Chances, Network
 from .scheduler import START_MS, Scheduler
 
@@ -84,8 +85,9 @@ class World:
             durability=random.choice(list(Durability)),
             segment_bytes=random.choice([1 << 30, 1_500]),
             flush_ms=random.choice([5, 60]),
+            has_own_channel=random.random() < 0.5,
         )
-        scheduler.note("world", self.cluster.durability.name)
+        scheduler.note("world", self.cluster.durability.name, bool(self.cluster.nodes))
         self.history = History()
         habits = Habits(
             bumps=random.choice([0.0, 0.5, 1.0, 1.0]),
@@ -101,8 +103,9 @@ class World:
             self.cluster, self.history, "books", habits, targets=(results,), source=orders[0]
         )
         self.programs.append(self.mover)
-        for number, program in enumerate(self.programs):
-            self._give_a_past(program.transactional_id, _FIRST_OF_THE_PAST + number, random)
+        with running(scheduler, self.cluster.loop):
+            for number, program in enumerate(self.programs):
+                self._give_a_past(program.transactional_id, _FIRST_OF_THE_PAST + number, random)
         self.watcher = Watcher(self.cluster, max_bytes=random.choice([1, 300, 2_000]))
         self.faults = Faults(
             self.cluster, self.programs, Plan(every_ms=random.choice([100, 250, 600]))
@@ -128,6 +131,11 @@ class World:
 
     def run(self) -> Ran:
         """Trouble, the end of all transactions, and a last one of each program. Raises."""
+        with running(self.scheduler, self.cluster.loop):
+            self._run()
+        return Ran(self.scheduler.trace, self.scheduler.happened)
+
+    def _run(self) -> None:
         for program in self.programs:
             program.start()
         self._run_for(_TROUBLE_MS)
@@ -146,7 +154,6 @@ class World:
         checks.check_that_all_ended(self.cluster)
         checks.check_what_was_promised(self.cluster, self.history, self.watcher)
         checks.check_exactly_once(self.cluster, self.mover)
-        return Ran(self.scheduler.trace, self.scheduler.happened)
 
     def _all_committed(self) -> bool:
         return all(
@@ -162,7 +169,7 @@ class World:
 
     def _run_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
         """Let things happen until it is so. Raises AssertionError when it never is."""
-        for _ in range(200):
+        for _ in range(400):
             if is_so():
                 return
             self._run_for(100)

@@ -1,0 +1,88 @@
+"""What code written for an event loop needs of one: timers and turns, as events of the scheduler.
+
+There are no sockets and no coroutines in it. While `running`, the shards tick by themselves and
+the broker's own marker channel works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ottla.broker import marker_channel, shard
+
+from .scheduler import START_MS, Scheduler
+
+
+class SimulatedLoop:
+    """The part of an event loop that is not about waiting for the outside.
+
+    Args:
+        guard: runs a callback, and sees to what it raises.
+    """
+
+    def __init__(self, scheduler: Scheduler, guard: Callable[[Callable[[], None]], None]) -> None:
+        self._scheduler = scheduler
+        self._guard = guard
+
+    def get_debug(self) -> bool:
+        return False
+
+    def time(self) -> float:
+        return (self._scheduler.now_ms - START_MS) / 1000
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+        return self.call_later(0, callback, *args)
+
+    def call_later(
+        self, delay: float, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        this: Any = self
+        handle = asyncio.TimerHandle(self.time() + delay, callback, args, this)
+
+        def run() -> None:
+            if not handle.cancelled():
+                self._guard(lambda: callback(*args))
+
+        self._scheduler.after(max(0, round(delay * 1000)), run)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled one is passed over when its time comes."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        this: Any = self
+        return asyncio.Future(loop=this)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        raise AssertionError(context)
+
+
+class _Log:
+    """What the broker says becomes a part of the trace."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def warning(self, event: str, **fields: object) -> None:
+        self._scheduler.note(f"log: {event}", *fields.values())
+
+    error = warning
+
+
+@contextmanager
+def running(scheduler: Scheduler, loop: SimulatedLoop | None) -> Iterator[None]:
+    """Have it be the running loop, or none with None; the broker's log goes into the trace."""
+    before = marker_channel._log, shard._log
+    said: Any = _Log(scheduler)
+    this: Any = loop
+    marker_channel._log = shard._log = said
+    if loop is not None:
+        asyncio._set_running_loop(this)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(None)
+        marker_channel._log, shard._log = before
