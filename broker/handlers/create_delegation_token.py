@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ..context import Context
-from ..delegation_tokens import NO_TIME_MS, principal_of, why_refused
+from ..delegation_tokens import NO_TIME_MS, why_refused
 from ..dispatch import serves
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3))
 async def create_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    kind, _, name = principal_of(context).partition(":")
+    kind, _, name = context.principal.partition(":")
     owner_kind, owner_name = kind, name
     if request.owner_principal_name:
         owner_kind, owner_name = request.owner_principal_type, request.owner_principal_name

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.context import ANONYMOUS
+
+from ..wire.client import error_name
 from .admin_requests import PRELUDE, SCENES, play, recorded
-from .test_topic_handlers import Talk, talk_with
+from .test_topic_handlers import CONNECTION, Talk, talk_with
 from .topic_requests import Step, cluster, create, metadata
 
 RECORDED = recorded()
@@ -65,3 +68,16 @@ def leaders(talk: Talk) -> tuple[list[int], list[int]]:
         [broker["node_id"] for broker in answer["brokers"]],
         [partition["leader_id"] for partition in partitions],
     )
+
+
+def test_who_has_logged_in_is_told_that_there_are_no_delegation_tokens(tmp_path: Path) -> None:
+    """As by an Apache Kafka without delegation.token.secret.key."""
+    with talk_with(tmp_path) as talk:
+        CONNECTION.principal = "User:somebody"
+        try:
+            answers = [talk.ask(SCENES["delegation tokens"][at]) for at in (0, -1)]
+        finally:
+            CONNECTION.principal = ANONYMOUS
+    for answer in answers:
+        assert answer is not None
+        assert error_name(answer["error_code"]) == "DELEGATION_TOKEN_AUTH_DISABLED"
