@@ -145,6 +145,7 @@ class PartitionLog:
         clean: bool,
         recovery_point: int = 0,
         log_start_offset: int = 0,
+        high_watermark: int = 0,
         leader_epoch: int | None = None,
         report: Report = silently,
     ) -> PartitionLog:
@@ -154,10 +155,11 @@ class PartitionLog:
             clean: the last life of the log ended with `close(clean=True)`.
             recovery_point: after an unclean end, what lies before is not read again.
             log_start_offset: as checkpointed; the first segment may begin later.
+            high_watermark: as checkpointed; a log that ends earlier has lost what was not synced.
             leader_epoch: of the partition, by the metadata; None: not known.
             report: is told of each damage to the files, when it is found.
         """
-        stop = Stop(clean, recovery_point, log_start_offset, leader_epoch)
+        stop = Stop(clean, recovery_point, log_start_offset, high_watermark, leader_epoch)
         return cls(
             files, directory, topic=topic, partition=partition, config=config, stop=stop,
             now_ms=now_ms, report=report,

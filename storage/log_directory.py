@@ -81,10 +81,18 @@ class LogDirectory:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
-        # Kafka begins with these; here a log's end says as much.
+        # Kafka begins with these; here a log's end says as much, but for what was lost of it.
         self._high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
         self._cleaned_up_to = self._read_checkpoint(CLEANED_OFFSETS)
         self._there = set(files.names_in(path))
+        self._checkpointed = (self._recovery_points, self._log_starts, self._high_watermarks)
+        # They have rows of these, whose directories are no more: see `_forget`.
+        self._gone = {
+            (topic, partition)
+            for known in self._checkpointed
+            for topic, partition in known
+            if f"{topic}-{partition}" not in self._there
+        }
         self._renamed: set[str] = set()  # whose directories are out of the way, not yet for sure
 
     @property
@@ -172,9 +180,8 @@ class LogDirectory:
         directory = f"{self.path}/{name}"
         is_new = name not in self._there
         if is_new:
-            # A checkpoint may be older than the end of a topic that had the name before.
-            for known in (self._recovery_points, self._log_starts):
-                known.pop(key, None)
+            if key in self._gone:  # or after a kill a topic begins and ends where its past did
+                self.checkpoint(sync=True)
             if name in self._renamed:  # or a loss of power gives a topic the records of its past
                 self._files.sync_directory(self.path)
                 self._renamed.clear()
@@ -193,6 +200,7 @@ class LogDirectory:
             clean=self.clean or is_new,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
+            high_watermark=self._high_watermarks.get(key, 0),
             leader_epoch=leader_epoch,
             report=self.report,
         )
@@ -223,6 +231,8 @@ class LogDirectory:
         Returns:
             its name from now on.
         """
+        topic, _, partition = name.rpartition("-")
+        self._forget((topic, int(partition)))
         self._there.discard(name)
         stray = _marked(name, STRAY_SUFFIX)
         self._files.rename(f"{self.path}/{name}", f"{self.path}/{stray}")
@@ -239,11 +249,7 @@ class LogDirectory:
         name = f"{topic}-{partition}"
         if name not in self._there:
             return
-        self._recovery_points.pop((topic, partition), None)
-        self._log_starts.pop((topic, partition), None)
-        self._high_watermarks.pop((topic, partition), None)
-        if self._cleaned_up_to.pop((topic, partition), None) is not None:
-            self._write_cleaned_up_to()  # a later topic of that name is not clean
+        self._forget((topic, partition))
         if log is not None:
             log.close(clean=False)
         doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
@@ -251,6 +257,13 @@ class LogDirectory:
         self._renamed.add(name)
         self._there.discard(name)
         _remove_tree(self._files, doomed)
+
+    def _forget(self, key: TopicPartition) -> None:
+        """What the checkpoints say of it is not true of a later topic of that name."""
+        if any(key in known for known in self._checkpointed):
+            self._gone.add(key)
+        if self._cleaned_up_to.pop(key, None) is not None:
+            self._write_cleaned_up_to()
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
         """Where the last round of compaction over the log ended; None: there was none."""
@@ -265,8 +278,15 @@ class LogDirectory:
         content = _checkpoint(self._cleaned_up_to)
         write_atomically(self._files, f"{self.path}/{CLEANED_OFFSETS}", content)
 
-    def checkpoint(self) -> None:
-        """Write where logs begin and end, and up to where they are synced, when it has changed."""
+    def checkpoint(self, *, sync: bool = False) -> None:
+        """Write where logs begin and end, and up to where they are synced, when it has changed.
+
+        Args:
+            sync: through a loss of power, which else may leave the files as they were.
+
+        Raises:
+            OSError: not all is written.
+        """
         for name, checkpointed, current in (
             (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points()),
             (LOG_STARTS, self._log_starts, self._current_log_starts()),
@@ -274,23 +294,31 @@ class LogDirectory:
         ):
             if current != checkpointed:
                 # What is lost of the others is found out again; where a log begins is not.
-                sync = name == LOG_STARTS
-                if sync:  # that is known twice, and first where the epochs are
+                is_start = name == LOG_STARTS
+                if is_start:  # that is known twice, and first where the epochs are
                     for key, log in self._logs.items():
                         if current.get(key) != checkpointed.get(key):
                             log.write_epochs()
                 path = f"{self.path}/{name}"
-                write_atomically(self._files, path, _checkpoint(current), sync=sync)
+                content = _checkpoint(current)
+                write_atomically(self._files, path, content, sync=sync or is_start)
                 checkpointed.clear()
                 checkpointed.update(current)
+        self._gone.clear()
+
+    def _still_there(self, checkpointed: Offsets) -> Offsets:
+        return {key: at for key, at in checkpointed.items() if key not in self._gone}
 
     def _current_recovery_points(self) -> dict[TopicPartition, int]:
         """Of logs that are not open: what was read."""
-        return self._recovery_points | {key: log.recovery_point for key, log in self._logs.items()}
+        logs = self._logs.items()
+        return self._still_there(self._recovery_points) | {
+            key: log.recovery_point for key, log in logs
+        }
 
     def _current_log_starts(self) -> dict[TopicPartition, int]:
         """Only those that the files' names do not tell, as Kafka does."""
-        starts = dict(self._log_starts)
+        starts = self._still_there(self._log_starts)
         for key, log in self._logs.items():
             if log.log_start_offset > log.segments[0].base_offset:
                 starts[key] = log.log_start_offset
@@ -300,7 +328,9 @@ class LogDirectory:
 
     def _current_high_watermarks(self) -> dict[TopicPartition, int]:
         logs = self._logs.items()
-        return self._high_watermarks | {key: log.high_watermark for key, log in logs}
+        return self._still_there(self._high_watermarks) | {
+            key: log.high_watermark for key, log in logs
+        }
 
     def close(self, *, clean: bool = True) -> None:
         """Close all logs and let go of the directory.

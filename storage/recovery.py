@@ -54,12 +54,14 @@ class Stop:
         clean: everything is as `close` left it.
         recovery_point: all before this offset was synced.
         log_start_offset: where the log begins.
+        high_watermark: it ended here or behind, synced or not.
         leader_epoch: of the partition, by the metadata; None: not known.
     """
 
     clean: bool
     recovery_point: int = 0
     log_start_offset: int = 0
+    high_watermark: int = 0
     leader_epoch: int | None = None
 
 
@@ -112,11 +114,7 @@ def load(
     epochs.is_learning = False
     if not stop.clean:
         _begin_behind_loss(files, directory, segments)
-        end_offset = segments[-1].next_offset
-        if end_offset < stop.recovery_point:
-            size_bytes, path = segments[-1].size_bytes, segments[-1].path(LOG)
-            why = "the log ends before what was synced;"
-            report(Damage(path, size_bytes, size_bytes, end_offset, stop.recovery_point, why))
+        _tell_of_lost_end(segments[-1], stop, report)
     producers.expire(now_ms, config.producer_id_expiration_ms)
     if segments[-1].next_offset < stop.log_start_offset and not begins_for_sure:
         stop = replace(stop, log_start_offset=segments[0].base_offset)
@@ -243,6 +241,17 @@ def _tell_of_lost_beginning(
         report(Damage(first.path(LOG), 0, 0, entries[0][1], first.base_offset, why))
     epochs.truncate_start(first.base_offset)
     epochs.write()
+
+
+def _tell_of_lost_end(last: Segment, stop: Stop, report: Report) -> None:
+    """After an unclean end, of which the checkpoints know less than everything."""
+    end_offset, told_end = last.next_offset, max(stop.recovery_point, stop.high_watermark)
+    if end_offset < told_end:
+        why = "the log ends before what was synced;"
+        if end_offset >= stop.recovery_point:
+            why = "the log ends before where it ended once; what is missing was not synced;"
+        path, size_bytes = last.path(LOG), last.size_bytes
+        report(Damage(path, size_bytes, size_bytes, end_offset, told_end, why))
 
 
 def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.storage.doubt import Damage
 from ottla.storage.files import RealFiles
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import (
@@ -17,6 +18,7 @@ from ottla.storage.log_directory import (
     decode_uuid,
     encode_uuid,
 )
+from tests.campaign.crash_disk import CrashDisk
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, ranges
 
@@ -218,3 +220,97 @@ def test_a_topic_made_anew_does_not_go_by_the_checkpoints_of_its_past() -> None:
     )
     assert (log.log_start_offset, log.log_end_offset) == (0, 0)
     assert log.append(batch(), now_ms=NOW_MS).base_offset == 0
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_data_file_that_is_gone_after_a_kill_is_told_though_nothing_of_it_was_synced(
+    is_empty: bool,
+) -> None:
+    disk = Disk()
+    found = directory(disk)
+    fill(found, count=3)
+    found.checkpoint()
+    disk = disk.after_kill()
+    path = f"data/orders-0/{0:020d}.log"
+    if is_empty:
+        del disk.files[path].data[:]
+    else:
+        del disk.files[path]
+    again = directory(disk)
+    told: list[Damage] = []
+    again.report = told.append
+    log_in(again)
+    (damage,) = told
+    assert (damage.file, damage.first_offset, damage.end_offset) == (path, 0, 3)
+    assert "not synced" in damage.why
+
+
+def with_rows_in_all_checkpoints(seed: int = 0) -> tuple[CrashDisk, LogDirectory]:
+    """Two partitions that begin at 5 and end at 6, all of it on disk."""
+    disk = CrashDisk(seed=seed)
+    found = directory(disk)
+    for partition in (0, 1):
+        fill(found, partition, 6)
+    for log in found.logs():
+        log.delete_records(5)
+        log.flush()
+    found.checkpoint()
+    return disk, found
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+@pytest.mark.parametrize("away", ["deleted", "deleted and killed", "set aside"])
+def test_a_topic_that_is_made_anew_knows_nothing_of_the_one_before(
+    away: str, power_cut: bool
+) -> None:
+    for seed in range(20):
+        disk, found = with_rows_in_all_checkpoints(seed)
+        if away == "set aside":
+            disk = disk.reboot(power_cut=False)
+            found = directory(disk)
+        for partition in (0, 1):
+            if away == "set aside":
+                found.set_aside(f"orders-{partition}")
+            else:
+                found.delete_log("orders", partition)
+        if away == "deleted and killed":
+            disk = disk.reboot(power_cut=False)
+            found = directory(disk)
+        new_id = uuid.UUID(int=5)
+        for partition in (0, 1):
+            log_in(found, partition, new_id)
+            log = found.log_of("orders", partition)
+            assert log is not None
+            log.append(batch(), now_ms=NOW_MS)
+            log.flush()
+        again = directory(disk.reboot(power_cut=power_cut))
+        told: list[Damage] = []
+        again.report = told.append
+        for partition in (0, 1):
+            log_in(again, partition, new_id)
+            log = again.log_of("orders", partition)
+            assert log is not None
+            assert (log.log_start_offset, ranges(log)) == (0, [(0, 0)]), seed
+        assert told == []
+
+
+def test_making_a_topic_anew_writes_the_checkpoints_once() -> None:
+    disk, found = with_rows_in_all_checkpoints()
+    for partition in (0, 1):
+        found.delete_log("orders", partition)
+    counts = []
+    for partition in (0, 1):
+        before = disk.operations
+        log_in(found, partition, uuid.UUID(int=5))
+        counts.append(disk.operations - before)
+    assert counts[0] > 9
+    assert counts[1] < 5
+
+
+def test_what_is_no_more_is_in_no_checkpoint() -> None:
+    disk, found = with_rows_in_all_checkpoints()
+    found.delete_log("orders", 1)
+    found.checkpoint()
+    for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
+        rows = disk.read(f"data/{name}-checkpoint").decode().splitlines()[2:]
+        assert [row.rstrip().rpartition(" ")[0] for row in rows] == ["orders 0"], name
