@@ -198,7 +198,7 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
         case ResolvedRegex():
             fields = {
                 "topics": sorted(record.topics),
-                "version": record.version,
+                "metadata_version": record.version,
                 "timestamp": record.timestamp_ms,
             }
             return _encoded(Kind.REGEX, record.group_id, record.regex, fields)
@@ -310,6 +310,6 @@ _DECODERS: Final[dict[Kind, Callable[[str, str, Any], ConsumerRecord]]] = {
     ),
     Kind.CURRENT_MEMBER: _current,
     Kind.REGEX: lambda group, regex, value: ResolvedRegex(
-        group, regex, frozenset(value.topics), value.version, value.timestamp
+        group, regex, frozenset(value.topics), value.metadata_version, value.timestamp
     ),
 }
