@@ -405,8 +405,14 @@ class Segment:
         self._index_time()
 
     def cut(self, size_bytes: int) -> None:
-        """Shorten the file to what was found to be whole: no batch that was given lies behind."""
-        self._files.truncate(self.open(), size_bytes)
+        """Shorten the file to what was found to be whole: no batch that was given lies behind.
+
+        It is synced: were a loss of power to undo it, the damage would come back in front of later
+        segments, which may have been acknowledged by then and would be cut off with it.
+        """
+        descriptor = self.open()
+        self._files.truncate(descriptor, size_bytes)
+        self._files.sync(descriptor)
         self.size_bytes = size_bytes
 
     def finish(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
 from ottla.storage.segment import file_name
-from tests.storage.disk import Disk
+from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import (
     DIRECTORY,
     NOW_MS,
@@ -17,6 +17,7 @@ from tests.storage.logs import (
     in_transaction,
     open_log,
     payloads,
+    ranges,
     sent,
     sent_by,
 )
@@ -308,3 +309,22 @@ def test_a_new_leader_epoch_is_on_disk_with_the_first_record_that_has_it() -> No
     assert set(disk.synced) == {
         f"{DIRECTORY}/{file_name(0, '.log')}", f"{DIRECTORY}/leader-epoch-checkpoint", DIRECTORY
     }  # fmt: skip
+
+
+def test_what_a_recovery_cut_off_does_not_come_back_before_a_later_segment() -> None:
+    """A loss of power tears a write; a second one must not undo that its rest was cut off."""
+    disk = Disk()
+    log = open_log(disk, flush_messages=1)
+    log.append(batch(b"first"), now_ms=NOW_MS)
+    disk.cut_at = disk.operations + 1
+    with pytest.raises(PowerCut):
+        log.append(batch(b"torn" * 20), now_ms=NOW_MS)
+    disk = disk.after_kill()
+    for file in disk.files.values():
+        file.synced = bytes(file.data)
+    log = open_log(disk, clean=False, recovery_point=1, flush_messages=1)
+    log.roll(NOW_MS)
+    acknowledged = log.append(batch(b"second"), now_ms=NOW_MS)
+    found = open_log(disk.after_power_cut(), clean=False)
+    assert ranges(found) == [(0, 0), (1, 1)]
+    assert found.log_end_offset == acknowledged.last_offset + 1
