@@ -67,6 +67,23 @@ def _first_active(catalog: Catalog, replicas: tuple[int, ...], among: set[int]) 
     return NO_LEADER
 
 
+def balanced(catalog: Catalog, most: int) -> Iterator[PartitionChangeRecord]:
+    """The records that let preferred replicas lead again, where they can, up to a number of them.
+
+    The preferred one is the first of a partition's replicas (maybeBalancePartitionLeaders).
+    """
+    left = most
+    brokers = catalog.brokers
+    for topic in catalog.topics.values():
+        for known in topic.partitions:
+            preferred = known.replicas[0]
+            if preferred == known.leader_id or preferred not in known.isr:
+                continue
+            if preferred in brokers and brokers[preferred].is_active and left > 0:
+                left -= 1
+                yield PartitionChangeRecord(known.index, topic.topic_id, leader=preferred)
+
+
 def caught_up(catalog: Catalog, min_isr: MinIsr) -> Iterator[PartitionChangeRecord]:
     """The records that bring the replicas that are here back into the ISR, where somebody leads."""
     active = {node_id for node_id, broker in catalog.brokers.items() if broker.is_active}

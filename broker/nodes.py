@@ -6,9 +6,10 @@ in sync as soon as that node is there, and moving a leader is a record of the me
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..coordinator.partitioning import partition_for
 from ..protocol.errors import Code, Refused
@@ -22,6 +23,7 @@ from .background import Background
 from .clock import Clock
 from .config import BrokerConfig
 from .controller import Controller
+from .fencing import balanced
 from .fetch_waits import FetchWaits
 from .flushes import Flushes
 from .loading import Loading
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .node import Node
     from .shard import Shard
 
+_MOST_ELECTIONS: Final = 1000
 _log = Log("nodes")
 
 
@@ -89,6 +92,7 @@ class Cluster:
         self.controller.on_configs_changed.append(self._configs_changed)
         self._background = Background(self)
         self._runs = False
+        self._balancing: asyncio.TimerHandle | None = None
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None: see `Node.why_missing`."""
@@ -128,10 +132,26 @@ class Cluster:
             self.controller.fence_others(self.nodes.keys())
             self._background.start()
             self._snapshots.start()
+            if len(self.nodes) > 1 and self.config["auto.leader.rebalance.enable"]:
+                self._balance_later()
+
+    def _balance_later(self) -> None:
+        interval_s = self.config["leader.imbalance.check.interval.seconds"]
+        self._balancing = asyncio.get_running_loop().call_later(interval_s, self._balance)
+
+    def _balance(self) -> None:
+        """Preferred replicas lead again: a node that was away has its part of the work back."""
+        self._balance_later()
+        try:
+            self.controller.change_partitions(balanced(self.catalog, _MOST_ELECTIONS))
+        except Refused as refused:  # the disk; it comes again
+            _log.error("leaders could not be balanced", reason=str(refused))
 
     def close(self, *, clean: bool = True) -> None:
         """Stop all nodes, flush and close all logs, and leave the clean mark."""
         self.loading.stop()
+        if self._balancing is not None:
+            self._balancing.cancel()
         for node in self.nodes.values():
             node.stop_coordinating()
         self._background.stop()

@@ -37,6 +37,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "authorizer.class.name": (
         "Who decides what clients may do: nobody, when empty, or Kafka's StandardAuthorizer."
     ),
+    "auto.leader.rebalance.enable": (
+        "Whether a node of several leads again what it led before it stopped."
+    ),
     "auto.create.topics.enable": (
         "Whether a topic is made when somebody asks for one that does not exist."
     ),
@@ -98,6 +101,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "The shortest session timeout a member of a classic group may ask for."
     ),
     "inter.broker.listener.name": "The listener that nodes use among themselves.",
+    "leader.imbalance.check.interval.seconds": "How often preferred replicas are let lead again.",
     "listener.security.protocol.map": (
         "The security protocol of each listener name; PLAINTEXT is what Ottla speaks."
     ),

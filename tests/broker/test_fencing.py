@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.fencing import caught_up, fenced
+from ottla.broker.fencing import balanced, caught_up, fenced
 from ottla.storage.catalog import Catalog, Partition
 from ottla.storage.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -153,3 +153,14 @@ def test_who_is_back_follows_and_is_in_sync(first: int) -> None:
     place.come_back(first)
     assert place.partition.leader_id == leader_id
     assert set(place.partition.isr) == {1, 2, 3}
+
+
+def test_the_first_replica_leads_again_when_it_can() -> None:
+    place = Place(2, 3, 1)
+    assert list(balanced(place.catalog, 10)) == []
+    place.fence(2)
+    assert list(balanced(place.catalog, 10)) == [], "it is away"
+    place.come_back(2)
+    (change,) = balanced(place.catalog, 10)
+    assert change.leader == 2
+    assert list(balanced(place.catalog, 0)) == []

@@ -356,3 +356,21 @@ async def test_settings_of_one_broker_are_its_own(tmp_path: Path) -> None:
         it.controller.set_configs(4, "", {"num.io.threads": "5"})
         assert [node.config["log.cleaner.threads"] for node in it.nodes.values()] == [1, 3, 1]
         assert [node.config["num.io.threads"] for node in it.nodes.values()] == [5, 5, 5]
+
+
+@in_a_loop
+async def test_preferred_replicas_lead_again_after_a_while(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, leader_imbalance_check_interval_seconds="1") as it:
+        it.topic("orders", 1, 2, 3, replicas=3)
+        it.topic("alone", 2)
+        await it.stop(2)
+        await it.start(2)
+        assert it.partition("orders", 1).leader_id == 1
+        await until(lambda: it.partition("orders", 1).leader_id == 2)
+        assert [it.partition("orders", index).leader_epoch for index in range(3)] == [0, 2, 0]
+
+
+@in_a_loop
+async def test_leaders_stay_where_they_are_when_that_is_wanted(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, 2, auto_leader_rebalance_enable="false") as it:
+        assert it.cluster._balancing is None
