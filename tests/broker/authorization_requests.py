@@ -264,8 +264,8 @@ def recorded() -> list[dict[str, list[str]]]:
     return found
 
 
-def record(host: str, port: int) -> None:
-    """Ask an Apache Kafka everything."""
+def asked_of(host: str, port: int) -> list[dict[str, list[str]]]:
+    """What a broker that is new answers to everything, as `play` returns it."""
     connections: dict[str, Connection] = {}
 
     def ask(address: str, step: Step) -> Mapping[str, Any] | None:
@@ -285,9 +285,15 @@ def record(host: str, port: int) -> None:
         assert number(given) == count
         time.sleep(0.05)
 
-    steps = all_steps()
-    found = play(ask, steps, settled)
-    lines = [json.dumps(each) for each in found]
+    found = play(ask, all_steps(), settled)
+    for connection in connections.values():
+        connection.close()
+    return found
+
+
+def record(host: str, port: int) -> None:
+    """Write down what an Apache Kafka answers."""
+    lines = [json.dumps(each) for each in asked_of(host, port)]
     ANSWERS.write_text('{"answers": [\n' + ",\n".join(lines) + "\n]}\n")
 
 

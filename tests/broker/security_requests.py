@@ -276,8 +276,8 @@ def recorded() -> dict[str, list[Any]]:
     return answers
 
 
-def record(host: str, port: int) -> None:
-    """Play all scenes on an Apache Kafka."""
+def asked_of(host: str, port: int) -> dict[str, list[Any]]:
+    """What a broker answers to all scenes."""
     connection = Connection((host, port))
 
     def call(step: Step) -> Mapping[str, Any] | None:
@@ -289,12 +289,17 @@ def record(host: str, port: int) -> None:
             connection = Connection((host, port))
             return None
 
-    lines = []
-    for name, steps in SCENES.items():
-        played = play(steps, call, lambda: time.sleep(0.1))
-        answers = ",\n".join(json.dumps(answer) for answer in played)
-        lines.append(f"{json.dumps(name)}: [\n{answers}\n]")
+    found = {name: play(steps, call, lambda: time.sleep(0.1)) for name, steps in SCENES.items()}
     connection.close()
+    return found
+
+
+def record(host: str, port: int) -> None:
+    """Write down what an Apache Kafka answers."""
+    lines = []
+    for name, answers in asked_of(host, port).items():
+        played = ",\n".join(json.dumps(answer) for answer in answers)
+        lines.append(f"{json.dumps(name)}: [\n{played}\n]")
     ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
