@@ -23,7 +23,6 @@ PACKAGES = {
     "StorageTool": "kafka.tools",
     "DumpLogSegments": "kafka.tools",
     "ConfigCommand": "kafka.admin",
-    "AclCommand": "kafka.admin",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer",
     "ConsoleShareConsumer": "org.apache.kafka.tools.consumer",
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group",

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 CHANGING: Final = frozenset(
-    {"--alter", "--create", "--delete", "--delete-offsets", "--execute", "upgrade", "unregister"}
+    {
+        "--alter",
+        "--create",
+        "--delete",
+        "--delete-offsets",
+        "--execute",
+        "upgrade",
+        "unregister",
+        "--add",
+        "--remove",
+    }
 )
 
 
@@ -442,5 +452,52 @@ SCRIPTS: dict[str, list[Command]] = {
             "AclCommand", f"{SERVER} --add --allow-principal User:me --operation Read --topic {{t}}"
         ),
         run("DelegationTokenCommand", f"{SERVER} --describe --command-config {{none.properties}}"),
+    ],
+}
+
+
+def acls(line: str, **how: Any) -> Command:
+    return run("AclCommand", f"{SERVER} {line}", **how)
+
+
+# On brokers with an authorizer, whose super user the tools are.
+GUARDED_SCRIPTS: Final[dict[str, list[Command]]] = {
+    "access control": [
+        topics("--create --topic {t}"),
+        acls("--list"),
+        acls("--add --allow-principal User:{t} --operation Read --topic {t}", is_unordered=True),
+        acls(
+            "--add --deny-principal User:{t} --deny-host 10.0.0.1 --operation Write "
+            "--topic {t} --resource-pattern-type prefixed",
+            is_unordered=True,
+        ),
+        acls("--add --allow-principal User:{t} --producer --topic {t}", is_unordered=True),
+        acls(
+            "--add --allow-principal User:{t} --consumer --topic {t} --group {t}",
+            is_unordered=True,
+        ),
+        acls("--add --allow-principal User:{t} --operation Alter --cluster", is_unordered=True),
+        acls("--add --allow-principal User:{t} --operation Write --transactional-id {t}"),
+        acls("--add --allow-principal nobody --operation Read --topic {t}"),
+        acls("--add --allow-principal User:{t} --operation Nonsense --topic {t}"),
+        acls("--list --topic {t}", is_unordered=True),
+        acls("--list --topic {t} --resource-pattern-type match", is_unordered=True),
+        acls("--list --group {t}", is_unordered=True),
+        acls("--list --cluster", is_unordered=True),
+        acls("--list --principal User:{t} --topic *", is_unordered=True),
+        acls("--list --principal User:{t}", is_unordered=True),
+        acls(
+            "--remove --allow-principal User:{t} --operation Read --topic {t} --force",
+            is_unordered=True,
+        ),
+        acls("--list --topic {t}", is_unordered=True),
+        acls("--remove --topic {t} --force", is_unordered=True),
+        acls("--remove --topic {t} --resource-pattern-type prefixed --force"),
+        acls("--remove --group {t} --force"),
+        acls("--remove --cluster --force"),
+        acls("--remove --transactional-id {t} --force"),
+        acls("--remove --topic {t}-no --force"),
+        acls("--list"),
+        topics("--delete --topic {t}"),
     ],
 }

@@ -19,7 +19,8 @@ import pytest
 from ottla.testing import running_broker
 
 from ..kafka.installation import NotInstalled
-from .scripts import FILES, SCRIPTS, Command
+from ..kafka.node import running_kafka
+from .scripts import FILES, GUARDED_SCRIPTS, SCRIPTS, Command
 from .tool_runner import Ran, ToolRunner, tool_runner
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -100,6 +101,7 @@ def play(
     for command in script:
         arguments = [filled(each, words) for each in command.arguments]
         ran = runner.run(command.tool, *arguments, stdin=command.stdin)
+        assert ran.code >= 0, f"{command} did not run, or did not end: {ran.err}"
         if command.changes and pause_s:
             time.sleep(pause_s)
         out, err = (told(text, command, words) for text in (ran.out, ran.err))
@@ -132,16 +134,43 @@ def told(text: str, command: Command, words: dict[str, str]) -> str:
 def test_the_tools_print_the_same(
     script: str, runner: ToolRunner, ottla: str, apache_kafka: str, tmp_path: Path
 ) -> None:
-    for name in ("ottla", "kafka"):
-        (tmp_path / name).mkdir()
-    ours = play(SCRIPTS[script], ottla, runner, tmp_path / "ottla")
-    theirs = play(SCRIPTS[script], apache_kafka, runner, tmp_path / "kafka", pause_s=PAUSE_S)
-    different = [
+    different = differences(SCRIPTS[script], (apache_kafka, ottla), runner, tmp_path)
+    assert not different, "\n".join(different)
+
+
+def test_the_tools_print_the_same_where_rights_count(
+    runner: ToolRunner, apache_kafka: str, tmp_path: Path
+) -> None:
+    authorizer = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with (
+        running_broker(settings=SETTINGS | authorizer) as ottla,
+        running_kafka(authorizer) as guarded,
+    ):
+        pair = guarded, ottla.bootstrap
+        different = [
+            difference
+            for script in GUARDED_SCRIPTS.values()
+            for difference in differences(script, pair, runner, tmp_path)
+        ]
+    assert not different, "\n".join(different)
+
+
+def differences(
+    script: list[Command], pair: tuple[str, str], runner: ToolRunner, directory: Path
+) -> list[str]:
+    """What the commands print on Apache Kafka and not on Ottla, or the other way round."""
+    for name in ("kafka", "ottla"):
+        (directory / name).mkdir(exist_ok=True)
+    theirs = play(script, pair[0], runner, directory / "kafka", pause_s=PAUSE_S)
+    ours = play(script, pair[1], runner, directory / "ottla")
+    return [
         f"{command.tool} {' '.join(command.arguments)}\n{_difference(their, our)}"
-        for command, our, their in zip(SCRIPTS[script], ours, theirs, strict=True)
+        for command, our, their in zip(script, ours, theirs, strict=True)
         if our != their
     ]
-    assert not different, "\n".join(different)
 
 
 def _difference(theirs: Ran, ours: Ran) -> str:
