@@ -51,16 +51,18 @@ class Ending:
 
     Attributes:
         left: the partitions that have no marker yet.
+        refused: those of which a refusal was logged; of the same again nothing is said.
         logs: of this node, with markers that may not be on disk yet.
     """
 
-    __slots__ = ("effect", "left", "logs", "shard")
+    __slots__ = ("effect", "left", "logs", "refused", "shard")
 
     def __init__(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
         self.shard = shard
         self.effect = effect
         self.left = set(effect.transaction.partitions)
         self.logs: list[PartitionLog] = []
+        self.refused: set[Partition] = set()
 
 
 Entry = tuple[Ending, Partition]
@@ -111,6 +113,8 @@ class MarkerChannel:
 
     def write(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
         """Write the markers of a transaction, then tell its coordinator that it is complete."""
+        if self._stopped or shard.is_closed:
+            return  # whoever leads its partition now has the same work
         ending = Ending(shard, effect)
         self._route((ending, place) for place in sorted(ending.left))
         self._settle(ending)
@@ -231,7 +235,8 @@ class MarkerChannel:
         settled = code in _SETTLED
         if settled:
             ending.left.discard(place)
-        if code != Code.NONE:
+        if code != Code.NONE and (settled or place not in ending.refused):
+            ending.refused.add(place)
             _log.warning(
                 "a marker was refused",
                 transactional_id=ending.effect.transaction.transactional_id,
@@ -290,9 +295,9 @@ class MarkerChannel:
         if failure is None:
             codes = answer.result()
         else:
-            _log.warning(
-                "markers did not reach a node", to=destination.node_id, reason=str(failure)
-            )
+            if destination.failures == 0:
+                why = str(failure) or type(failure).__name__
+                _log.warning("markers did not reach a node", to=destination.node_id, reason=why)
             codes = [Code.NETWORK_EXCEPTION] * len(batch)
         again = [
             entry

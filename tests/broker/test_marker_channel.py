@@ -18,6 +18,7 @@ from ottla.protocol.batch import headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from tests.broker.fakes import FakeLog
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
 
 SHOP = "shop"
@@ -456,3 +457,45 @@ async def test_connections_between_nodes_are_known_and_forgotten(tmp_path: Path)
         assert len(it.cluster.peers) == 1
         await it.stop(coordinator_of(it).node_id)
         assert it.cluster.peers == set()
+
+
+@in_a_loop
+async def test_what_was_decided_and_not_on_disk_when_the_coordinator_moved_is_the_next_ones_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Effects of a decision wait for its flush; by then the shard may be of an older epoch."""
+    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        old = coordinator_of(it)
+        other, third = others_of(it)
+        it.topic("orders", other)
+        producer = prepare(it, ("orders", 0))
+        shard = old.transactions.shard_of(SHOP)
+        late: list[Any] = []
+        monkeypatch.setattr(shard, "_carry_out", lambda *given: late.append(given))
+        end(it, producer)
+        it.controller.change_leader(TRANSACTION_STATE, 0, third)
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        for given in late:
+            old.carry_out(*given)
+        assert not any(map(len, old.marker_channel.destinations.values()))
+        assert markers_of(it, ("orders", 0)) == [(True, 1)]
+
+
+@in_a_loop
+async def test_a_refusal_that_comes_again_and_again_is_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = FakeLog()
+    monkeypatch.setattr(marker_channel, "_log", lines)
+
+    async def told(self: Any, node_id: int, entries: Any) -> list[Code]:
+        return [Code.KAFKA_STORAGE_ERROR] * len(entries)
+
+    monkeypatch.setattr(marker_requests.MarkerRequests, "send", told)
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        it.topic("orders", *others_of(it))
+        end(it, prepare(it, ("orders", 0)))
+        await until(lambda: coordinator_of(it).marker_channel.retries > 3)
+        assert len(lines.lines) == 1
