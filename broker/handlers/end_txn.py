@@ -7,8 +7,9 @@
 5    each end raises the epoch, and the answer carries the new one (KIP-890)
 
 The decision is in the log when the answer leaves, and the markers are in the partitions that this
-node leads itself; for others it does not wait, and Kafka for none (broker/marker_channel.py). Under transaction.version 0 a decision by
-version 5 is UNSUPPORTED_VERSION: its values cannot hold it.
+node leads itself; for others it does not wait, and Kafka for none (broker/marker_channel.py).
+Under transaction.version 0 a decision by version 5 is UNSUPPORTED_VERSION: its values cannot hold
+it.
 Skipped: nothing.
 """
 
