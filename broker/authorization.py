@@ -6,12 +6,12 @@ all is allowed; a handler on a hot path looks at `node.authorizer is None` itsel
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from ..protocol.acls import CLUSTER_NAME, OPERATIONS_OF, AclResource, Operation
 from ..protocol.errors import Code, Refused
 from .context import NODE
+from .logs import Log
 from .settings import BadSetting
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from .node import Node
 
 __all__ = [
-    "AclResource", "Operation", "allowed_names", "authorized_operations", "authorizer_of",
+    "AclResource", "Operation", "authorized_operations", "authorizer_of",
     "check_settings", "is_principal", "may", "may_cluster", "may_some", "must", "must_cluster",
 ]  # fmt: skip
 
+_log = Log("authorization")
 STANDARD: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _CODES: Final = {
     AclResource.TOPIC: Code.TOPIC_AUTHORIZATION_FAILED,
@@ -41,9 +42,16 @@ def may(
 ) -> bool:
     """Whether who asks may do this to a resource."""
     authorizer = node.authorizer
-    return authorizer is None or authorizer.allows(
-        context.principal, context.connection.host, operation, resource, name
-    )
+    if authorizer is None:
+        return True
+    host = context.connection.host
+    if authorizer.allows(context.principal, host, operation, resource, name):
+        return True
+    _log.debug(
+        "denied", principal=context.principal, host=host, operation=operation.name,
+        resource=resource.name, name=name, **context.log_fields(),
+    )  # fmt: skip
+    return False
 
 
 def may_cluster(node: Node, context: Context, operation: Operation) -> bool:
@@ -76,17 +84,6 @@ def may_some(node: Node, context: Context, operation: Operation, resource: AclRe
     return authorizer is None or authorizer.allows_some(
         context.principal, context.connection.host, operation, resource
     )
-
-
-def allowed_names(
-    node: Node,
-    context: Context,
-    operation: Operation,
-    resource: AclResource,
-    names: Iterable[str],
-) -> frozenset[str]:
-    """Those of some resources to which who asks may do this."""
-    return frozenset(name for name in names if may(node, context, operation, resource, name))
 
 
 def authorized_operations(

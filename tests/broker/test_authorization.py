@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ottla.broker import authorization
 from ottla.broker.config import BrokerConfig
 from ottla.broker.context import ConnectionInfo, Disconnect
 from ottla.broker.dispatch import Dispatch
@@ -18,7 +20,7 @@ from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
-from ottla.protocol.errors import Malformed
+from ottla.protocol.errors import Code, Malformed
 
 from ..wire.client import decode, encode
 from .authorization_requests import SETTINGS, play, recorded
@@ -89,3 +91,27 @@ def test_every_row_of_rights_is_answered_as_apache_kafka_answers_it(
 
 def test_something_is_said_of_who_may_use_every_api() -> None:
     assert [api_name(key) for key in HANDLERS if not is_known(ApiKey(key))] == []
+
+
+def test_who_is_denied_is_told_of_to_those_who_look_for_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lines: list[dict[str, Any]] = []
+    log = SimpleNamespace(debug=lambda event, **fields: lines.append({"event": event, **fields}))
+    monkeypatch.setattr(authorization, "_log", log)
+    given = {"authorizer.class.name": authorization.STANDARD, "node.id": "1"}
+    config = BrokerConfig.from_settings(given)
+    with asyncio.Runner() as runner:
+        node = runner.run(started(config, tmp_path))
+        asked = Step("ListPartitionReassignments", 0, {"timeout_ms": 1, "topics": None})
+        answer = Asked(runner, node)("10.0.0.1", asked)
+        node.close()
+    assert answer is not None
+    assert answer["error_code"] == Code.CLUSTER_AUTHORIZATION_FAILED
+    told = {"principal": "User:ANONYMOUS", "host": "10.0.0.1", "operation": "DESCRIBE"}
+    assert told.items() <= lines[0].items()
+    assert (lines[0]["resource"], lines[0]["api"]) == ("CLUSTER", "LIST_PARTITION_REASSIGNMENTS")
+
+
+async def started(config: BrokerConfig, directory: Path) -> Node:
+    return Node(config, directory, StoppedClock())
