@@ -18,10 +18,9 @@ import pytest
 
 from ottla.testing import running_broker
 
-from ..kafka.installation import NotInstalled
 from ..kafka.node import running_kafka
 from .scripts import FILES, GUARDED_SCRIPTS, SCRIPTS, Command
-from .tool_runner import Ran, ToolRunner, tool_runner
+from .tool_runner import Ran, ToolRunner
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -63,16 +62,6 @@ WORDS = [
         (r"Epoch: \d+", "Epoch: N"),
     )
 ]
-
-
-@pytest.fixture(scope="session")
-def runner() -> Iterator[ToolRunner]:
-    """Kafka's tools in one JVM."""
-    try:
-        with tool_runner() as made:
-            yield made
-    except NotInstalled as why:
-        pytest.skip(str(why))
 
 
 @pytest.fixture(scope="session")
