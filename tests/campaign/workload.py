@@ -181,8 +181,8 @@ class World:
             lambda machine, now_ms: machine.markers_written(effect.transaction, now_ms=now_ms)
         )
 
-    def delete_records(self, before_offset: int) -> None:
-        self.log("orders").delete_records(before_offset)
+    def delete_records(self, before_offset: int, topic: str = "orders") -> None:
+        self.log(topic).delete_records(before_offset)
         self.directory.checkpoint()
 
     def compact(self, topic: str) -> None:
@@ -281,11 +281,13 @@ def steps() -> list[Step]:
         Step("snapshot", World.snapshot, again=True),
         Step("checkpoint", lambda world: world.directory.checkpoint()),
         Step("create gone", lambda world: world.create("gone", 1)),
-        Step("into gone", _append(batch(b"x"), topic="gone")),
+        Step("into gone", _append(batch(b"x", b"y", b"z"), topic="gone")),
+        Step("gone begins late", partial(World.delete_records, before_offset=2, topic="gone")),
         *_transaction(1, commit=False, offset=9),
         Step("delete gone", lambda world: world.delete("gone")),
         Step("compact table", partial(World.compact, topic="table")),
         Step("create gone again", lambda world: world.create("gone", 1)),
+        Step("into gone again", _append(batch(b"x"), topic="gone")),
         Step("third", _append(sent_by(1, 5, 4)), again=True),
         Step("snapshot again", World.snapshot, again=True),
         Step("create late", lambda world: world.create("late", 1)),
