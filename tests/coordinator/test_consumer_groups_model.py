@@ -6,14 +6,16 @@ what they own everybody gets what the target says.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ottla.coordinator.consumer_group import ConsumerGroup
-from ottla.protocol.errors import Code
+from ottla.protocol.errors import Code, Refused
 
 from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle
 from .group_talk import GROUP, Client, subscription
@@ -78,6 +80,18 @@ class ConsumerModel(RuleBasedStateMachine):
         member.report()
         member.epoch, member.owned = epoch, owned
         member.report()
+
+    @rule(number=members, topics=subscriptions, joins=st.booleans())
+    def lose_the_records(self, number: int, topics: frozenset[str], joins: bool) -> None:
+        """The log does not take what was decided: it never was."""
+        member = self.members[number]
+        before = None if self.group is None else stored(self.group)
+        fields: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "owned": {}}
+        fields["subscribed_topic_names"] = topics
+        request = member.request(0 if joins else member.epoch, **fields)
+        with suppress(Refused):
+            self.talk.machine.consumer_heartbeat(request, now_ms=self.talk.now_ms)
+        assert (None if self.group is None else stored(self.group)) == before
 
     @rule(number=members, topics=subscriptions)
     def change_subscription(self, number: int, topics: frozenset[str]) -> None:

@@ -29,6 +29,16 @@ def test_a_topic_that_is_made_later_is_assigned_by_the_next_heartbeat() -> None:
     assert talk.epochs == ("Stable", 2, 2)
 
 
+def test_what_could_not_be_logged_is_decided_again() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1))
+    a = Consumer(talk, "a", "orders", "stock")
+    a.join()
+    talk.topics.make("stock", 1)
+    lost = talk.machine.consumer_heartbeat(a.request(1), now_ms=talk.now_ms)
+    assert lost.records
+    assert a.beat() == {"orders": [0], "stock": [0]}
+
+
 def test_partitions_that_are_added_are_assigned() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1))
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
