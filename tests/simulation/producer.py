@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transaction_states import Partition
+from ottla.coordinator.transaction_states import LAST_EPOCH, Partition
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 
@@ -148,8 +148,10 @@ class TransactionalProducer(Client):
             if isinstance(result, Producer):
                 break
             if result not in RETRIABLE:
-                # A coordinator that was loaded anew does not know a repetition (nor does Kafka's).
-                if coordinator.leader_epoch == began_under:
+                # A coordinator that was loaded anew does not know a repetition, and any coordinator
+                # does not know a second one where the epochs are used up; nor do Kafka's.
+                is_exhausted = expected is not None and expected.producer_epoch >= LAST_EPOCH
+                if coordinator.leader_epoch == began_under and not is_exhausted:
                     self._check_reason(result)
                 raise FencedError(result)
             yield self.backoff()

@@ -18,6 +18,7 @@ Wait = Callable[[Resume], None]
 """What a task yields: is given how to go on, and does that once, some time later."""
 Steps = Generator[Wait, Any, T]
 
+_MOST_EVENTS: Final = 60_000
 START_MS: Final = 1_700_000_000_000
 
 
@@ -50,6 +51,7 @@ class Scheduler:
         self.happened: dict[str, int] = {}
         self._events: list[tuple[int, float, int, Callable[[], None]]] = []
         self._numbers = count()
+        self._left = _MOST_EVENTS
 
     def note(self, kind: str, *details: object) -> None:
         """Put it into the trace, and count it."""
@@ -65,10 +67,12 @@ class Scheduler:
         self.now_ms += by_ms
 
     def run(self, until_ms: int) -> None:
-        """Let happen what is due until then."""
+        """Let happen what is due until then. Raises AssertionError when there is no end of it."""
         while self._events and self._events[0][0] <= until_ms:
             due_ms, _, _, event = heappop(self._events)
             self.now_ms = max(self.now_ms, due_ms)
+            self._left -= 1
+            assert self._left > 0, f"{_MOST_EVENTS} events, and there is no end of them"
             event()
         self.now_ms = max(self.now_ms, until_ms)
 
