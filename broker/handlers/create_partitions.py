@@ -1,10 +1,9 @@
 """CreatePartitions (37), versions 0-3: more partitions for topics that exist.
 
 2     flexible encoding
-3     a client may be told that it is throttled; it never is
+3     who has made too many is refused (THROTTLING_QUOTA_EXCEEDED); before, they wait afterwards
 
-Skipped: a timeout above 0 is not waited for (0 and below: REQUEST_TIMED_OUT, as Kafka does);
-quotas of controller mutations.
+Skipped: a timeout above 0 is not waited for (0 and below: REQUEST_TIMED_OUT, as Kafka does).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 4     -1 partitions or replicas: the broker's defaults (taken from version 2 on, as Kafka does)
 5     flexible encoding; the answer has the partitions, replicas and settings of what was made
+6     who has made too many partitions is refused (THROTTLING_QUOTA_EXCEEDED, KIP-599)
 7     ... and the topic's id
 
 Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is

@@ -2,11 +2,11 @@
 
 3     with delete.topic.enable=false: TOPIC_DELETION_DISABLED (before it: INVALID_REQUEST)
 4     flexible encoding
-5     error messages
+5     error messages; who has deleted too many is refused (THROTTLING_QUOTA_EXCEEDED, KIP-599)
 6     topics may be named by id
 
 Answers when the topic is out of the metadata log and its directories are renamed. Skipped: the
-answers come in a fixed order (Kafka shuffles them); quotas of controller mutations.
+answers come in a fixed order (Kafka shuffles them).
 """
 
 from __future__ import annotations
