@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..protocol.acls import AclResource, Operation
 from ..protocol.api_keys import ApiKey
-from .authorization import must, must_cluster
+from ..protocol.errors import Code, Refused
+from .authorization import may_cluster, must, must_cluster
 
 if TYPE_CHECKING:
     from .context import Context
@@ -32,8 +33,6 @@ _OF_CLUSTER: Final[Mapping[ApiKey, Operation]] = {
     ApiKey.LIST_CONFIG_RESOURCES: Operation.DESCRIBE_CONFIGS,
     ApiKey.UPDATE_FEATURES: Operation.ALTER,
     ApiKey.UNREGISTER_BROKER: Operation.ALTER,
-    ApiKey.ADD_RAFT_VOTER: Operation.ALTER,
-    ApiKey.REMOVE_RAFT_VOTER: Operation.ALTER,
 }
 _OF_NAMED: Final[Mapping[ApiKey, tuple[Operation, AclResource, str]]] = {
     ApiKey.HEARTBEAT: (Operation.READ, AclResource.GROUP, "group_id"),
@@ -41,6 +40,7 @@ _OF_NAMED: Final[Mapping[ApiKey, tuple[Operation, AclResource, str]]] = {
     ApiKey.LEAVE_GROUP: (Operation.READ, AclResource.GROUP, "group_id"),
     ApiKey.END_TXN: (Operation.WRITE, AclResource.TRANSACTIONAL_ID, "transactional_id"),
 }
+_OF_VOTERS: Final = frozenset({ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
 _GUARDS: Final[Mapping[ApiKey, str]] = {
     **dict.fromkeys((ApiKey.METADATA, ApiKey.LIST_OFFSETS, ApiKey.FIND_COORDINATOR), "clients"),
     **dict.fromkeys((ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.DESCRIBE_TOPIC_PARTITIONS), "clients"),
@@ -121,7 +121,7 @@ def guarded(api_key: ApiKey, handler: Handler) -> Handler:
 
 def is_known(api_key: ApiKey) -> bool:
     """Whether something is said of who may use an API."""
-    tables = (OPEN, BY_THEMSELVES, _OF_CLUSTER, _OF_NAMED, _GUARDS)
+    tables = (OPEN, BY_THEMSELVES, _OF_CLUSTER, _OF_NAMED, _OF_VOTERS, _GUARDS)
     return any(api_key in table for table in tables)
 
 
@@ -131,6 +131,8 @@ def _guard(api_key: ApiKey) -> Guard:
         return _found[api_key]
     if api_key in _OF_NAMED:
         return _whole(*_OF_NAMED[api_key])
+    if api_key in _OF_VOTERS:
+        return _voters
     return _cluster(_OF_CLUSTER.get(api_key, Operation.CLUSTER_ACTION))
 
 
@@ -148,6 +150,12 @@ def _cluster(operation: Operation) -> Guard:
         return await handle(node, context, request)
 
     return guard
+
+
+async def _voters(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    if not may_cluster(node, context, Operation.ALTER):  # in words of its own, as Kafka
+        raise Refused(Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+    return await handle(node, context, request)
 
 
 def parted(items: Iterable[Any], allowed: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:

@@ -453,6 +453,9 @@ def _security() -> Iterator[Step]:
     yield Step("DescribeQuorum", 0, {"topics": quorum})
     yield Step("UnregisterBroker", 0, {"broker_id": 77})
     yield Step("ListConfigResources", 0, {})
+    voter = {"cluster_id": None, "voter_id": 77, "voter_directory_id": NOBODY}
+    yield Step("AddRaftVoter", 0, {**voter, "timeout_ms": 5000, "listeners": []})
+    yield Step("RemoveRaftVoter", 0, voter)
 
 
 def all_steps() -> list[Step]:
