@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..coordinator.classic_requests import GroupSettings
-from ..coordinator.consumer_assignors import NAMES
-from ..coordinator.consumer_requests import ConsumerGroupSettings, GroupLimits
 from ..coordinator.groups import Groups
 from ..storage.catalog import Catalog, ResourceType
 from .config import BrokerConfig
-from .group_topics import CatalogTopics
+
+if TYPE_CHECKING:
+    from ..coordinator.consumer_groups import ConsumerSetup
+    from ..coordinator.consumer_requests import ConsumerGroupSettings, GroupLimits
 
 _SESSION = "consumer.session.timeout.ms"
 _HEARTBEAT = "consumer.heartbeat.interval.ms"
@@ -19,11 +20,16 @@ _HEARTBEAT = "consumer.heartbeat.interval.ms"
 
 def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
     """A fresh coordinator of a partition of `__consumer_offsets`."""
-    return Groups(
-        group_settings(config),
-        consumer_group_settings(config),
-        CatalogTopics(catalog),
-        limits_of=limits_by_group(config, catalog),
+    return Groups(group_settings(config), lambda: consumer_setup(config, catalog))
+
+
+def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:
+    """What consumer groups need, when there are some."""
+    from ..coordinator.consumer_groups import ConsumerSetup
+    from .group_topics import CatalogTopics
+
+    return ConsumerSetup(
+        consumer_group_settings(config), CatalogTopics(catalog), limits_by_group(config, catalog)
     )
 
 
@@ -42,6 +48,9 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
 
 def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
     """The limits of consumer groups (KIP-848) under this configuration."""
+    from ..coordinator.consumer_assignors import NAMES
+    from ..coordinator.consumer_requests import ConsumerGroupSettings
+
     policy = config["group.consumer.migration.policy"].lower()
     return ConsumerGroupSettings(
         session_timeout_ms=config["group.consumer.session.timeout.ms"],
@@ -56,6 +65,7 @@ def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
 
 def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], GroupLimits]:
     """What is set for a group: its own settings, or the broker's."""
+    from ..coordinator.consumer_requests import GroupLimits
 
     def under(overrides: Mapping[str, str]) -> GroupLimits:
         session_timeout_ms: Any = config.group_value(_SESSION, overrides)

@@ -22,7 +22,6 @@ from .consumer_groups import ConsumerGroups
 from .consumer_member import ClassicMember, ConsumerMember, MemberState
 from .consumer_protocol import by_id, read_subscription, version_of, write_assignment
 from .consumer_steps import ConsumerTurn, Timer, TimerKey
-from .consumer_topics import Topics
 from .outcome import Outcome, Parked
 
 CONSUMER = "consumer"
@@ -31,10 +30,10 @@ CONSUMER = "consumer"
 class ClassicMembers:
     """What members of the classic protocol may do in consumer groups."""
 
-    def __init__(self, groups: ConsumerGroups, topics: Topics) -> None:
+    def __init__(self, groups: ConsumerGroups) -> None:
         self._groups = groups
         self._steps = groups.steps
-        self._topics = topics
+        self._topics = groups.steps.topics
 
     def join(
         self, group: ConsumerGroup, request: JoinRequest, *, now_ms: int

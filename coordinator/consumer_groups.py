@@ -7,7 +7,7 @@ the records are replayed. A heartbeat that brings nothing new costs a few look-u
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from ..protocol.errors import Code, Refused
 from .classic_group import ClassicGroup
@@ -46,7 +46,7 @@ from .consumer_steps import (
     check_released,
     removal,
 )
-from .consumer_topics import Topics, matches, metadata_hash
+from .consumer_topics import NoTopics, Topics, matches, metadata_hash
 from .group_records import GroupRemoved, GroupStored
 from .outcome import Outcome
 
@@ -55,31 +55,43 @@ Adopt = Callable[[ClassicGroup, GroupStored, int, bool], None]
 members have to rejoin."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConsumerSetup:
+    """What consumer groups need to know of their broker.
+
+    Attributes:
+        own_limits_of: what is set for a group; None: the settings bind all.
+    """
+
+    settings: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
+    topics: Topics = field(default_factory=NoTopics)
+    own_limits_of: Callable[[str], GroupLimits] | None = None
+
+    @property
+    def limits_of(self) -> Callable[[str], GroupLimits]:
+        """What binds a group."""
+        if self.own_limits_of is not None:
+            return self.own_limits_of
+        usual = GroupLimits(self.settings.session_timeout_ms, self.settings.heartbeat_interval_ms)
+        return lambda group_id: usual
+
+
 class ConsumerGroups:
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:
-        limits_of: what is set for a group.
         adopt: who takes the groups that become classic ones.
         max_classic_size: group.max.size: a larger group stays as it is.
     """
 
-    def __init__(
-        self,
-        settings: ConsumerGroupSettings,
-        topics: Topics,
-        *,
-        limits_of: Callable[[str], GroupLimits],
-        adopt: Adopt,
-        max_classic_size: int,
-    ) -> None:
-        self._settings = settings
-        self._topics = topics
-        self.limits_of = limits_of
+    def __init__(self, setup: ConsumerSetup, *, adopt: Adopt, max_classic_size: int) -> None:
+        self._settings = setup.settings
+        self._topics = setup.topics
+        self._limits_of = setup.limits_of
         self._adopt = adopt
         self._max_classic_size = max_classic_size
         self._groups: dict[str, ConsumerGroup] = {}
-        self.steps = Steps(settings, topics)
+        self.steps = Steps(setup.settings, setup.topics)
         self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
 
     def get(self, group_id: str) -> ConsumerGroup | None:
@@ -116,7 +128,7 @@ class ConsumerGroups:
         bump |= self.steps.update_regexes(group, old, new, request.asker, turn)
         target = self.steps.advance(group, (old, new), turn, bump=bump)
         new = self.steps.reconcile(group, new, target, request.owned, turn)
-        limits = self.limits_of(group.group_id)
+        limits = self._limits_of(group.group_id)
         due_ms = now_ms + limits.session_timeout_ms
         self.steps.begin_session(group.group_id, new.member_id, due_ms)
         tells = request.member_epoch == JOINING_EPOCH or request.is_full
@@ -305,7 +317,7 @@ class ConsumerGroups:
 
     def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
         """Where no session has begun yet, that of a group that this coordinator made has."""
-        session_ms = self.limits_of(group.group_id).session_timeout_ms
+        session_ms = self._limits_of(group.group_id).session_timeout_ms
         deadlines = self.steps.deadlines
         for member_id, member in group.members.items():
             session = TimerKey(Timer.SESSION, group.group_id, member_id)

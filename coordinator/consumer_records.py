@@ -138,7 +138,6 @@ _NAMED_BY: Final = {
     Kind.REGEX: "regular_expression",
 }
 _NO_CLASSIC_METADATA: Final = b"\x01\x00\x01\x00"  # one tagged field: 0, of a byte, null
-KINDS: Final = frozenset(_SCHEMAS)
 
 
 def subscription(group_id: str, member: ConsumerMember) -> MemberSubscription:

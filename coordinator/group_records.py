@@ -11,15 +11,18 @@ import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..protocol.errors import Malformed
 from ..protocol.messages import decode_data, encode_data
-from . import consumer_records
-from .consumer_records import ConsumerRecord
+
+if TYPE_CHECKING:
+    from .consumer_records import ConsumerRecord
 
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 GROUP_KEY_VERSION: Final = 2
+# Of consumer groups; those between and behind are of share groups and streams groups.
+CONSUMER_KEY_VERSIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 
 _NO_TOPIC_ID: Final = uuid.UUID(int=0)
 
@@ -97,7 +100,7 @@ class GroupRemoved:
 
 
 ClassicRecord = GroupStored | GroupRemoved
-GroupRecord = OffsetCommitted | OffsetRemoved | ClassicRecord | ConsumerRecord
+GroupRecord: TypeAlias = "OffsetCommitted | OffsetRemoved | ClassicRecord | ConsumerRecord"
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -112,6 +115,8 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
         case GroupRemoved():
             return _group_key(record.group_id), None
         case _:
+            from . import consumer_records
+
             return consumer_records.encode(record)
 
 
@@ -134,7 +139,9 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
         if value is None:
             return GroupRemoved(group_id)
         return _stored(group_id, decode_data("GroupMetadataValue", value))
-    if kind in consumer_records.KINDS:
+    if kind in CONSUMER_KEY_VERSIONS:
+        from . import consumer_records
+
         return consumer_records.decode(consumer_records.Kind(kind), key, value)
     return None
 

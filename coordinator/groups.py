@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..protocol.errors import Code, Refused
 from .classic_group import ClassicGroup, Member, State
@@ -22,19 +22,6 @@ from .classic_requests import (
     SyncReply,
     SyncRequest,
 )
-from .consumer_classic import ClassicMembers
-from .consumer_group import ConsumerGroup
-from .consumer_groups import ConsumerGroups
-from .consumer_member import ConsumerMember
-from .consumer_records import ConsumerRemoved
-from .consumer_requests import (
-    ConsumerGroupSettings,
-    DescribedConsumerGroup,
-    GroupLimits,
-    HeartbeatReply,
-    HeartbeatRequest,
-)
-from .consumer_topics import NoTopics, Topics
 from .group_records import (
     GroupRecord,
     GroupRemoved,
@@ -44,6 +31,14 @@ from .group_records import (
 )
 from .offsets import Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
+
+# Only who has consumer groups pays for them.
+if TYPE_CHECKING:
+    from .consumer_classic import ClassicMembers
+    from .consumer_group import ConsumerGroup
+    from .consumer_groups import ConsumerGroups, ConsumerSetup
+    from .consumer_member import ConsumerMember
+    from .consumer_requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
@@ -100,28 +95,38 @@ class Groups:
     """Groups with their offsets. Methods decide; `replay` and its kin carry out what is logged."""
 
     def __init__(
-        self,
-        settings: GroupSettings,
-        consumer_settings: ConsumerGroupSettings | None = None,
-        topics: Topics | None = None,
-        *,
-        limits_of: Callable[[str], GroupLimits] | None = None,
+        self, settings: GroupSettings, consumer_setup: Callable[[], ConsumerSetup] | None = None
     ) -> None:
-        consumer = consumer_settings or ConsumerGroupSettings()
-        topics = topics or NoTopics()
-        usual = GroupLimits(consumer.session_timeout_ms, consumer.heartbeat_interval_ms)
+        """Args:
+        consumer_setup: what consumer groups need, asked for when there is one.
+        """
         self._settings = settings
         self._classic = ClassicGroups(settings)
-        self._consumer = ConsumerGroups(
-            consumer,
-            topics,
-            limits_of=limits_of or (lambda group_id: usual),
-            adopt=self._classic.adopt,
-            max_classic_size=settings.max_size,
-        )
-        self._classic_members = ClassicMembers(self._consumer, topics)
+        self._consumer_setup = consumer_setup
+        self._consumer: ConsumerGroups | None = None
         self._offsets = Offsets(metadata_max_size=settings.offset_metadata_max_size)
         self._expiry_due_ms: int | None = None
+
+    @property
+    def _consumers(self) -> ConsumerGroups:
+        """The consumer groups; from now on there may be some."""
+        if self._consumer is None:
+            from .consumer_groups import ConsumerGroups, ConsumerSetup
+
+            make = self._consumer_setup or ConsumerSetup
+            self._consumer = ConsumerGroups(
+                make(), adopt=self._classic.adopt, max_classic_size=self._settings.max_size
+            )
+        return self._consumer
+
+    @property
+    def _classic_members(self) -> ClassicMembers:
+        from .consumer_classic import ClassicMembers
+
+        return ClassicMembers(self._consumers)
+
+    def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        return None if self._consumer is None else self._consumer.get(group_id)
 
     # ---- members
 
@@ -130,7 +135,7 @@ class Groups:
     ) -> Outcome[JoinReply | Parked]:
         """JoinGroup (11); see `ClassicGroups.join` and `ClassicMembers.join`."""
         _check_name(request.group_id)
-        group = self._consumer.get(request.group_id)
+        group = self._consumer_group(request.group_id)
         if group is None:
             return self._classic.join(request, ticket=ticket, now_ms=now_ms)
         if group.members:
@@ -145,7 +150,7 @@ class Groups:
     ) -> Outcome[SyncReply | Parked]:
         """SyncGroup (14); see `ClassicGroups.sync` and `ClassicMembers.sync`."""
         _check_name(request.group_id)
-        group = self._consumer.get(request.group_id)
+        group = self._consumer_group(request.group_id)
         if group is not None and group.members:
             return self._classic_members.sync(group, request, now_ms=now_ms)
         return self._classic.sync(request, ticket=ticket, now_ms=now_ms)
@@ -153,7 +158,7 @@ class Groups:
     def heartbeat(self, group_id: str, member: Committer, *, now_ms: int) -> Outcome[Code]:
         """Heartbeat (12); see `ClassicGroups.heartbeat` and `ClassicMembers.heartbeat`."""
         _check_name(group_id)
-        group = self._consumer.get(group_id)
+        group = self._consumer_group(group_id)
         if group is not None:
             return self._classic_members.heartbeat(
                 group,
@@ -175,7 +180,7 @@ class Groups:
     ) -> Outcome[tuple[Code, ...]]:
         """LeaveGroup (13); see `ClassicGroups.leave` and `ClassicMembers.leave`."""
         _check_name(group_id)
-        group = self._consumer.get(group_id)
+        group = self._consumer_group(group_id)
         if group is not None:
             return self._classic_members.leave(group, leaving, now_ms=now_ms)
         return self._classic.leave(group_id, leaving, now_ms=now_ms)
@@ -185,7 +190,7 @@ class Groups:
     ) -> Outcome[HeartbeatReply]:
         """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
         classic = self._classic.get(request.group_id)
-        return self._consumer.heartbeat(request, classic=classic, now_ms=now_ms)
+        return self._consumers.heartbeat(request, classic=classic, now_ms=now_ms)
 
     # ---- offsets
 
@@ -243,7 +248,7 @@ class Groups:
         return Outcome(codes, records, producer=producer)
 
     def _check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
-        group = self._consumer.get(group_id)
+        group = self._consumer_group(group_id)
         if group is not None:
             _check_member_commit(group, committer, transactional=transactional)
             return
@@ -272,7 +277,7 @@ class Groups:
         Raises:
             Refused: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
         """
-        group = self._consumer.get(group_id)
+        group = self._consumer_group(group_id)
         if group is not None and not (member_id is None and member_epoch < 0):
             _check_member_epoch(group.member(member_id or ""), member_epoch)
 
@@ -301,7 +306,7 @@ class Groups:
         return Outcome(tuple(codes), self._offsets.removal(group_id, free))
 
     def _subscriptions_of(self, group_id: str) -> Callable[[str], bool]:
-        consumer = self._consumer.get(group_id)
+        consumer = self._consumer_group(group_id)
         if consumer is not None:
             return consumer.subscribers.__contains__
         group = self._group(group_id)
@@ -330,7 +335,7 @@ class Groups:
                 ListedGroup(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
                 for group in self._classic.groups()
             ]
-        if CONSUMER in wanted_types:
+        if CONSUMER in wanted_types and self._consumer is not None:
             listed += [
                 ListedGroup(group.group_id, CONSUMER, group.state.value, CONSUMER)
                 for group in self._consumer.groups()
@@ -341,11 +346,11 @@ class Groups:
         """ConsumerGroupDescribe (69). Raises Refused: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND."""
         _check_name(group_id)
         is_classic = self._classic.get(group_id) is not None
-        return self._consumer.describe(group_id, is_classic=is_classic)
+        return self._consumers.describe(group_id, is_classic=is_classic)
 
     def is_consumer_group(self, group_id: str) -> bool:
         """Whether it is one of KIP-848, which DescribeGroups does not show."""
-        return self._consumer.get(group_id) is not None
+        return self._consumer_group(group_id) is not None
 
     def describe(self, group_id: str) -> DescribedGroup | None:
         """DescribeGroups (15); None when there is no such classic group."""
@@ -369,7 +374,7 @@ class Groups:
         Raises:
             Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
         """
-        consumer = self._consumer.get(group_id)
+        consumer = self._consumer_group(group_id)
         removed: Sequence[GroupRecord]
         if consumer is not None:
             is_empty, removed = not consumer.members, consumer.removal()
@@ -399,12 +404,14 @@ class Groups:
             case GroupStored() | GroupRemoved():
                 self._classic.replay(record)
             case _:
+                from .consumer_records import ConsumerRemoved
+
                 if not isinstance(record, ConsumerRemoved):
                     self._classic.forget(record.group_id)  # offsets alone were known of it so far
-                self._consumer.replay(record)
+                self._consumers.replay(record)
 
     def _has_offsets(self, group_id: str) -> None:
-        if self._consumer.get(group_id) is None:
+        if self._consumer_group(group_id) is None:
             self._classic.replay_offset(group_id)
 
     def replay_pending(self, record: GroupRecord, producer: Producer) -> None:
@@ -421,22 +428,25 @@ class Groups:
 
     def next_deadline(self) -> int | None:
         """When `tick` has something to do; 0 for at once, None while there are no groups."""
-        if not self._classic.groups() and not self._consumer.groups():
+        consumer = self._consumer
+        if not self._classic.groups() and (consumer is None or not consumer.groups()):
             return None
         if self._expiry_due_ms is None:
             return 0
         due_ms = self._expiry_due_ms
-        for deadline_ms in (self._classic.next_deadline(), self._consumer.next_deadline()):
-            if deadline_ms is not None and deadline_ms < due_ms:
-                due_ms = deadline_ms
-        return due_ms
+        deadline_ms = self._classic.next_deadline()
+        if deadline_ms is not None and deadline_ms < due_ms:
+            due_ms = deadline_ms
+        deadline_ms = None if consumer is None else consumer.next_deadline()
+        return due_ms if deadline_ms is None else min(deadline_ms, due_ms)
 
     def tick(self, now_ms: int) -> Outcome[None]:
         """End what was waited for in vain, and now and then remove what has expired."""
         outcome = self._classic.tick(now_ms)
-        turn = self._consumer.tick(now_ms)
-        records = (*outcome.records, *turn.records)
-        effects = (*outcome.effects, *turn.effects)
+        records, effects = outcome.records, outcome.effects
+        if self._consumer is not None:
+            turn = self._consumer.tick(now_ms)
+            records, effects = (*records, *turn.records), (*effects, *turn.effects)
         if self._expiry_due_ms is None or now_ms >= self._expiry_due_ms:
             if self._expiry_due_ms is not None:
                 decided = {record.group_id for record in records}
@@ -458,7 +468,7 @@ class Groups:
                     group.state is State.EMPTY
                 ):
                     records.append(GroupRemoved(group.group_id))
-        for consumer in self._consumer.groups():
+        for consumer in () if self._consumer is None else self._consumer.groups():
             if consumer.group_id not in decided:
                 is_expired = self._consumer_expiry_of(consumer, now_ms)
                 if self._expire_offsets(consumer.group_id, is_expired, records) and (

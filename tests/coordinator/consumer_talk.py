@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.coordinator.consumer_group import ConsumerGroup
+from ottla.coordinator.consumer_groups import ConsumerSetup
 from ottla.coordinator.consumer_member import Assignment
 from ottla.coordinator.consumer_requests import (
     ConsumerGroupSettings,
@@ -96,17 +97,19 @@ class ConsumerTalk(GroupTalk):
     def fresh_machine(self) -> Groups:
         consumer = self.consumer_settings
         usual = GroupLimits(consumer.session_timeout_ms, consumer.heartbeat_interval_ms)
-        return Groups(
-            self.settings,
-            consumer,
-            self.topics,
-            limits_of=lambda group_id: self.limits.get(group_id, usual),
+        setup = ConsumerSetup(
+            consumer, self.topics, lambda group_id: self.limits.get(group_id, usual)
         )
+        return Groups(self.settings, lambda: setup)
+
+    @property
+    def consumer_group(self) -> ConsumerGroup | None:
+        return self.machine._consumer_group(GROUP)
 
     @property
     def consumers(self) -> ConsumerGroup:
         """The consumer group that everybody talks about."""
-        group = self.machine._consumer.get(GROUP)
+        group = self.consumer_group
         assert group is not None, "there is no such group"
         return group
 

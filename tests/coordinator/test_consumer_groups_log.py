@@ -108,7 +108,7 @@ def test_timers_of_who_is_gone_ring_in_vain() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     stable(a, b)
-    consumer = talk.machine._consumer
+    consumer = talk.machine._consumers
     consumer.steps.begin_session(GROUP, "nobody", talk.now_ms + 1)
     consumer.steps.begin_session("no group", "nobody", talk.now_ms + 1)
     talk.pass_time(2)

@@ -181,7 +181,7 @@ class ConsumerModel(RuleBasedStateMachine):
 
     @property
     def group(self) -> ConsumerGroup | None:
-        return self.talk.machine._consumer.get(GROUP)
+        return self.talk.consumer_group
 
     @invariant()
     def no_partition_is_in_two_hands(self) -> None:
