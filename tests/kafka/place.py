@@ -51,6 +51,7 @@ USUAL = (
 SLOW = (
     # Its controller and its broker are one process, and neither got to the other in time.
     "processExpiredBrokerHeartbeat: controller event queue overloaded",
+    "Exceptionally slow controller event",
     # A transaction times out while its coordinator still loads, and is aborted afterwards.
     "to the transaction log with error NOT_COORDINATOR",
     "Rollback of ongoing transaction for transactionalId .* failed due to error NOT_COORDINATOR",

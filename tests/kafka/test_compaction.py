@@ -128,9 +128,12 @@ def test_kafka_finds_no_more_wrong_with_what_ottla_cleaned(places: tuple[Place, 
 
 
 def wrong(data: Path, suffixes: Sequence[str], option: str) -> list[str]:
-    """What Kafka's tool finds wrong with files of the topic; the place of the data left out."""
+    """What Kafka's tool finds wrong with files of the topic; the place of the data left out.
+
+    Sorted: the tool goes by the hashes of the files' paths.
+    """
     found = complaints(dumped(files_in(data, suffixes, NAME), option))
-    return [line.replace(str(data), "") for line in found]
+    return sorted(line.replace(str(data), "") for line in found)
 
 
 def test_each_opens_what_the_other_has_cleaned(places: tuple[Place, Place]) -> None:
