@@ -374,3 +374,26 @@ async def test_preferred_replicas_lead_again_after_a_while(tmp_path: Path) -> No
 async def test_leaders_stay_where_they_are_when_that_is_wanted(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 2, auto_leader_rebalance_enable="false") as it:
         assert it.cluster._balancing is None
+
+
+@in_a_loop
+async def test_who_waits_for_a_coordinator_is_sent_away_when_another_one_takes_over(
+    tmp_path: Path,
+) -> None:
+    settings = {"offsets_topic_num_partitions": "1", "group_initial_rebalance_delay_ms": "60000"}
+    async with several_nodes(tmp_path, **settings) as it:
+        it.controller.create_internal_topic(CONSUMER_OFFSETS)
+        coordinator = it.partition(CONSUMER_OFFSETS).leader_id
+        other = next(node_id for node_id in it.nodes if node_id != coordinator)
+        asked = {
+            "group_id": "shop",
+            "session_timeout_ms": 10_000,
+            "rebalance_timeout_ms": 10_000,
+            "protocol_type": "consumer",
+            "protocols": [{"name": "range", "metadata": b""}],
+        }
+        joining = asyncio.ensure_future(it.ask(coordinator, ApiKey.JOIN_GROUP, 3, **asked))
+        shard = it.nodes[coordinator].groups.shard_at(0)
+        await until(lambda: shard._parked)
+        it.controller.change_leader(CONSUMER_OFFSETS, 0, other)
+        assert Code((await joining)["error_code"]) is Code.NOT_COORDINATOR

@@ -157,3 +157,21 @@ def test_what_is_committed_in_two_phases_waits_for_ever() -> None:
     assert machine.next_deadline() is None
     assert machine.tick(1 << 50) == Outcome(None)
     assert machine.describe(SHOP).deadline_ms is None
+
+
+def test_a_timeout_is_noticed_when_it_is_looked_for() -> None:
+    """transaction.abort.timed.out.transaction.cleanup.interval.ms: until then all goes on."""
+    machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
+    shop = begun(machine, now_ms=1)
+    assert machine.next_deadline() == TIMEOUT_MS + 10_000
+    assert machine.tick(now_ms=TIMEOUT_MS + 9_999) == Outcome(None)
+    late = machine.end(SHOP, shop, commit=True, now_ms=TIMEOUT_MS + 9_999)
+    assert late.reply == shop
+    assert len(machine.tick(now_ms=TIMEOUT_MS + 10_000).records) == 1
+
+
+def test_a_timeout_that_falls_on_a_look_is_noticed_by_it() -> None:
+    machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
+    begun(machine, now_ms=0)
+    assert machine.next_deadline() == TIMEOUT_MS
+    assert len(machine.tick(now_ms=TIMEOUT_MS).records) == 1
