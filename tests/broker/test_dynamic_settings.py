@@ -37,7 +37,7 @@ def last(talk: Talk) -> Batch:
     assert log is not None
     end = log.log_end_offset
     read = log.read(end - 1, max_bytes=1 << 20, up_to=end, min_one=True)
-    return batches_in(read.records)[-1]
+    return batches_in(bytes(read.records))[-1]
 
 
 @pytest.mark.parametrize("broker", ["", "1"], ids=["of all brokers", "of this broker"])
