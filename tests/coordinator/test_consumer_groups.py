@@ -117,6 +117,17 @@ def test_an_answer_that_got_lost_can_be_asked_for_again() -> None:
     assert a.beat(epoch=1, owned={"returns": [0]}) is Code.FENCED_MEMBER_EPOCH
 
 
+def test_only_the_epoch_right_before_is_forgiven() -> None:
+    talk = ConsumerTalk()
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    stable(a, b)
+    c.join()
+    settle(a, b, c)
+    assert a.epoch == 3
+    assert a.beat(epoch=1, owned={}) is Code.FENCED_MEMBER_EPOCH
+    assert a.beat(epoch=2, owned={}) is None
+
+
 @pytest.mark.parametrize("epoch", [1, 3, 100])
 def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int) -> None:
     talk = ConsumerTalk()

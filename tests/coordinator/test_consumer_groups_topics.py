@@ -10,7 +10,7 @@ from ottla.coordinator.consumer_steps import REGEX_PAUSE_MS
 from ottla.coordinator.consumer_topics import NoTopics, TopicFacts, matches, metadata_hash
 from ottla.protocol.errors import Code
 
-from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, stable
+from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle, stable
 
 # Two topics of an Apache Kafka 4.1.1, and the hash in the record of a group subscribed to both.
 HASHED_TOPICS = [
@@ -199,6 +199,33 @@ def test_a_regular_expression_that_nobody_has_is_forgotten() -> None:
     assert talk.consumers.subscribers.keys() == {"stock"}
     talk.restart()
     assert talk.consumers.subscribers.keys() == {"stock"}
+
+
+def test_a_regular_expression_that_somebody_else_has_stays() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join(subscribed_topic_regex="ord.*")
+    talk.pass_time()
+    b.join(subscribed_topic_regex="ord.*")
+    settle(a, b)
+    a.report(subscribed_topic_regex="", subscribed_topic_names=frozenset({"stock"}))
+    assert talk.consumers.resolved.keys() == {"ord.*"}
+    settle(b, a)
+    assert (a.owned, b.owned) == ({}, {"orders": [0, 1]})
+    a.leave()
+    assert talk.consumers.resolved.keys() == {"ord.*"}
+
+
+def test_a_regular_expression_that_is_given_up_for_nothing_moves_nobody() -> None:
+    """As in Kafka, as long as somebody else has it; clients leave the group instead."""
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join(subscribed_topic_regex="ord.*")
+    talk.pass_time()
+    b.join(subscribed_topic_regex="ord.*")
+    settle(a, b)
+    assert a.report(subscribed_topic_regex="") is None
+    assert (a.owned, talk.epochs) == ({"orders": [0]}, ("Stable", 3, 3))
 
 
 def test_only_topics_that_may_be_known_are_matched() -> None:
