@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -39,11 +39,13 @@ class Weather:
             (node.stop if kind == "stop" else node.cut)()
             self._stopped = node_id
 
-    def move_coordinators(self) -> None:
+    def move_coordinators(
+        self, topics: Sequence[str] = ("__consumer_offsets", "__transaction_state")
+    ) -> None:
         """Another node coordinates all groups and all transactions."""
         self.count += 1
         here = [node_id for node_id in self._broker.nodes if node_id != self._stopped]
-        for topic in ("__consumer_offsets", "__transaction_state"):
+        for topic in topics:
             self._broker.order(f"lead {topic} * {here[self.count % len(here)]}")
 
     def clear_up(self) -> None:

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from ottla.testing import RunningBroker
 
 from ..kafka.installation import java, tool_class
-from .conftest import PATIENCE_S, Weather, committed
+from .conftest import PARTITIONS, PATIENCE_S, Weather, committed
 
 pytestmark = [pytest.mark.clients, pytest.mark.kafka, pytest.mark.slow]
 
@@ -91,3 +91,34 @@ def test_what_is_consumed_transformed_and_produced_is_so_exactly_once(
     assert weather.count >= 6
     found = [value for part in committed(cluster.bootstrap, "out") for value in part]
     assert sorted(int(value) for value in found) == list(range(count))
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_reads_on_where_it_committed_whoever_coordinates_it(
+    cluster: RunningBroker, weather: Weather, protocol: str
+) -> None:
+    count = 3000
+    source = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(count):
+        source.produce("in", str(number), partition=number % PARTITIONS)
+    assert source.flush(PATIENCE_S) == 0
+    reader = [
+        "--bootstrap-server", cluster.bootstrap, "--topic", "in", "--group-id", "readers",
+        "--group-protocol", protocol, "--reset-policy", "earliest", "--max-messages", str(count),
+    ]  # fmt: skip
+    ends = dict.fromkeys(range(PARTITIONS), 0)
+    polls = 0
+    with running("VerifiableConsumer", *reader) as said:
+        for line in said:
+            if line["name"] != "records_consumed":
+                continue
+            for part in line["partitions"]:
+                assert part["minOffset"] <= ends[part["partition"]], "records were left out"
+                ends[part["partition"]] = part["maxOffset"] + 1
+            polls += 1
+            if polls % 2 == 1:
+                weather.turn("in")
+                weather.move_coordinators(["__consumer_offsets"])
+    weather.clear_up()
+    assert ends == dict.fromkeys(range(PARTITIONS), count // PARTITIONS)
+    assert weather.count >= 2
