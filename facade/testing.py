@@ -150,11 +150,14 @@ class RunningBroker:
 
         Raises BrokerFailed when it cannot be done.
         """
-        with socket.socket(socket.AF_UNIX) as control:
-            control.settimeout(STOP_TIMEOUT_S)
-            control.connect(str(self._control))
-            control.sendall(f"{line}\n".encode())
-            told = control.makefile().readline().strip()
+        try:
+            with socket.socket(socket.AF_UNIX) as control:
+                control.settimeout(STOP_TIMEOUT_S)
+                control.connect(str(self._control))
+                control.sendall(f"{line}\n".encode())
+                told = control.makefile().readline().strip()
+        except OSError as failed:
+            raise self._failed(f"{line}: {failed}") from None
         if not told.startswith("ok"):
             raise BrokerFailed(f"{line}: {told or 'no answer'}")
         return told.removeprefix("ok").strip()

@@ -73,7 +73,8 @@ def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:
     """Whether a damaged log keeps the partition from coordinating: as if its disk were offline."""
     return any(
         coordinator.topic == topic_name and coordinator.is_unusable(partition)
-        for coordinator in (node.groups, node.transactions)
+        for each in node.cluster.nodes.values()
+        for coordinator in (each.groups, each.transactions)
     )
 
 

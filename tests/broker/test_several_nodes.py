@@ -397,3 +397,17 @@ async def test_who_waits_for_a_coordinator_is_sent_away_when_another_one_takes_o
         await until(lambda: shard._parked)
         it.controller.change_leader(CONSUMER_OFFSETS, 0, other)
         assert Code((await joining)["error_code"]) is Code.NOT_COORDINATOR
+
+
+@in_a_loop
+async def test_every_node_knows_that_a_damaged_log_coordinates_nothing(tmp_path: Path) -> None:
+    async with several_nodes(tmp_path, offsets_topic_num_partitions="1") as it:
+        it.controller.create_internal_topic(CONSUMER_OFFSETS)
+        coordinator = it.partition(CONSUMER_OFFSETS).leader_id
+        it.nodes[coordinator].groups._unusable.add(0)
+        for asked in it.nodes:
+            answer = await it.ask(
+                asked, ApiKey.FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["shop"]
+            )
+            code = Code(answer["coordinators"][0]["error_code"])
+            assert code is Code.COORDINATOR_NOT_AVAILABLE

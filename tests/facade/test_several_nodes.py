@@ -97,6 +97,15 @@ def test_nodes_have_ids_from_the_given_one_on() -> None:
         assert [trouble(node.bootstrap) for node in broker.nodes.values()] == [None, None]
 
 
+def test_a_broker_that_is_not_there_takes_no_orders(broker: RunningBroker) -> None:
+    broker.kill()
+    try:
+        with pytest.raises(BrokerFailed, match="stop 1"):
+            broker.nodes[1].stop()
+    finally:
+        broker.start()
+
+
 @pytest.mark.parametrize("nodes", ["0", "17", "many"])
 def test_a_number_of_nodes_has_limits(nodes: str) -> None:
     command = [sys.executable, "-P", "-m", "ottla", "serve", "--nodes", nodes]
