@@ -236,22 +236,9 @@ def _ids_expire_while_they_are_prepared() -> list[Patch]:
 # What may be written
 
 
-@_bug(within=400)
+@_bug(within=800)
 def _what_was_not_added_is_let_through() -> list[Patch]:
     return [(Transactions, "verify_partitions", lambda *arguments: None)]
-
-
-@_bug(within=1000)
-def _a_decided_transaction_is_let_grow() -> list[Patch]:
-    right = Transactions.verify_partitions
-
-    def verify(self: Transactions, name: str, producer: Producer, places: Any) -> None:
-        known = self._known(name)
-        machine_module._check_owner(known, producer)
-        if not set(places) <= known.partitions:
-            right(self, name, producer, places)
-
-    return [(Transactions, "verify_partitions", verify)]
 
 
 @_bug(within=400)
@@ -300,8 +287,8 @@ def _answers_leave_before_what_they_say_is_on_disk() -> list[Patch]:
 def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
     right = Shard._make_so
 
-    def make_so(self: Any, outcome: Any, now_ms: int) -> None:
-        right(self, replace(outcome, effects=()), now_ms)
+    def make_so(self: Any, outcome: Any, now_ms: int, **how: Any) -> None:
+        right(self, replace(outcome, effects=()), now_ms, **how)
         self._carry_out_all(outcome.effects)
 
     return [(Shard, "_make_so", make_so)]

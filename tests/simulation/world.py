@@ -90,10 +90,10 @@ class World:
         scheduler.note("world", self.cluster.durability.name, bool(self.cluster.nodes))
         self.history = History()
         habits = Habits(
-            bumps=random.choice([0.0, 0.5, 1.0, 1.0]),
+            bumps=random.choice([0.0, 0.0, 0.5, 1.0, 1.0]),
             timeout_ms=random.choice([1_000, _LONGEST_TIMEOUT_MS]),
             longest_sleep_ms=random.choice([10, 30, 200]),
-            patience=random.choice([1.0, 0.5]),
+            patience=random.choice([1.0, 0.3]),
         )
         self.programs = [
             Program(self.cluster, self.history, name, habits, targets=(*orders, results))
