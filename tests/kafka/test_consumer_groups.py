@@ -76,7 +76,7 @@ class Groups:
         self.consumers = [self.a, self.b, self.c]
         self.a.join(rack_id="r")
         self.b.join(subscribed_topic_names=topics[:1], server_assignor="uniform")
-        given = join_raw(broker, self.group, protocols=(("range", subscription(topics[0])),))
+        given = self._join(broker, topics[0], "")
         joined = self._join(broker, topics[0], given["member_id"])
         self.m = Member(broker, self.group, joined["member_id"], joined["generation_id"])
         self.a.beat()
@@ -90,7 +90,8 @@ class Groups:
 
     def _join(self, broker: Broker, topic: str, member_id: str) -> Any:
         protocols = (("range", subscription(topic)),)
-        return join_raw(broker, self.group, member_id=member_id, protocols=protocols)
+        session = {"session_timeout_ms": 120_000}  # which a start of Kafka may last
+        return join_raw(broker, self.group, member_id=member_id, protocols=protocols, **session)
 
     def at(self, broker: Broker) -> None:
         """Talk to this one from now on."""
