@@ -87,19 +87,23 @@ class Cleaner:
             if did is not None:
                 self._cluster.logs.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
-        except OSError as trouble:
-            self._failed.add(log)
-            _log.error("a log could not be compacted now", **_name(log), reason=str(trouble))
         except Exception as trouble:  # whatever it is: other logs are to be compacted all the same
-            self._uncleanable.add(log)
-            _log.error(
-                "a log cannot be compacted and is left alone until the next start",
-                **_name(log),
-                reason=str(trouble) if isinstance(trouble, Refused) else repr(trouble),
-            )
+            self._tell(log, trouble)
         finally:
             del self._rounds[log]
         return True
+
+    def _tell(self, log: PartitionLog, trouble: Exception) -> None:
+        if isinstance(trouble, OSError) or isinstance(trouble.__cause__, OSError):
+            self._failed.add(log)
+            _log.error("a log could not be compacted now", **_name(log), reason=str(trouble))
+            return
+        self._uncleanable.add(log)
+        _log.error(
+            "a log cannot be compacted and is left alone until the next start",
+            **_name(log),
+            reason=str(trouble) if isinstance(trouble, Refused) else repr(trouble),
+        )
 
     @staticmethod
     def _report(log: PartitionLog, did: Compacted) -> None:

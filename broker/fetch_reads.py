@@ -75,6 +75,7 @@ def read_all(
         try:
             part = _read(node, log, (key, name, asked), limits, left, min_one=total_bytes == 0)
         except Refused as refused:
+            node.storage_trouble.tell(log, refused)
             part = PartitionRead(key, refused.code)
         total_bytes += len(part.records)
         in_error = in_error or part.error != Code.NONE or part.diverging is not None

@@ -372,12 +372,19 @@ class PartitionLog:
         return Read(b"", offset)
 
     def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:
-        """Those that a reader of committed records must know of; both offsets are inclusive."""
+        """Those that a reader of committed records must know of; both offsets are inclusive.
+
+        Raises:
+            Refused: KAFKA_STORAGE_ERROR where a file cannot be read.
+        """
         check = self._transaction_check
         if check is not None and first_offset < check.until:
             segments = self._segments.since(first_offset)
-            if not check.agrees(segments, self._aborted, first_offset, last_offset):
-                self._aborted = aborted_anew(self._files, self._segments.all, self._report)
+            try:
+                if not check.agrees(segments, self._aborted, first_offset, last_offset):
+                    self._aborted = aborted_anew(self._files, self._segments.all, self._report)
+            except OSError as failed:
+                raise _unreadable(failed) from failed
         return self._aborted.between(first_offset, last_offset + 1)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:

@@ -364,9 +364,9 @@ class Segment:
             return False
         last = time_index.last()
         self._offset_index, self._time_index = offset_index, time_index
-        self.is_loaded = True
         if self.doubt is not None and not (last and self.doubt.times_end_with(*last)):
             return False
+        self.is_loaded = True  # not before: the check may fail to read the data
         if last is not None:
             self.max_timestamp_ms, relative_offset = last
             self._max_timestamp_offset = self.base_offset + relative_offset
@@ -398,10 +398,16 @@ class Segment:
         self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
         del self._tail_offsets[:], self._tail_positions[:]
         self.max_timestamp_ms, self._bytes_since_index = NO_TIMESTAMP, 0
-        self.next_offset, self.is_loaded = self.base_offset, True
-        for position, header in self.headers():
-            self._index(header, header.base_offset, position, header.size_bytes, interval)
-            yield position, header
+        end_offset, self.next_offset, self.is_loaded = self.next_offset, self.base_offset, False
+        try:
+            for position, header in self.headers():
+                self._index(header, header.base_offset, position, header.size_bytes, interval)
+                yield position, header
+            self.is_loaded = True
+        finally:
+            if not self.is_loaded:  # a read failed: what is behind it must not be forgotten
+                self.next_offset = max(end_offset, self.next_offset)
+                del self._tail_offsets[:], self._tail_positions[:]
         self._index_time()
 
     def cut(self, size_bytes: int) -> None:

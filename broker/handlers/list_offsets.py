@@ -58,6 +58,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
                 found = _find(log, asked.timestamp, _limit(log, request))
                 error = Code.NONE
             except Refused as refused:
+                _tell_of_trouble(node, topic.name, index, refused)
                 found, error = _NOTHING, refused.code
             answers.append(
                 {
@@ -76,6 +77,12 @@ def _log(node: Node, topic: str, asked: Any) -> PartitionLog:
     log = node.led_log(topic, asked.partition_index)
     node.check_leader_epoch(log, asked.current_leader_epoch)
     return log
+
+
+def _tell_of_trouble(node: Node, topic: str, index: int, refused: Refused) -> None:
+    log = node.log_of(topic, index)
+    if log is not None:
+        node.storage_trouble.tell(log, refused)
 
 
 def _limit(log: PartitionLog, request: Any) -> int:

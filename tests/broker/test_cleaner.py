@@ -14,6 +14,7 @@ import pytest
 from ottla.broker import cleaner as cleaner_module
 from ottla.broker.cleaner import Cleaner
 from ottla.protocol.batch import build
+from ottla.protocol.errors import Code, Refused
 from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS, FakeLog
 from tests.broker.one_node import OneNode, one_node
@@ -268,8 +269,15 @@ def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
     asyncio.run(scene())
 
 
+def by_the_log() -> Refused:
+    refused = Refused(Code.KAFKA_STORAGE_ERROR, "a read failed: no space left")
+    refused.__cause__ = OSError(28, "no space left")
+    return refused
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "no space left"), by_the_log()])
 def test_a_disk_that_refuses_is_tried_again_after_a_while(
-    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
@@ -278,7 +286,7 @@ def test_a_disk_that_refuses_is_tried_again_after_a_while(
             def refuse_once(descriptor: int, data: bytes) -> int:
                 tries.append(len(data))
                 if len(tries) == 1:
-                    raise OSError(28, "no space left")
+                    raise failure
                 return append(descriptor, data)
 
             it.topic("t", **COMPACT)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.files import Bytes
 from ottla.storage.log import PartitionLog
+from ottla.storage.retention import delete_old_segments
 from ottla.storage.segment import file_name
 from tests.storage.disk import Disk
 from tests.storage.logs import (
@@ -201,3 +203,61 @@ def test_a_file_that_cannot_be_read_refuses_what_is_asked_by_time_too() -> None:
     disk.read_at = broken  # type: ignore[method-assign]
     for ask in (lambda: log.offset_for_timestamp(NOW_MS), log.max_timestamp):
         assert "Input/output" in (refused(ask).why or "")
+
+
+class Flaky(Disk):
+    """Fails one read of a data file."""
+
+    fails_in = 0
+
+    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
+        self.fails_in -= 1
+        if self.fails_in == 0:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().read_at(descriptor, size_bytes, position)
+
+
+def flaky(disk: Disk, *, without: tuple[str, ...] = ()) -> Flaky:
+    copy, made = disk.after_kill(), Flaky()
+    made.files = {p: file for p, file in copy.files.items() if not p.endswith(without)}
+    made.directories = copy.directories
+    return made
+
+
+def asked(log: PartitionLog) -> list[object]:
+    """What it says of its records, by time and by offset."""
+    times = range(NOW_MS - 1, NOW_MS + 8)
+    return [
+        *(log.offset_for_timestamp(time_ms) for time_ms in times),
+        log.max_timestamp(),
+        *(log.aborted_transactions(first, log.log_end_offset - 1) for first in range(0, 14, 3)),
+        payloads(log),
+        delete_old_segments(log, NOW_MS),
+        log.log_start_offset,
+    ]
+
+
+@pytest.mark.parametrize("without", [(), (".index",), (".timeindex",), (".txnindex",)])
+def test_after_a_read_that_failed_a_log_says_what_it_would_have_said(
+    without: tuple[str, ...],
+) -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=300, index_interval_bytes=80)
+    for number in range(14):
+        log.append(batch(timestamp_ms=NOW_MS + number // 2), now_ms=NOW_MS)
+        if number % 4 == 1:
+            log.append(in_transaction(7, number // 4), now_ms=NOW_MS)
+            log.append_marker(end_of(7, commit=number > 9), now_ms=NOW_MS)
+    assert len(log.segments) > 3
+    log.close(clean=True)
+    expected = asked(open_log(flaky(disk, without=without)))
+    assert expected[-2:] == [0, 0]
+    for fails_in in range(1, 200):
+        harmed = flaky(disk, without=without)
+        log = open_log(harmed)
+        harmed.fails_in = fails_in
+        with suppress(Refused):
+            asked(log)
+            break  # it got to its end
+        assert asked(log) == expected, fails_in
+    assert fails_in > 10

@@ -192,3 +192,29 @@ def test_a_partition_whose_files_cannot_be_read_does_not_keep_the_others_from_go
         file.rmdir()
         file.write_bytes(content)
         assert _produced(broker.client, harmed, batch([b"v"])) == ("NONE", 1)
+
+
+def test_a_data_file_that_cannot_be_read_is_told_when_somebody_asks_for_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    small = {"segment.bytes": "1048576"}
+    with served(data, tmp_path) as broker:
+        assert broker.client.create_raw("orders", configs=small)["error_code"] == 0
+        assert broker.client.create_raw("times", configs=small)["error_code"] == 0
+        for topic in ("orders", "times"):
+            for _ in range(2):
+                error, _ = _produced(broker.client, topic, batch([bytes(700_000)]))
+                assert error == "NONE"
+    with served(data, tmp_path) as broker:
+        client = broker.client
+        for topic in ("orders", "times"):
+            (data / f"{topic}-0" / f"{0:020d}.log").unlink()
+        for _ in range(2):
+            error, _, _ = client.list_offset("times", timestamp=1)
+            assert error == "KAFKA_STORAGE_ERROR"
+            found = client.fetch("orders")
+            assert error_name(found["error_code"]) == "KAFKA_STORAGE_ERROR", str(found)[:500]
+        assert error_name(client.fetch("orders", 1)["error_code"]) == "NONE"
+        for topic in ("orders", "times"):
+            file = f"{topic}-0/{0:020d}.log"
+            (line,) = [line for line in broker.stderr().splitlines() if file in line]
+            assert "the disk fails a partition" in line
