@@ -51,8 +51,14 @@ THREADS = (
     "num.network.threads",
     "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.reader.threads",
 )
 CLEANER_THREADS, CLEANER_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
+KAFKAS_CLASSES = ("org.apache.kafka.", "kafka.")
+# There are no classes here; this one is given to every Apache Kafka, and reports to nobody.
+REPORTERS, JMX = "metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"
 CONNECTIONS = ("max.connections", "max.connection.creation.rate")
 # How Kafka says that settings do not go together; Ottla says more to who starts it.
 REQUIRED = "requirement failed:"
@@ -258,6 +264,12 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
     for key in CONNECTIONS:
         if new.get(key, "").strip() == "0":
             raise _invalid(f"Invalid {key} 0")
+    reporters = BROKER_SETTINGS[REPORTERS].parse(new.get(REPORTERS, ""))
+    if isinstance(reporters, tuple) and not {JMX}.issuperset(reporters):
+        raise _invalid(
+            f"Validation of dynamic config update of Set({REPORTERS}) failed with class class "
+            "kafka.server.DynamicMetricsReporters"
+        )
     _check_threads(node.config, new)
     _check_elr(node, name, wanted)
     _check_with_the_rest(node, name, wanted)
@@ -271,11 +283,14 @@ def _refuse_any(names: Sequence[str], why: str, kind: str = "") -> None:
 
 
 def _check_value(setting: Setting | None, text: str) -> None:
-    if setting is not None:
-        try:
-            setting.parse(text)
-        except Wrong as wrong:
-            raise Refused(Code.INVALID_REQUEST, setting.complaint(wrong)) from None
+    if setting is None:
+        return
+    try:
+        setting.parse(text)
+        if setting.kind is Kind.CLASS and not text.strip().startswith(KAFKAS_CLASSES):
+            raise Wrong(text, f"Class {text} could not be found.")
+    except Wrong as wrong:
+        raise Refused(Code.INVALID_REQUEST, setting.complaint(wrong)) from None
 
 
 def _is_for_one_broker(name: str) -> bool:
@@ -296,11 +311,12 @@ def _check_threads(config: BrokerConfig, new: Mapping[str, str]) -> None:
             more, less = "increased to more than double", "reduced to less than half"
             wrong = why.format(more if value > 2 * current else less)
         else:
-            limit = (
-                f"value should not be greater than double the current value {current}"
-                if value > 2 * current
-                else f"value should be at least half the current value {current}"
-            )
+            if value < 1:
+                limit = "value should be at least 1"
+            elif value > 2 * current:
+                limit = f"value should not be greater than double the current value {current}"
+            else:
+                limit = f"value should be at least half the current value {current}"
             wrong = f"Dynamic thread count update validation failed for {name}={value}, {limit}"
         if value < 1 or not current // 2 <= value <= 2 * current:
             raise _invalid(wrong)
@@ -376,7 +392,7 @@ def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
         value = typed(METRICS_SETTINGS[key], text)
         if key == "interval.ms" and value not in METRICS_INTERVAL_MS:
             why = (
-                f"Invalid value {text} for interval.ms, interval must be between 100 and 3600000 "
+                f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 "
                 "(1 hour)"
             )
             raise Refused(Code.INVALID_REQUEST, why)

@@ -15,6 +15,7 @@ from .settings_broker import SYNONYMS
 if TYPE_CHECKING:
     from .config import BrokerConfig
 
+INT_MAX = 0x7FFFFFFF
 # The first of each pair may not be above the second.
 IN_ORDER = (
     *(
@@ -168,7 +169,8 @@ def _connections(config: BrokerConfig) -> None:
     name = "max.connections.per.ip.overrides"
     overrides = config[name]
     for entry in filter(None, overrides.split(",")):
-        if not entry.rpartition(":")[2].strip().isdecimal() or " " in entry.strip():
+        host, _, number = entry.strip().rpartition(":")
+        if not host or " " in host or not number.isdecimal() or int(number) > INT_MAX:
             raise BadSetting(name, overrides, f"{entry!r} must be HOST:NUMBER")
     name = "max.connections.per.ip"
     if config[name] == 0 and not overrides:

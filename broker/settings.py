@@ -70,6 +70,9 @@ class BadSetting(Exception):
         self.allowed = allowed
 
 
+NO_BOOLEAN = "Expected value to be either true or false"
+
+
 class Wrong(ValueError):
     """A text that is no value of its setting.
 
@@ -114,6 +117,8 @@ class Setting(NamedTuple):
 
     def parse(self, text: str) -> Value:
         """The typed value of a text; raises `Wrong`."""
+        if self.kind is Kind.BOOLEAN and text.strip().lower() not in ("true", "false"):
+            raise Wrong(text, NO_BOOLEAN)  # Kafka shows it with the blanks around it
         value = self._typed(text.strip())
         if self.check != "-":
             self._check(value)
@@ -133,7 +138,7 @@ class Setting(NamedTuple):
                 return number
             case Kind.BOOLEAN:
                 if text.lower() not in ("true", "false"):
-                    raise Wrong(text, "Expected value to be either true or false")
+                    raise Wrong(text, NO_BOOLEAN)
                 return text.lower() == "true"
             case Kind.DOUBLE:
                 if not re.fullmatch(DECIMAL_NUMBER, text):
@@ -190,15 +195,16 @@ def _is_whole(text: str) -> bool:
 
 def _check_range(value: float, check: str) -> None:
     bounds, _, exception = check.partition("|")
+    told = text_of(value)
     least, _, most = bounds.partition("..")
     if exception:
         if not float(least) <= value <= float(most) and value != float(exception):
             reason = f"Value must be between {least} and {most} or equal to {exception}"
-            raise Wrong(value, reason)
+            raise Wrong(told, reason)
     elif value < float(least):
-        raise Wrong(value, f"Value must be at least {least}")
+        raise Wrong(told, f"Value must be at least {least}")
     elif most and value > float(most):
-        raise Wrong(value, f"Value must be no more than {most}")
+        raise Wrong(told, f"Value must be no more than {most}")
 
 
 def _check_word(name: str, value: str, check: str) -> None:

@@ -61,6 +61,7 @@ listener.security.protocol.map=A | listener.security.protocol.map | must be LIST
 queued.max.request.bytes=1     | queued.max.request.bytes | at least socket.request.max.bytes
 max.connections.per.ip=0       | max.connections.per.ip | at least 1
 max.connections.per.ip.overrides=a:x | max.connections.per.ip.overrides | must be HOST:NUMBER
+max.connections.per.ip.overrides=5   | max.connections.per.ip.overrides | must be HOST:NUMBER
 connections.max.idle.ms=50     | connections.max.idle.ms | above connection.failed.authentication
 group.coordinator.rebalance.protocols=consumer | group.coordinator.rebalance.protocols | classic
 group.consumer.assignors=sticky | group.consumer.assignors | must be uniform, range or both
