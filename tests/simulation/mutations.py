@@ -283,7 +283,7 @@ def _answers_leave_before_what_they_say_is_on_disk() -> list[Patch]:
     ]
 
 
-@_bug(within=400)
+@_bug(within=800)
 def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
     right = Shard._make_so
 
