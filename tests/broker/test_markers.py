@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import marker_channel, markers
+from ottla.broker import loading, marker_channel, markers
 from ottla.broker.config import BrokerConfig
 from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
@@ -172,14 +172,22 @@ def test_what_cannot_be_written_is_tried_again_and_only_that(
     on_a_node(tmp_path, talk)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
 def test_what_could_not_be_written_is_written_after_a_crash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
+    if not at_once:
+        monkeypatch.setattr(loading, "AT_ONCE_BYTES", 0)
+
     async def before(node: Node) -> None:
         end(node, prepare(node), commit=False)
         assert known(node).state is State.PREPARE_ABORT
 
     async def after(node: Node) -> None:
+        if not at_once:
+            with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
+                known(node)
+            await turns_of_the_loop()
         assert known(node).state is State.COMPLETE_ABORT
         assert markers_of(node, BOTH[1]) == [(False, 1)]
         assert set(markers_of(node, BOTH[0])) == {(False, 1)}
