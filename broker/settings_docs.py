@@ -89,6 +89,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "group.consumer.session.timeout.ms": (
         "After how long without a heartbeat a member of a consumer group is gone."
     ),
+    "group.coordinator.append.linger.ms": (
+        "How long the answer to a heartbeat that changed a consumer group is held back."
+    ),
     "group.coordinator.rebalance.protocols": "Which group protocols are served.",
     "group.initial.rebalance.delay.ms": (
         "How long an empty classic group waits for more members before its first assignment."
