@@ -80,7 +80,7 @@ _ANYTHING_MAY_FOLLOW: Final = dict.fromkeys(State, frozenset(State))
 # Who owns a transactional id
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _a_fenced_transaction_keeps_its_epoch() -> list[Patch]:
     def fenced(self: Transactions, known: Transaction, *, now_ms: int) -> Transaction:
         return known.prepared(commit=False, now_ms=now_ms)
@@ -88,7 +88,7 @@ def _a_fenced_transaction_keeps_its_epoch() -> list[Patch]:
     return [(Transactions, "_fenced", fenced)]
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _a_new_producer_gets_the_epoch_of_the_last() -> list[Patch]:
     right = Transactions._successor
 
@@ -99,7 +99,7 @@ def _a_new_producer_gets_the_epoch_of_the_last() -> list[Patch]:
     return [(Transactions, "_successor", successor)]
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _every_epoch_is_the_owners() -> list[Patch]:
     right = machine_module._check_owner
 
@@ -109,7 +109,7 @@ def _every_epoch_is_the_owners() -> list[Patch]:
     return [(machine_module, "_check_owner", check)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _epochs_do_not_rise_at_the_end() -> list[Patch]:
     right = Transaction.prepared_and_bumped
 
@@ -119,7 +119,7 @@ def _epochs_do_not_rise_at_the_end() -> list[Patch]:
     return [(Transaction, "prepared_and_bumped", prepared)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _the_old_id_stays_when_epochs_are_used_up() -> list[Patch]:
     right = Transaction.completed
 
@@ -145,7 +145,7 @@ def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
 # How a transaction ends
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _who_comes_during_the_markers_is_not_asked_to_wait() -> list[Patch]:
     right = machine_module._check_at_rest_or_open
     return [
@@ -157,7 +157,7 @@ def _who_comes_during_the_markers_is_not_asked_to_wait() -> list[Patch]:
     ]
 
 
-@_bug(within=20)
+@_bug(within=100)
 def _commits_without_preparing() -> list[Patch]:
     def wrong(right: Any) -> Any:
         def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
@@ -174,7 +174,7 @@ def _commits_without_preparing() -> list[Patch]:
     ]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _a_prepared_commit_is_aborted_by_the_next_producer() -> list[Patch]:
     right = Transactions.init_producer_id
 
@@ -210,7 +210,7 @@ def _the_commit_of_what_was_aborted_is_answered_like_a_retry() -> list[Patch]:
     ]
 
 
-@_bug(within=20)
+@_bug(within=100)
 def _nothing_times_out() -> list[Patch]:
     right = Transactions.tick
 
@@ -253,12 +253,12 @@ def _partitions_are_added_to_what_is_decided() -> list[Patch]:
     return [(Transactions, "add_partitions", add)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _the_order_of_sequences_is_not_checked() -> list[Patch]:
     return [(ProducerStates, "_check_order", lambda self, entry, header: None)]
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _duplicates_are_appended() -> list[Patch]:
     def check(self: ProducerStates, header: Any, *, from_client: bool) -> None:
         return None
@@ -297,12 +297,12 @@ def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
 # Markers
 
 
-@_bug(within=20)
+@_bug(within=100)
 def _one_partition_gets_no_marker() -> list[Patch]:
     return [(channel, "places_of", lambda effect: sorted(effect.transaction.partitions)[1:])]
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _offsets_get_no_marker() -> list[Patch]:
     def places_of(effect: Any) -> Any:
         return sorted(p for p in effect.transaction.partitions if p[0] != CONSUMER_OFFSETS)
@@ -310,7 +310,7 @@ def _offsets_get_no_marker() -> list[Patch]:
     return [(channel, "places_of", places_of)]
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _complete_with_the_first_marker() -> list[Patch]:
     return [(channel, "is_complete", lambda left: True)]
 
@@ -320,7 +320,7 @@ def _a_marker_that_gets_no_answer_is_not_sent_again() -> list[Patch]:
     return [(channel, "is_settled", lambda result: True)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _a_restart_forgets_the_markers() -> list[Patch]:
     return [(Transactions, "unfinished", lambda self: ())]
 
@@ -347,7 +347,7 @@ def _markers_of_old_epochs_are_written() -> list[Patch]:
 # What a restart finds
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _the_log_of_transactions_loses_a_partition() -> list[Patch]:
     right = transaction_records.decode
 
@@ -373,7 +373,7 @@ def _the_log_of_transactions_loses_the_next_id() -> list[Patch]:
     return [(cluster, "decode", decode)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _a_snapshot_forgets_open_transactions() -> list[Patch]:
     right = producer_snapshot.decode
 
@@ -396,7 +396,7 @@ def _a_restart_forgets_what_was_aborted() -> list[Patch]:
     return [(recovery, "aborted_by", aborted_by)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _a_restart_of_groups_does_not_read_markers() -> list[Patch]:
     right = Shard._replay_batch
 
@@ -410,12 +410,12 @@ def _a_restart_of_groups_does_not_read_markers() -> list[Patch]:
 # What readers are given
 
 
-@_bug(within=20)
+@_bug(within=100)
 def _the_last_stable_offset_heeds_nothing_open() -> list[Patch]:
     return [(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark))]
 
 
-@_bug(within=20)
+@_bug(within=100)
 def _the_index_of_aborted_transactions_is_empty() -> list[Patch]:
     return [(AbortedTransactions, "between", lambda self, first_offset, end_offset: [])]
 
@@ -440,7 +440,7 @@ def _the_index_says_that_an_aborted_transaction_began_late() -> list[Patch]:
     return [(log_module, "aborted_by", aborted_by)]
 
 
-@_bug(within=100)
+@_bug(within=400)
 def _aborted_offsets_count() -> list[Patch]:
     right = Groups.replay_marker
 
@@ -450,7 +450,7 @@ def _aborted_offsets_count() -> list[Patch]:
     return [(Groups, "replay_marker", replay)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _offsets_count_before_their_transaction_ends() -> list[Patch]:
     right = Groups.commit_in_transaction
 
