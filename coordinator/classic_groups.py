@@ -192,6 +192,7 @@ class ClassicGroups:
         # The same protocol: nothing to assign anew, so nobody else is disturbed. The answer to a
         # leader must keep it from assigning: version 9 says so, older ones name the old leader.
         answered = group.members[member_id] = replace(member, join_ticket=None)
+        group.learn_subscriptions()
         assignments = {m.member_id: m.assignment for m in group.members.values()}
         turn.write(group, group.stored(assignments))
         reply = joined(group, answered)

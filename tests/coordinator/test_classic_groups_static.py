@@ -10,6 +10,7 @@ import pytest
 from ottla.protocol.errors import Code
 
 from .group_talk import (
+    GROUP,
     REBALANCE_MS,
     SESSION_MS,
     Client,
@@ -59,6 +60,19 @@ def test_the_member_before_is_fenced() -> None:
     assert a.leave() is Code.FENCED_INSTANCE_ID
     a.instance = None
     assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID, "without its instance nobody knows it"
+
+
+def test_who_comes_back_may_be_subscribed_to_something_else() -> None:
+    """With the same protocol nobody is disturbed; what is read counts now and after a restart."""
+    talk = GroupTalk()
+    stable_group(talk, static(talk, "a"))
+    again = static(talk, "a2")
+    again.protocols = (("range", subscription("stock")),)
+    assert again.join() is Code.NONE
+    for _ in range(2):
+        outcome = talk.machine.delete_offsets(GROUP, [("orders", 0), ("stock", 0)])
+        assert outcome.reply == (Code.NONE, Code.GROUP_SUBSCRIBED_TO_TOPIC)
+        talk.restart()
 
 
 def test_a_leader_that_comes_back_need_not_assign() -> None:
