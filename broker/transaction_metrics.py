@@ -6,7 +6,6 @@ There is none unless metrics are wanted (`ottla serve --metrics`).
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections import Counter
 from typing import Any, Final, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Final, Protocol
 from ..coordinator.outcome import Outcome
 from ..coordinator.transaction_states import PREPARED, State, Transaction
 from ..protocol.errors import Code
+from .clock import monotonic_s
 
 BUCKETS_S: Final = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
@@ -86,7 +86,7 @@ class TransactionMetrics:
             elif record.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
                 prepared_at_s = self._prepared_at_s.pop(record.transactional_id, None)
                 if prepared_at_s is not None:
-                    self.phases[ENDING].observe(time.perf_counter() - prepared_at_s)
+                    self.phases[ENDING].observe(monotonic_s() - prepared_at_s)
 
     def refused(self, code: Code) -> None:
         """A request was refused."""
@@ -95,7 +95,7 @@ class TransactionMetrics:
             self.fencings[cause] += 1
 
     def _prepared(self, record: Transaction, now_ms: int, cause: str) -> None:
-        self._prepared_at_s[record.transactional_id] = time.perf_counter()
+        self._prepared_at_s[record.transactional_id] = monotonic_s()
         if record.started_ms >= 0:
             self.phases[OPEN].observe(max(0, now_ms - record.started_ms) / 1000)
         if record.state is State.PREPARE_COMMIT:

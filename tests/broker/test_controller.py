@@ -10,9 +10,10 @@ from uuid import UUID
 import pytest
 
 from ottla.broker.config import BrokerConfig
-from ottla.broker.controller import FEATURES, Controller, random_topic_id
+from ottla.broker.controller import Controller, random_topic_id
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.catalog import Catalog, ResourceType
+from ottla.storage.features import FEATURES
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
 from ottla.storage.metadata_records import BeginTransactionRecord, EndPoint, TopicRecord
