@@ -397,6 +397,10 @@ class Controller:
         )
         if validate_only:
             return topic_of(records)
+        try:
+            self._directory.forget_past_of(name)
+        except OSError as failed:
+            raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
         self._commit(records)
         topic = self.catalog.topics[name]
         self._open_logs(topic)

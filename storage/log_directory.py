@@ -93,6 +93,7 @@ class LogDirectory:
             for topic, partition in known
             if f"{topic}-{partition}" not in self._there
         }
+        self._not_synced: set[str] = set()  # the checkpoints that a loss of power may harm
         self._renamed: set[str] = set()  # whose directories are out of the way, not yet for sure
 
     @property
@@ -180,11 +181,7 @@ class LogDirectory:
         directory = f"{self.path}/{name}"
         is_new = name not in self._there
         if is_new:
-            if key in self._gone:  # or after a kill a topic begins and ends where its past did
-                self.checkpoint(sync=True)
-            if name in self._renamed:  # or a loss of power gives a topic the records of its past
-                self._files.sync_directory(self.path)
-                self._renamed.clear()
+            self.forget_past_of(topic)
             self._files.make_directory(directory)
             _write_topic_id(self._files, directory, topic_id)
             self._there.add(name)
@@ -258,6 +255,21 @@ class LogDirectory:
         self._there.discard(name)
         _remove_tree(self._files, doomed)
 
+    def forget_past_of(self, topic: str) -> None:
+        """To be called before a topic is made: what became of one of that name is on disk.
+
+        Or it begins and ends where the old one did after a kill, and has its records after a loss
+        of power.
+
+        Raises:
+            OSError: it is not to be made now.
+        """
+        if any(name.rpartition("-")[0] == topic for name in self._renamed):
+            self._files.sync_directory(self.path)
+            self._renamed.clear()
+        if any(known == topic for known, _ in self._gone):
+            self.checkpoint(sync=True)
+
     def _forget(self, key: TopicPartition) -> None:
         """What the checkpoints say of it is not true of a later topic of that name."""
         if any(key in known for known in self._checkpointed):
@@ -274,9 +286,14 @@ class LogDirectory:
         self._cleaned_up_to[log.topic, log.partition] = offset
         self._write_cleaned_up_to()
 
-    def _write_cleaned_up_to(self) -> None:
-        content = _checkpoint(self._cleaned_up_to)
-        write_atomically(self._files, f"{self.path}/{CLEANED_OFFSETS}", content)
+    def _write_cleaned_up_to(self, *, sync: bool = False) -> None:
+        self._write_checkpoint(CLEANED_OFFSETS, self._cleaned_up_to, sync=sync)
+
+    def _write_checkpoint(self, name: str, offsets: Offsets, *, sync: bool) -> None:
+        self._not_synced.add(name)
+        write_atomically(self._files, f"{self.path}/{name}", _checkpoint(offsets), sync=sync)
+        if sync:
+            self._not_synced.discard(name)
 
     def checkpoint(self, *, sync: bool = False) -> None:
         """Write where logs begin and end, and up to where they are synced, when it has changed.
@@ -292,16 +309,14 @@ class LogDirectory:
             (LOG_STARTS, self._log_starts, self._current_log_starts()),
             (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks()),
         ):
-            if current != checkpointed:
+            if current != checkpointed or (sync and name in self._not_synced):
                 # What is lost of the others is found out again; where a log begins is not.
                 is_start = name == LOG_STARTS
                 if is_start:  # that is known twice, and first where the epochs are
                     for key, log in self._logs.items():
                         if current.get(key) != checkpointed.get(key):
                             log.write_epochs()
-                path = f"{self.path}/{name}"
-                content = _checkpoint(current)
-                write_atomically(self._files, path, content, sync=sync or is_start)
+                self._write_checkpoint(name, current, sync=sync or is_start)
                 checkpointed.clear()
                 checkpointed.update(current)
         self._gone.clear()
@@ -348,8 +363,10 @@ class LogDirectory:
             except OSError as failed:
                 failures.append(failed)
         try:
-            if clean:
-                self.checkpoint()
+            if clean:  # what is marked as clean is believed, after a loss of power too
+                self.checkpoint(sync=True)
+                if CLEANED_OFFSETS in self._not_synced:
+                    self._write_cleaned_up_to(sync=True)
                 if not failures:
                     self._mark_clean()
         except OSError as failed:

@@ -196,7 +196,7 @@ def test_a_partition_whose_files_cannot_be_read_does_not_keep_the_others_from_go
 
 def test_a_data_file_that_cannot_be_read_is_told_when_somebody_asks_for_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    small = {"segment.bytes": "1048576"}
+    small: dict[str, str | None] = {"segment.bytes": "1048576"}
     with served(data, tmp_path) as broker:
         assert broker.client.create_raw("orders", configs=small)["error_code"] == 0
         assert broker.client.create_raw("times", configs=small)["error_code"] == 0

@@ -294,6 +294,38 @@ def test_a_topic_that_is_made_anew_knows_nothing_of_the_one_before(
         assert told == []
 
 
+def test_what_is_marked_as_clean_is_believed_after_a_loss_of_power() -> None:
+    for seed in range(20):
+        disk, found = with_rows_in_all_checkpoints(seed)
+        log = found.log_of("orders", 0)
+        assert log is not None
+        found.set_cleaned_up_to(log, 3)
+        found.checkpoint()
+        found.close()
+        again = directory(disk.reboot(power_cut=True))
+        assert again.clean
+        told: list[Damage] = []
+        again.report = told.append
+        log_in(again)
+        assert told == []
+        log = again.log_of("orders", 0)
+        assert log is not None
+        assert again.cleaned_up_to(log) == 3
+
+
+def test_before_a_topic_is_made_it_is_on_disk_that_one_of_its_name_is_gone() -> None:
+    for seed in range(20):
+        disk, found = with_rows_in_all_checkpoints(seed)
+        for partition in (0, 1):
+            found.delete_log("orders", partition)
+        found.forget_past_of("orders")
+        again = directory(disk.reboot(power_cut=True))
+        assert again.partitions_found() == set()
+        before = again.files.operations  # type: ignore[attr-defined]
+        again.forget_past_of("orders")
+        assert again.files.operations == before, "no checkpoint knew of it"  # type: ignore[attr-defined]
+
+
 def test_making_a_topic_anew_writes_the_checkpoints_once() -> None:
     disk, found = with_rows_in_all_checkpoints()
     for partition in (0, 1):
