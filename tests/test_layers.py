@@ -16,7 +16,10 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "protocol": (set(), {"kafka", "crc32c", "cramjam"}),
     "storage": ({"protocol"}, set()),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
-    "broker": ({"protocol", "storage", "coordinator"}, {"uvloop", "structlog", "prometheus_client"}),
+    "broker": (
+        {"protocol", "storage", "coordinator"},
+        {"uvloop", "structlog", "prometheus_client"},
+    ),
     # `ottla log` reads directories without a broker.
     "facade": (
         {"broker", "spark", "storage", "coordinator", "protocol", "facade"},
