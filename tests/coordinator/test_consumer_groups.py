@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ottla.coordinator.consumer_member import MemberState
+from ottla.coordinator.consumer_member import ConsumerMember, MemberState
+from ottla.coordinator.consumer_reconcile import reconciled
 from ottla.coordinator.consumer_records import CurrentMember
 from ottla.coordinator.consumer_requests import GroupLimits
 from ottla.protocol.errors import Code, Refused
@@ -65,6 +66,36 @@ def test_a_member_keeps_its_epoch_until_it_has_given_up_what_it_has_to() -> None
     assert a.epoch == 2
     assert b.beat() == {"orders": [3, 4, 5]}
     assert talk.epochs == ("Stable", 2, 2)
+
+
+def test_a_member_that_has_more_to_give_up_goes_on_by_one_epoch_at_a_time() -> None:
+    talk = ConsumerTalk()
+    a, b, c = (Consumer(talk, name) for name in "abc")
+    a.join()
+    b.join()
+    a.beat()
+    c.join()
+    assert a.report() == {"orders": [0, 1]}
+    assert (a.epoch, talk.consumers.epoch) == (2, 3)
+    assert a.report() is None
+    assert a.epoch == 3
+
+
+@pytest.mark.parametrize("held", ["orders", "stock"])
+def test_a_member_waits_as_long_as_one_topic_is_held_by_others(held: str) -> None:
+    topics = FakeTopics(orders=1, stock=1)
+    target = topics.by_ids({"orders": [0], "stock": [0]})
+    member = reconciled(
+        ConsumerMember("a"),
+        target,
+        1,
+        owned={},
+        partition_epoch=lambda topic_id, _: (
+            1 if topics.named({topic_id: frozenset({0})}).get(held) else -1
+        ),
+    )
+    assert member.state is MemberState.UNRELEASED_PARTITIONS
+    assert topics.named(member.assigned).keys() == {"orders", "stock"} - {held}
 
 
 def test_the_third_member_takes_one_from_each() -> None:

@@ -191,6 +191,19 @@ def test_a_classic_member_that_does_not_go_on_is_fenced(syncs: bool) -> None:
     assert list(talk.consumers.members) == ["a"]
 
 
+def test_what_a_member_owed_is_not_asked_of_who_comes_under_its_id() -> None:
+    talk = ConsumerTalk()
+    a, m = Consumer(talk, "a"), Classic(talk, "m")
+    a.join()
+    m.join()
+    m.leave()
+    again = Consumer(talk, m.member_id)
+    again.join()
+    for _ in range(5):
+        talk.pass_time(REBALANCE_MS // 4)
+        assert again.beat() is not Code.UNKNOWN_MEMBER_ID, "nobody waits for its SyncGroup"
+
+
 def test_leave_group_removes_members_of_both_protocols() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b", instance="i")

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordinator.consumer_member import ClassicMember
+from ottla.coordinator.consumer_member import ClassicMember, MemberState
 from ottla.coordinator.consumer_records import (
     ConsumerRemoved,
+    CurrentMember,
     GroupEpoch,
     Kind,
     MemberSubscription,
@@ -91,6 +92,18 @@ def test_a_group_of_members_that_cannot_be_read_stays_a_consumer_group() -> None
     talk.machine.replay(MemberSubscription(GROUP, fresh))
     assert a.leave() is Code.GROUP_ID_NOT_FOUND
     assert sorted(talk.consumers.members) == ["a", "m"]
+
+
+def test_a_partition_that_another_has_got_since_stays_with_that_one() -> None:
+    """Where compaction has left an old record of who had it before."""
+    talk = ConsumerTalk()
+    owned = talk.topics.by_ids({"orders": [0]})
+    (topic_id,) = owned
+    for member_id, epoch in (("a", 4), ("b", 5)):
+        stands = CurrentMember(GROUP, member_id, epoch, 0, MemberState.STABLE, owned, {})
+        talk.machine.replay(stands)
+    talk.machine.replay(ConsumerRemoved(Kind.CURRENT_MEMBER, GROUP, "a"))
+    assert talk.consumers.partition_epoch(topic_id, 0) == 5
 
 
 def test_an_instance_may_be_given_to_a_member_that_is_there() -> None:
