@@ -27,12 +27,15 @@ class Limits(NamedTuple):
         committed: read_committed: nothing at or beyond the last stable offset.
         replica_id: -1 and -2 are consumers; a follower is nobody's on one machine.
         may_read: whether who asks may read a topic; None: everybody may.
+        from_followers: whether any replica may be read from, as by consumers of version 11 and
+            later (KIP-392).
     """
 
     max_bytes: int
     committed: bool
     replica_id: int
     may_read: Callable[[str], bool] | None = None
+    from_followers: bool = False
 
 
 class PartitionRead(NamedTuple):
@@ -111,14 +114,17 @@ def _read(
 def _check_may_read(
     node: Node, log: PartitionLog, ref: TopicRef, limits: Limits, leader_epoch: int
 ) -> None:
-    """What the leader asks before it reads. Raises Refused."""
-    if not node.leads(log.topic, log.partition):
+    """What a replica asks before it reads. Raises Refused."""
+    leads = node.leads(log.topic, log.partition)
+    if not leads and not node.follows(log.topic, log.partition):
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
     if not isinstance(ref, str) and node.catalog.topics[log.topic].topic_id != ref:
         raise Refused(Code.INCONSISTENT_TOPIC_ID, "the topic was deleted and made again")
     if limits.replica_id >= 0:
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER, "no replica of this partition is elsewhere")
     node.check_leader_epoch(log, leader_epoch)
+    if not leads and not limits.from_followers:
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
 
 
 def name_of(node: Node, ref: TopicRef) -> str:

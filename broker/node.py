@@ -135,6 +135,14 @@ class Node:
             and known.partitions[partition].leader_id == self.node_id
         )
 
+    def follows(self, topic: str, partition: int) -> bool:
+        """Whether this node has a replica of the partition, and another one leads it."""
+        known = self.catalog.topics.get(topic)
+        if known is None or not 0 <= partition < len(known.partitions):
+            return False
+        replica = known.partitions[partition]
+        return replica.leader_id != self.node_id and self.node_id in replica.replicas
+
     def led_log(self, topic: str, partition: int) -> PartitionLog:
         """The log of a partition that this node leads.
 

@@ -4,7 +4,7 @@
 5    log start offset
 7    sessions (KIP-227)
 9    the consumer's leader epoch is checked (KIP-320)
-11   the consumer's rack; a preferred replica may be named (KIP-392)
+11   the consumer's rack; any replica may be read from, and a preferred one named (KIP-392)
 12   flexible encoding; the epoch last fetched, and where the logs diverge (KIP-595)
 13   topics by id (KIP-516)
 15   the replica's id moves into a tagged field (KIP-903)
@@ -12,7 +12,7 @@
 17   the replica's directory id
 18   the replica's high watermark
 
-Skipped: racks and preferred replicas; there is one replica.
+Skipped: preferred replicas; all are in one process.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _SESSIONS_SINCE: Final = 7
+_RACKS_SINCE: Final = 11
 _IDS_SINCE: Final = 13
 _REPLICA_STATE_SINCE: Final = 15
 _LEADERS_SINCE: Final = 16
@@ -73,6 +74,7 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
         request.isolation_level == _READ_COMMITTED,
         _replica_id(context, request),
         None if node.authorizer is None else _may_read(node, context, request),
+        context.version >= _RACKS_SINCE,
     )
     if node.quotas is not None and limits.replica_id < 0:
         return await _metered(node, context, request, plan, limits)

@@ -73,8 +73,8 @@ async def test_who_fetches_from_the_wrong_node_is_told_the_right_one(
     tmp_path: Path, version: int, hints: bool
 ) -> None:
     async with several_nodes(tmp_path) as it:
-        topic = it.topic("orders", 2, replicas=3)
-        it.controller.change_leader("orders", 0, 3)
+        topic = it.topic("orders", 2, replicas=2)
+        it.controller.change_leader("orders", 0, 1)
 
         async def fetch(node_id: int, leader_epoch: int) -> Any:
             asked = {"partition": 0, "current_leader_epoch": leader_epoch, "fetch_offset": 0}
@@ -83,24 +83,58 @@ async def test_who_fetches_from_the_wrong_node_is_told_the_right_one(
             return await it.ask(node_id, ApiKey.FETCH, version, max_bytes=100, topics=topics)
 
         for node_id, epoch, code in (
-            (2, -1, Code.NOT_LEADER_OR_FOLLOWER),
-            (3, 0, Code.FENCED_LEADER_EPOCH),
+            (3, -1, Code.NOT_LEADER_OR_FOLLOWER),
+            (3, 0, Code.NOT_LEADER_OR_FOLLOWER),
+            (1, 0, Code.FENCED_LEADER_EPOCH),
+            (2, 0, Code.FENCED_LEADER_EPOCH),
         ):
             answer = await fetch(node_id, epoch)
             (partition,) = answer["responses"][0]["partitions"]
             assert Code(partition["error_code"]) is code
             if hints:
-                assert partition["current_leader"] == {"leader_id": 3, "leader_epoch": 1}
-                assert [each["node_id"] for each in answer["node_endpoints"]] == [3]
+                assert partition["current_leader"] == {"leader_id": 1, "leader_epoch": 1}
+                assert [each["node_id"] for each in answer["node_endpoints"]] == [1]
             else:
                 assert not answer.get("node_endpoints")
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (10, Code.NOT_LEADER_OR_FOLLOWER),
+        (11, Code.NONE),
+        (12, Code.NONE),
+    ],
+)
+@in_a_loop
+async def test_any_replica_may_be_read_from_since_version_11(
+    tmp_path: Path, version: int, code: Code
+) -> None:
+    """KIP-392; Apache Kafka's followers do not look at the rack either."""
+    async with several_nodes(tmp_path) as it:
+        it.topic("orders", 2, replicas=2)
+        assert produced(await produce(it, 2)) is Code.NONE
+
+        async def fetch(node_id: int, leader_epoch: int) -> tuple[Code, int]:
+            asked = {"partition": 0, "current_leader_epoch": leader_epoch, "fetch_offset": 0}
+            asked |= {"partition_max_bytes": 1000, "last_fetched_epoch": -1}
+            topics: Any = [{"topic": "orders", "partitions": [asked]}]
+            answer = await it.ask(node_id, ApiKey.FETCH, version, max_bytes=1000, topics=topics)
+            (partition,) = answer["responses"][0]["partitions"]
+            return Code(partition["error_code"]), len(partition["records"] or b"")
+
+        found, size_bytes = await fetch(1, -1)
+        assert found is code
+        assert (size_bytes > 0) is (code is Code.NONE)
+        assert await fetch(1, 7) == (Code.UNKNOWN_LEADER_EPOCH, 0)
+        assert await fetch(3, -1) == (Code.NOT_LEADER_OR_FOLLOWER, 0)
 
 
 @in_a_loop
 async def test_a_long_poll_ends_when_the_leader_moves(tmp_path: Path) -> None:
     async with several_nodes(tmp_path) as it:
         topic = it.topic("orders", 2, replicas=3)
-        asked = {"partition": 0, "current_leader_epoch": -1, "fetch_offset": 0}
+        asked = {"partition": 0, "current_leader_epoch": 0, "fetch_offset": 0}
         asked |= {"partition_max_bytes": 100, "last_fetched_epoch": -1}
         topics = [{"topic_id": topic.topic_id, "partitions": [asked]}]
         fetching = asyncio.ensure_future(
@@ -113,7 +147,7 @@ async def test_a_long_poll_ends_when_the_leader_moves(tmp_path: Path) -> None:
         async with asyncio.timeout(5):
             answer = await fetching
         (partition,) = answer["responses"][0]["partitions"]
-        assert Code(partition["error_code"]) is Code.NOT_LEADER_OR_FOLLOWER
+        assert Code(partition["error_code"]) is Code.FENCED_LEADER_EPOCH
 
 
 @in_a_loop
