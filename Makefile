@@ -51,8 +51,9 @@ crash-campaign: setup ## the storage stopped at every change of a file, every bi
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
 		tests/storage/test_bit_flips.py tests/storage/test_directory_bit_flips.py $(ARGS)
 
-simulate: .venv/.installed ## 10,000 random histories of transactions, with all that can go wrong (ARGS=--first=N)
+simulate: .venv/.installed ## 10,000 random histories of transactions, and as many of groups, with all that can go wrong (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
+	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
 
 check: style types test ## style, types and tests
 

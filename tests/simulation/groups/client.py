@@ -1,0 +1,325 @@
+"""What members of both protocols have in common: how they ask, and how they commit.
+
+A member starts where its predecessor committed, and its own commits only grow: so a committed
+offset that goes back was written by somebody who should have been refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.offsets import OffsetToCommit
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.protocol.errors import Code
+from tests.coordinator.consumer_talk import FakeTopics
+
+from ..network import LOST, Crashed, Network, Request, always
+from ..scheduler import Process, Resume, Scheduler, Steps, Wait
+from .coordinator import Coordinator, Decide
+from .oracle import Held, Oracle, Promise
+
+RETRIABLE: Final = (LOST, Code.NOT_COORDINATOR, Code.COORDINATOR_LOAD_IN_PROGRESS)
+FENCING: Final = (
+    Code.UNKNOWN_MEMBER_ID,
+    Code.ILLEGAL_GENERATION,
+    Code.STALE_MEMBER_EPOCH,
+    Code.FENCED_INSTANCE_ID,
+)
+TRANSACTION_MS: Final = 1_500
+_USUAL_PATIENCE_MS: Final = 600
+
+
+@dataclass
+class Timing:
+    """Of all members of a group, in ms."""
+
+    session_ms: int = 3_000
+    heartbeat_ms: int = 800
+    rebalance_ms: int = 4_000
+    commit_ms: int = 500
+
+
+class PatientNetwork(Network):
+    """The network, for requests that may wait long."""
+
+    def ask(
+        self,
+        name: str,
+        request: Request,
+        *,
+        patience_ms: int = _USUAL_PATIENCE_MS,
+        details: tuple[object, ...] = (),
+        only_while: Callable[[], bool] = always,
+    ) -> Wait:
+        """Send a request and wait for the first answer; LOST when none comes in time."""
+
+        def wait(resume: Resume) -> None:
+            is_open = True
+
+            def answer(result: Any) -> None:
+                nonlocal is_open
+                if is_open:
+                    is_open = False
+                    self._scheduler.note(f"{name} answered", *details, result)
+                    resume(result)
+
+            def arrive() -> None:
+                if only_while():
+                    request(lambda result: self._carry(name, lambda: answer(result)))
+
+            self._scheduler.note(name, *details)
+            self._carry(name, arrive)
+            self._scheduler.after(patience_ms, lambda: answer(LOST))
+
+        return wait
+
+
+@dataclass
+class Surroundings:
+    """What there is around a member."""
+
+    scheduler: Scheduler
+    network: PatientNetwork
+    coordinator: Coordinator
+    topics: FakeTopics
+    oracle: Oracle
+    timing: Timing
+    is_calm: bool = False
+
+
+class Transaction:
+    """A transaction of one producer, and its coordinator, which always ends it."""
+
+    def __init__(self, around: Surroundings, producer: Producer) -> None:
+        self.producer = producer
+        self.is_open = True
+        self.has_ended = False
+        self.promises: list[Promise] = []
+        self._around = around
+        around.scheduler.after(TRANSACTION_MS, lambda: self.end(commit=False))
+
+    def end(self, *, commit: bool) -> None:
+        """Write the marker, now or as soon as it can be."""
+        if self.is_open:
+            self.is_open = False
+            self._write(commit)
+
+    def _write(self, commit: bool) -> None:
+        around = self._around
+        try:
+            around.coordinator.write_marker(self.producer, commit=commit)
+        except Crashed:
+            around.scheduler.after(100, lambda: self._write(commit))
+            return
+        around.scheduler.note("transaction ended", commit)
+        self.has_ended = True
+        if commit:
+            for promise in self.promises:
+                around.oracle.keep(promise)
+
+
+class Client:
+    """A member's process.
+
+    Attributes:
+        generation: or its epoch.
+        owned: what it uses.
+        is_stable: it has its assignment, and may commit.
+        was_stalled: it stood still for so long that it may have been given up.
+    """
+
+    is_classic = True
+
+    def __init__(
+        self,
+        around: Surroundings,
+        group_id: str,
+        name: str,
+        *,
+        instance: str | None,
+        topics: Iterable[str],
+        regex: str = "",
+        producer_id: int,
+    ) -> None:
+        self.around = around
+        self.group_id = group_id
+        self.name = name
+        self.instance = instance
+        self.topics = frozenset(topics)
+        self.regex = regex
+        self.process = Process(name)
+        self.member_id = ""
+        self.generation = -1
+        self.owned: frozenset[Held] = frozenset()
+        self.is_stable = False
+        self.was_stalled = False
+        self._producer = Producer(producer_id, 0)
+        self._transaction: Transaction | None = None
+        self._positions: dict[Held, int] = {}
+        self._commits = 0
+
+    @property
+    def topics_now(self) -> frozenset[str]:
+        """The existing topics that it is subscribed to."""
+        known = self.around.topics.names_for(None)
+        asked = self.topics | frozenset(self.regex.split("|"))
+        return frozenset(name for name in known if name in asked)
+
+    def start(self) -> None:
+        """Begin to live."""
+        scheduler = self.around.scheduler
+        self.around.oracle.holders.append(self)
+        scheduler.spawn(self.process, self.live())
+        scheduler.spawn(self.process, self._commit_now_and_then())
+
+    def live(self) -> Steps[None]:
+        raise NotImplementedError
+
+    def leave(self) -> Steps[None]:
+        raise NotImplementedError
+
+    def die(self) -> None:
+        """Be gone, without a word."""
+        self.process.is_alive = False
+        self.owned = frozenset()
+        self.is_stable = False
+        if self in self.around.oracle.holders:
+            self.around.oracle.holders.remove(self)
+
+    def hold(self, owned: Iterable[Held]) -> None:
+        """Use these from now on, and no others."""
+        owned = frozenset(owned)
+        for lost in self.owned - owned:
+            self._positions.pop(lost, None)
+        self.owned = owned
+        if owned:
+            self.around.oracle.adopted(self, self.around.coordinator.machine)
+
+    def ask(
+        self,
+        name: str,
+        request: Request,
+        *,
+        patience_ms: int = _USUAL_PATIENCE_MS,
+        details: tuple[object, ...] = (),
+        only_while: Callable[[], bool] = always,
+    ) -> Steps[Any]:
+        return (
+            yield self.around.network.ask(
+                name, request, patience_ms=patience_ms, only_while=only_while,
+                details=(self.name, self.generation, *details),
+            )
+        )  # fmt: skip
+
+    def backoff(self) -> Wait:
+        return self.around.scheduler.sleep(self.around.scheduler.random.randint(20, 120))
+
+    # Commits
+
+    def _commit_now_and_then(self) -> Steps[None]:
+        scheduler = self.around.scheduler
+        while True:
+            yield scheduler.sleep(scheduler.random.randint(50, 2 * self.around.timing.commit_ms))
+            busy = self._transaction is not None and not self._transaction.has_ended
+            if not self.is_stable or not self.owned:
+                continue
+            held = scheduler.random.choice(sorted(self.owned))
+            if held not in self._positions:
+                yield from self._fetch(held)
+            if held in self._positions:
+                if scheduler.random.random() < 0.3 and not busy:
+                    scheduler.spawn(self.process, self._commit_in_transaction(held))
+                else:
+                    yield from self._commit(held)
+
+    def _committer(self) -> Committer:
+        return Committer(self.member_id, self.generation, self.instance)
+
+    def _fetch(self, held: Held) -> Steps[None]:
+        generation = self.generation
+
+        def decide(machine: Groups, now_ms: int) -> Outcome[Any]:
+            if not self.is_classic:
+                machine.check_fetch(self.group_id, self.member_id, generation)
+            topic, _, partition = held
+            told = machine.fetch_offset(self.group_id, topic, partition, require_stable=True)
+            return Outcome(told)
+
+        told = yield from self.ask("OffsetFetch", self.around.coordinator.serve(decide))
+        is_answer = told is not LOST and not isinstance(told, Code)
+        if is_answer and told.error == 0 and held in self.owned and self.generation == generation:
+            self._positions[held] = max(0, told.offset)
+
+    def _advance(self, held: Held) -> int:
+        self._positions[held] += self.around.scheduler.random.randint(1, 5)
+        return self._positions[held]
+
+    def _promise(self, held: Held, offset: int) -> Promise:
+        return self.around.oracle.promise((self.group_id, held.topic, held.partition), offset)
+
+    def _request(self, held: Held, decide: Decide) -> Request:
+        """A commit, for a topic that is to be there when it arrives."""
+
+        def checked(machine: Groups, now_ms: int) -> Outcome[Any]:
+            facts = self.around.topics.by_name(held.topic)
+            if facts is None or facts.topic_id != held.topic_id:
+                return Outcome((Code.UNKNOWN_TOPIC_OR_PARTITION,))
+            return decide(machine, now_ms)
+
+        return self.around.coordinator.serve(checked)
+
+    def _commit(self, held: Held) -> Steps[None]:
+        offset = self._advance(held)
+        committer = self._committer()
+        promise = self._promise(held, offset)
+        self._commits += 1
+        number = self._commits
+        codes = yield from self.ask(
+            "OffsetCommit",
+            self._request(
+                held,
+                lambda machine, now_ms: machine.commit(
+                    self.group_id, committer,
+                    [OffsetToCommit(held.topic, held.partition, offset)], now_ms=now_ms,
+                ),
+            ),
+            details=(held.topic, held.partition, offset),
+            only_while=lambda: number == self._commits,  # a connection keeps their order
+        )  # fmt: skip
+        if codes == (Code.NONE,):
+            self.around.oracle.keep(promise)
+        self._told(codes)
+
+    def _commit_in_transaction(self, held: Held) -> Steps[None]:
+        offset = self._advance(held)
+        committer = self._committer()
+        self._commits += 1
+        number = self._commits
+        transaction = self._transaction = Transaction(self.around, self._producer)
+        transaction.promises.append(self._promise(held, offset))
+        codes = yield from self.ask(
+            "TxnOffsetCommit",
+            self._request(
+                held,
+                lambda machine, now_ms: machine.commit_in_transaction(
+                    self.group_id, committer, self._producer,
+                    [OffsetToCommit(held.topic, held.partition, offset)], now_ms=now_ms,
+                ),
+            ),
+            details=(held.topic, held.partition, offset),
+            only_while=lambda: transaction.is_open and number == self._commits,
+        )  # fmt: skip
+        random = self.around.scheduler.random
+        yield self.around.scheduler.sleep(random.randint(0, random.choice([100, 1_200])))
+        transaction.end(commit=codes == (Code.NONE,) and random.random() < 0.8)
+        self._told(codes)
+
+    def _told(self, codes: Any) -> None:
+        if codes in FENCING:
+            self.around.scheduler.note("commit refused", codes.name)
+            if self.was_stalled:
+                self.around.scheduler.note("zombie refused", codes.name)
+                self.was_stalled = False

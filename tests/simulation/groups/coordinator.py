@@ -1,0 +1,280 @@
+"""The coordinator: the real machine, run as a shard runs it, that dies at its appends.
+
+Decide, append, replay, carry out, reply; what is due by `next_deadline` comes first. A restart
+loads the log, whole or compacted, and must find what the last life knew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ottla.coordinator.classic_requests import GroupSettings
+from ottla.coordinator.consumer_records import (
+    ConsumerRemoved,
+    CurrentMember,
+    MemberSubscription,
+    TargetEpoch,
+)
+from ottla.coordinator.consumer_requests import ConsumerGroupSettings
+from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved
+from ottla.coordinator.groups import Groups
+from ottla.coordinator.outcome import PARKED, Answer, Outcome, Producer
+from ottla.protocol.errors import Code, Refused
+from tests.coordinator.consumer_talk import ConsumerTalk, FakeTopics
+
+from ..network import Crashed, Request, Respond
+from ..scheduler import Scheduler
+from . import log as log_module
+from . import states
+from .log import Ended, Log
+from .oracle import Oracle
+
+Decide = Callable[[Groups, int], Outcome[Any]]
+DecideParked = Callable[[Groups, int, int], Outcome[Any]]
+
+_MOST_TICKS_AT_ONCE: Final = 100
+_MOST_TICKS_A_SECOND: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Parking:
+    """A request that waits: whose and of which kind, since when."""
+
+    who: tuple[object, ...]
+    respond: Respond
+    since_ms: int
+
+
+class Coordinator:
+    """All lives of the coordinator of one partition.
+
+    Args:
+        late_ms: how late its timers are, at most.
+
+    Attributes:
+        machine: None while it is dead, or loads.
+        skew_ms: how far its clock is from the true time.
+        dies_in: appends until its death; 0 for none planned.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        topics: FakeTopics,
+        settings: tuple[GroupSettings, ConsumerGroupSettings],
+        oracle: Oracle,
+        *,
+        late_ms: int,
+    ) -> None:
+        self.scheduler = scheduler
+        self.topics = topics
+        self.oracle = oracle
+        self.log = Log()
+        self.skew_ms = 0
+        self.dies_in = 0
+        self.late_ms = late_ms
+        self.parked: dict[int, Parking] = {}
+        self._talk = ConsumerTalk(topics)
+        self._talk.settings, self._talk.consumer_settings = settings
+        self._ticket = 0
+        self._life = 0
+        self._armed_ms: int | None = None
+        self._ticks: tuple[int, int] = (0, 0)  # a second, and how many in it
+        self._ticks_at_once: tuple[int, int] = (0, 0)
+        self.machine: Groups | None = self._fresh()
+
+    def _fresh(self) -> Groups:
+        return self._talk.fresh_machine()
+
+    @property
+    def now_ms(self) -> int:
+        return self.scheduler.now_ms + self.skew_ms
+
+    # Requests
+
+    def serve(self, decide: Decide) -> Request:
+        """What a request does where it arrives."""
+        return self.serve_parked((), lambda machine, now_ms, ticket: decide(machine, now_ms))
+
+    def serve_parked(self, who: tuple[object, ...], decide: DecideParked) -> Request:
+        """The same for requests that may wait; `who` sends one of a kind, the last one counts."""
+
+        def request(respond: Respond) -> None:
+            if self.machine is None:
+                respond(Code.NOT_COORDINATOR)
+                return
+            self._ticket += 1
+            ticket = self._ticket
+            try:
+                self._tick_if_due()
+                reply = self._make_so(decide(self.machine, self.now_ms, ticket))
+            except Refused as refused:
+                reply = refused.code
+            except Crashed:
+                return
+            finally:
+                self._arm()
+            for other, parking in list(self.parked.items()):
+                if parking.who == who:
+                    del self.parked[other]
+            if reply is not PARKED:
+                respond(reply)
+                return
+            self.scheduler.note("request parked", *who)
+            self.parked[ticket] = Parking(who, respond, self.scheduler.now_ms)
+
+        return request
+
+    def run(self, decide: Decide) -> Any:
+        """Decide for who is at the coordinator's side. Raises Refused, Crashed."""
+        if self.machine is None:
+            raise Crashed
+        try:
+            self._tick_if_due()
+            return self._make_so(decide(self.machine, self.now_ms))
+        finally:
+            self._arm()
+
+    def write_marker(self, producer: Producer, *, commit: bool) -> None:
+        """End a transaction. Raises Crashed."""
+        if self.machine is None:
+            raise Crashed
+        self._append((Ended(commit),), producer)
+        self._arm()
+
+    def _make_so(self, outcome: Outcome[Any]) -> Any:
+        if outcome.records:
+            self._append(outcome.records, outcome.producer)
+        for effect in outcome.effects:
+            assert isinstance(effect, Answer), effect
+            parking = self.parked.pop(effect.ticket, None)
+            if parking is not None:
+                self.scheduler.note("parked request answered", *parking.who, effect.reply)
+                parking.respond(effect.reply)
+        return outcome.reply
+
+    def _append(self, records: tuple[Any, ...], producer: Producer | None) -> None:
+        dies = self.dies_in == 1
+        self.dies_in = max(0, self.dies_in - 1)
+        if dies and self.scheduler.random.random() < 0.5:
+            self.crash("before an append")
+            raise Crashed
+        self.log.append(records, producer, self.now_ms)
+        for record in records:
+            self._replay(record, producer)
+        self._note(records)
+        self.oracle.logged(self, records, producer)
+        if dies:
+            self.crash("after an append")
+            raise Crashed
+
+    def _replay(self, record: Any, producer: Producer | None) -> None:
+        machine = self.machine
+        assert machine is not None
+        if isinstance(record, Ended):
+            assert producer is not None
+            machine.replay_marker(producer, commit=record.commit)
+        elif producer is not None:
+            machine.replay_pending(record, producer)
+        else:
+            machine.replay(record)
+
+    def _note(self, records: tuple[Any, ...]) -> None:
+        """Count what a seed may be there for."""
+        kinds = {type(record) for record in records}
+        stored = [record for record in records if isinstance(record, GroupStored)]
+        if any(record.members for record in stored):
+            is_new = ConsumerRemoved not in kinds
+            self.scheduler.note("rebalanced" if is_new else "became classic")
+        if GroupRemoved in kinds and MemberSubscription in kinds and CurrentMember in kinds:
+            became = len([r for r in records if isinstance(r, CurrentMember)]) > 1
+            self.scheduler.note("became a consumer group" if became else "group replaced")
+        if TargetEpoch in kinds:
+            self.scheduler.note("assigned anew")
+        if OffsetRemoved in kinds:
+            self.scheduler.note("offsets expired" if self.oracle.ticks else "offsets forgotten")
+
+    # Time
+
+    def _arm(self) -> None:
+        if self.machine is None:
+            return
+        due_ms = self.machine.next_deadline()
+        if due_ms is None or (self._armed_ms is not None and self._armed_ms <= due_ms):
+            return
+        self._armed_ms = due_ms
+        life = self._life
+        late_ms = self.scheduler.random.randint(0, self.late_ms) if self.late_ms else 0
+
+        def wake() -> None:
+            if life == self._life and self._armed_ms == due_ms:
+                self._armed_ms = None
+                try:
+                    self._tick_if_due()
+                except Crashed:
+                    return
+                self._arm()
+
+        self.scheduler.after(max(0, due_ms - self.now_ms) + late_ms, wake)
+
+    def _tick_if_due(self) -> None:
+        assert self.machine is not None
+        due_ms = self.machine.next_deadline()
+        if due_ms is None or due_ms > self.now_ms:
+            return
+        self._count_tick()
+        self.oracle.ticks = True
+        try:
+            outcome = self.machine.tick(self.now_ms)
+            if outcome.records:
+                self.scheduler.note("timed out", len(outcome.records))
+            self._make_so(outcome)
+        finally:
+            self.oracle.ticks = False
+
+    def _count_tick(self) -> None:
+        second, now_ms = self.scheduler.now_ms // 1000, self.scheduler.now_ms
+        self._ticks = (second, self._ticks[1] + 1 if self._ticks[0] == second else 1)
+        at_once = self._ticks_at_once
+        self._ticks_at_once = (now_ms, at_once[1] + 1 if at_once[0] == now_ms else 1)
+        assert self._ticks[1] <= _MOST_TICKS_A_SECOND, "its timers never come to rest"
+        assert self._ticks_at_once[1] <= _MOST_TICKS_AT_ONCE, "it ticks at one moment without end"
+
+    # Death
+
+    def crash(self, when: str) -> None:
+        """Lose the memory, and load the log again some time later."""
+        assert self.machine is not None
+        scheduler = self.scheduler
+        scheduler.note("coordinator crashes", when)
+        self._check_replay(self.machine)
+        answers = list(self.parked.values())
+        self.machine, self._armed_ms, self.dies_in = None, None, 0
+        self._life += 1
+        self.parked.clear()
+        if scheduler.random.random() < 0.5:  # another one has taken over, or the process is dead
+            for parking in answers:
+                parking.respond(Code.NOT_COORDINATOR)
+        scheduler.after(scheduler.random.randint(1, 1500), self._load)
+
+    def _check_replay(self, before: Groups) -> None:
+        """What is in the log is what was known, and compaction takes nothing away."""
+        whole, compacted = self._fresh(), self._fresh()
+        log_module.replay(whole, self.log.stored())
+        log_module.replay(compacted, self.log.compacted(self.scheduler.random))
+        states.check_same("the log loaded again", before, whole)
+        states.check_same("the compacted log", whole, compacted)
+        self.oracle.check_offsets(whole)
+        self._loaded = compacted if self.scheduler.random.random() < 0.5 else whole
+
+    def _load(self) -> None:
+        self.scheduler.note("coordinator loaded")
+        self.machine = self._loaded
+        self._arm()
+
+    def check_replay(self) -> None:
+        """As at a crash, without one."""
+        if self.machine is not None:
+            self._check_replay(self.machine)

@@ -1,0 +1,201 @@
+"""What befalls members, topics, the coordinator and its clock."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ottla.coordinator.groups import Groups
+from ottla.coordinator.outcome import Outcome
+from ottla.protocol.errors import Refused
+
+from ..network import Crashed
+from .client import Surroundings
+from .crowd import Crowd, Seat
+
+TOPICS: Final = ("orders", "stock", "returns")
+_MOST_PARTITIONS: Final = 6
+_MOST_CLIENTS: Final = 7
+
+
+class Faults:
+    """One thing after another goes wrong, until `stop`.
+
+    Args:
+        every_ms: how often, about.
+    """
+
+    def __init__(self, around: Surroundings, crowd: Crowd, *, every_ms: int) -> None:
+        self._around = around
+        self._crowd = crowd
+        self._every_ms = every_ms
+        self._is_over = False
+        self._forgetting: set[str] = set()
+        self._kinds = (
+            (6, self._kill),
+            (6, self._stall),
+            (4, self._leave),
+            (3, self._resubscribe),
+            (4, self._crash_soon),
+            (2, self._crash_now),
+            (2, self._make_topic),
+            (2, self._grow_topic),
+            (1, self._delete_topic),
+            (2, self._jump),
+            (1, self._all_away),
+        )
+        self._next()
+
+    def stop(self) -> None:
+        self._is_over = True
+
+    @property
+    def is_forgetting(self) -> bool:
+        """Whether the coordinator still has to hear that a topic is gone."""
+        return bool(self._forgetting)
+
+    def _next(self) -> None:
+        random = self._around.scheduler.random
+
+        def strike() -> None:
+            if self._is_over:
+                return
+            weights = [weight for weight, _ in self._kinds]
+            random.choices([fault for _, fault in self._kinds], weights)[0]()
+            self._next()
+
+        self._around.scheduler.after(random.randint(1, 2 * self._every_ms), strike)
+
+    def _seat(self) -> Seat:
+        return self._around.scheduler.random.choice(self._crowd.seats)
+
+    def _restart_later(self, seat: Seat, longest_ms: int) -> None:
+        scheduler = self._around.scheduler
+
+        def restart() -> None:
+            if not seat.is_alive() and not self._is_over:
+                seat.start()
+
+        scheduler.after(
+            scheduler.random.choice([0, scheduler.random.randint(0, longest_ms)]), restart
+        )
+
+    # Members
+
+    def _kill(self) -> None:
+        seat = self._seat()
+        if seat.client is not None and seat.is_alive():
+            self._around.scheduler.note("member killed", seat.client.name)
+            seat.client.die()
+        self._restart_later(seat, 5_000)
+
+    def _stall(self) -> None:
+        """A long stop; perhaps somebody else sits down meanwhile."""
+        seat, scheduler = self._seat(), self._around.scheduler
+        client = seat.client
+        if client is None or not seat.is_alive():
+            return
+        session_ms = self._around.timing.session_ms
+        stops_ms = scheduler.random.choice([session_ms // 3, session_ms, 2 * session_ms])
+        stops_ms += scheduler.random.randint(0, session_ms)
+        scheduler.note("member stalls", client.name, stops_ms)
+        client.process.paused_until_ms = scheduler.now_ms + stops_ms
+        client.was_stalled = True
+        alive = sum(each.process.is_alive for each in self._crowd.clients)
+        if scheduler.random.random() < 0.3 and alive < _MOST_CLIENTS:
+            seat.start()
+
+    def _leave(self) -> None:
+        seat = self._seat()
+        if seat.client is not None and seat.is_alive() and seat.client.member_id:
+            self._around.scheduler.note("member leaves", seat.client.name)
+            self._crowd.leave(seat.client)
+        self._restart_later(seat, 3_000)
+
+    def _resubscribe(self) -> None:
+        seat, random = self._seat(), self._around.scheduler.random
+        if seat.instance is not None and "classic" in seat.kinds:
+            return  # a static member that is back gets what it had (KIP-345), whatever it asks for
+        seat.topics = frozenset(random.sample(TOPICS, random.randint(1, 2)))
+        if seat.client is not None:
+            seat.client.die()
+        self._restart_later(seat, 1_000)
+
+    def _all_away(self) -> None:
+        scheduler = self._around.scheduler
+        scheduler.note("all away")
+        for seat in self._crowd.seats:
+            if seat.client is not None:
+                seat.client.die()
+        away_ms = scheduler.random.choice([100, 4_000, 9_000])
+
+        def come_back() -> None:
+            for seat in self._crowd.seats:
+                if not seat.is_alive() and not self._is_over:
+                    seat.start()
+
+        scheduler.after(away_ms, come_back)
+
+    # The coordinator
+
+    def _crash_soon(self) -> None:
+        """In the middle of some append."""
+        self._around.coordinator.dies_in = self._around.scheduler.random.randint(1, 6)
+
+    def _crash_now(self) -> None:
+        if self._around.coordinator.machine is not None:
+            self._around.coordinator.crash("while it waits")
+
+    def _jump(self) -> None:
+        random, coordinator = self._around.scheduler.random, self._around.coordinator
+        by_ms = random.choice([-1_500, -200, 300, 2_000, 6_000])
+        self._around.scheduler.note("clock jumps", by_ms)
+        coordinator.skew_ms += by_ms
+
+    # Topics
+
+    def _make_topic(self) -> None:
+        random, topics = self._around.scheduler.random, self._around.topics
+        missing = [name for name in TOPICS if topics.by_name(name) is None]
+        missing = [name for name in missing if name not in self._forgetting]
+        if missing:
+            name = random.choice(missing)
+            self._around.scheduler.note("topic made", name)
+            topics.make(name, random.randint(1, 4))
+
+    def _grow_topic(self) -> None:
+        random, topics = self._around.scheduler.random, self._around.topics
+        name = random.choice(TOPICS)
+        known = topics.by_name(name)
+        if known is not None and known.partition_count < _MOST_PARTITIONS:
+            self._around.scheduler.note("topic grows", name)
+            topics.grow(name, known.partition_count + 1)
+
+    def grow_all(self) -> None:
+        """Every group has to be assigned anew."""
+        topics = self._around.topics
+        for name in TOPICS:
+            known = topics.by_name(name)
+            if known is not None:
+                topics.grow(name, known.partition_count + 1)
+
+    def _delete_topic(self) -> None:
+        random, topics = self._around.scheduler.random, self._around.topics
+        name = random.choice(TOPICS)
+        if topics.by_name(name) is not None:
+            self._around.scheduler.note("topic deleted", name)
+            topics.delete(name)
+            self._forgetting.add(name)
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """Tell the coordinator, as soon as it is there."""
+
+        def decide(machine: Groups, now_ms: int) -> Outcome[None]:
+            return machine.forget_topic(name, now_ms=now_ms)
+
+        try:
+            self._around.coordinator.run(decide)
+        except (Crashed, Refused):
+            self._around.scheduler.after(100, lambda: self._forget(name))
+        else:
+            self._forgetting.discard(name)

@@ -1,0 +1,371 @@
+"""Bugs to be planted in the group coordinator: what a simulation that is worth anything must find.
+
+Each replaces functions of the machine by wrong ones, for as long as a `planted` lasts. `within` is
+how many seeds may pass before one of them fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ottla.coordinator import (
+    consumer_groups,
+    consumer_migration,
+    consumer_reconcile,
+    consumer_records,
+    consumer_steps,
+    groups,
+)
+from ottla.coordinator.classic_group import ClassicGroup, Member
+from ottla.coordinator.classic_groups import ClassicGroups
+from ottla.coordinator.classic_rebalance import Rebalances, Turn
+from ottla.coordinator.consumer_group import ConsumerGroup
+from ottla.coordinator.consumer_groups import ConsumerGroups
+from ottla.coordinator.consumer_member import NOTHING, ConsumerMember
+from ottla.coordinator.consumer_records import CurrentMember, GroupEpoch, Kind
+from ottla.coordinator.consumer_steps import ConsumerTurn, Steps, Timer
+from ottla.coordinator.group_records import GroupStored, OffsetCommitted
+from ottla.coordinator.groups import Groups
+from ottla.coordinator.offsets import Offsets
+from ottla.coordinator.outcome import Producer
+
+Patch = tuple[Any, str, Any]
+"""An object, the name of something of it, and what that is to be."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A bug: its name, as words of a command line, and how soon it must be found.
+
+    Attributes:
+        patches: makes the wrong functions from the right ones.
+        within: one of so many seeds finds it.
+    """
+
+    name: str
+    patches: Callable[[], list[Patch]]
+    within: int
+
+
+MUTATIONS: Final[dict[str, Mutation]] = {}
+
+
+def _bug(within: int) -> Callable[[Callable[[], list[Patch]]], Callable[[], list[Patch]]]:
+    def register(patches: Callable[[], list[Patch]]) -> Callable[[], list[Patch]]:
+        name = patches.__name__.strip("_").replace("_", "-")
+        MUTATIONS[name] = Mutation(name, patches, within)
+        return patches
+
+    return register
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """With the bug of that name; with none for an empty one. Raises KeyError."""
+    patches = MUTATIONS[name].patches() if name else []
+    before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in patches]
+    try:
+        for owner, attribute, wrong in patches:
+            setattr(owner, attribute, wrong)
+        yield
+    finally:
+        for owner, attribute, right in before:
+            setattr(owner, attribute, right)
+
+
+def _nothing(*arguments: Any, **named: Any) -> None:
+    """Does not do it."""
+
+
+# Classic groups
+
+
+@_bug(within=100)
+def _any_generation_may_commit() -> list[Patch]:
+    right = ClassicGroups.check_commit
+
+    def check(self: ClassicGroups, group_id: str, member_id: str, **named: Any) -> None:
+        group = self.get(group_id)
+        if group is not None and named["generation_id"] >= 0:
+            named["generation_id"] = group.generation_id
+            member_id = next(iter(group.members), member_id)
+            named["group_instance_id"] = None
+        right(self, group_id, member_id, **named)
+
+    return [
+        (ClassicGroups, "check_commit", check),
+        (ClassicGroups, "saw_commit", _nothing),
+    ]
+
+
+@_bug(within=50)
+def _members_that_are_gone_stay() -> list[Patch]:
+    return [(Rebalances, "_session_expired", _nothing)]
+
+
+@_bug(within=50)
+def _sessions_do_not_begin_again_after_a_restart() -> list[Patch]:
+    return [(Rebalances, "begin_sessions", _nothing)]
+
+
+@_bug(within=100)
+def _a_rebalance_waits_for_ever() -> list[Patch]:
+    return [(Rebalances, "_wait_for_joins", _nothing)]
+
+
+@_bug(within=50)
+def _only_the_leader_gets_its_assignment() -> list[Patch]:
+    right = ClassicGroups._assign
+
+    def assign(self: ClassicGroups, group: ClassicGroup, assignments: Any, turn: Turn) -> None:
+        right(self, group, assignments, turn)
+        turn.effects = [each for each in turn.effects if getattr(each, "ticket", 0) == turn.ticket]
+
+    return [(ClassicGroups, "_assign", assign)]
+
+
+@_bug(within=50)
+def _generations_do_not_rise() -> list[Patch]:
+    right = ClassicGroup.begin_generation
+
+    def begin(self: ClassicGroup, now_ms: int) -> None:
+        before = max(1, self.generation_id)
+        right(self, now_ms)
+        self.generation_id = before
+
+    return [(ClassicGroup, "begin_generation", begin)]
+
+
+@_bug(within=50)
+def _a_loaded_group_is_in_its_first_generation() -> list[Patch]:
+    right = ClassicGroup.from_stored
+
+    def from_stored(record: GroupStored) -> ClassicGroup:
+        group = right(record)
+        group.generation_id = min(1, group.generation_id)
+        return group
+
+    return [(ClassicGroup, "from_stored", staticmethod(from_stored))]
+
+
+@_bug(within=50)
+def _a_rejoining_member_is_not_waited_for() -> list[Patch]:
+    """The rebalance ends at the first JoinGroup, and who comes later is not a member any more."""
+    return [(ClassicGroup, "all_have_joined", property(lambda self: not self.pending_members))]
+
+
+@_bug(within=100)
+def _a_static_member_has_no_place_of_its_own() -> list[Patch]:
+    return [(ClassicGroup, "static_member_id", lambda self, instance: None)]
+
+
+# Consumer groups
+
+
+@_bug(within=50)
+def _partitions_are_given_before_they_are_free() -> list[Patch]:
+    right = consumer_reconcile.reconciled
+
+    def reconciled(*arguments: Any, **named: Any) -> ConsumerMember:
+        return right(*arguments, **{**named, "partition_epoch": lambda topic_id, index: -1})
+
+    return [(consumer_steps, "reconciled", reconciled)]
+
+
+@_bug(within=50)
+def _nobody_is_asked_to_give_partitions_up() -> list[Patch]:
+    return [(consumer_reconcile, "_has_any", lambda owned, partitions: False)]
+
+
+@_bug(within=100)
+def _any_epoch_may_commit() -> list[Patch]:
+    return [(groups, "_check_member_epoch", _nothing)]
+
+
+@_bug(within=50)
+def _consumers_sessions_never_end() -> list[Patch]:
+    return [(Steps, "begin_session", _nothing)]
+
+
+@_bug(within=100)
+def _consumers_sessions_do_not_begin_again_after_a_restart() -> list[Patch]:
+    return [(ConsumerGroups, "_begin_sessions", _nothing)]
+
+
+@_bug(within=50)
+def _topics_are_looked_at_once() -> list[Patch]:
+    right = Steps.is_stale
+
+    def is_stale(self: Steps, group: ConsumerGroup) -> bool:
+        return right(self, group) and group.checked is None and group.epoch == 0
+
+    return [(Steps, "is_stale", is_stale)]
+
+
+@_bug(within=50)
+def _who_leaves_is_not_missed() -> list[Patch]:
+    right = ConsumerGroups.fence
+
+    def fence(self: ConsumerGroups, group: ConsumerGroup, gone: Any, turn: ConsumerTurn) -> None:
+        right(self, group, gone, turn)
+        turn.records = [each for each in turn.records if not isinstance(each, GroupEpoch)]
+
+    return [(ConsumerGroups, "fence", fence)]
+
+
+@_bug(within=50)
+def _what_is_to_be_revoked_is_not_logged() -> list[Patch]:
+    right = consumer_records.current
+
+    def current(group_id: str, member: ConsumerMember) -> CurrentMember:
+        return right(group_id, replace(member, pending_revocation=NOTHING))
+
+    return [(consumer_steps, "current", current)]
+
+
+@_bug(within=50)
+def _a_tombstone_is_missing() -> list[Patch]:
+    right = consumer_steps.removal
+
+    def removal(group: ConsumerGroup, member_id: str) -> Any:
+        return [each for each in right(group, member_id) if each.kind is not Kind.CURRENT_MEMBER]
+
+    def forgets_targets_too(group: ConsumerGroup, member_id: str) -> Any:
+        return [each for each in removal(group, member_id) if each.kind is not Kind.TARGET_MEMBER]
+
+    return [
+        (consumer_steps, "removal", forgets_targets_too),
+        (consumer_groups, "removal", forgets_targets_too),
+    ]
+
+
+@_bug(within=100)
+def _an_upgrade_forgets_who_has_what() -> list[Patch]:
+    return [(consumer_migration, "read_assignment", lambda data, topics: ({}, False))]
+
+
+@_bug(within=250)
+def _a_downgrade_disturbs_nobody() -> list[Patch]:
+    right = ConsumerGroups.become_classic
+
+    def become(self: ConsumerGroups, *arguments: Any, rebalance: bool) -> None:
+        right(self, *arguments, rebalance=False)
+
+    return [(ConsumerGroups, "become_classic", become)]
+
+
+@_bug(within=100)
+def _who_waits_is_forgotten_by_an_upgrade() -> list[Patch]:
+    return [(consumer_migration, "_sent_away", lambda classic: [])]
+
+
+@_bug(within=100)
+def _regular_expressions_match_nothing_new() -> list[Patch]:
+    right = ConsumerGroups._expired
+
+    def expired(self: ConsumerGroups, group: ConsumerGroup, key: Any, turn: ConsumerTurn) -> None:
+        if key.timer is not Timer.REGEX or not group.resolved:
+            right(self, group, key, turn)
+
+    return [(ConsumerGroups, "_expired", expired)]
+
+
+# Offsets
+
+
+@_bug(within=100)
+def _a_marker_undoes_what_came_after_it() -> list[Patch]:
+    right = Offsets.replay_marker
+
+    def replay(self: Offsets, producer: Producer, *, commit: bool) -> None:
+        for topics in self._pending.get(producer.producer_id, {}).values():
+            for partitions in topics.values():
+                for partition, placed in partitions.items():
+                    partitions[partition] = placed._replace(place=1 << 60)
+        right(self, producer, commit=commit)
+
+    return [(Offsets, "replay_marker", replay)]
+
+
+@_bug(within=50)
+def _aborted_offsets_count() -> list[Patch]:
+    right = Offsets.replay_marker
+
+    def replay(self: Offsets, producer: Producer, *, commit: bool) -> None:
+        right(self, producer, commit=True)
+
+    return [(Offsets, "replay_marker", replay)]
+
+
+@_bug(within=200)
+def _anybody_may_commit_in_a_transaction() -> list[Patch]:
+    right = Groups._check_commit
+
+    def check(self: Groups, *arguments: Any, transactional: bool) -> None:
+        if not transactional:
+            right(self, *arguments, transactional=False)
+
+    return [(Groups, "_check_commit", check)]
+
+
+@_bug(within=200)
+def _pending_offsets_are_no_secret() -> list[Patch]:
+    right = Groups.fetch_offset
+
+    def fetch(self: Groups, *arguments: Any, require_stable: bool) -> Any:
+        return right(self, *arguments, require_stable=False)
+
+    return [(Groups, "fetch_offset", fetch)]
+
+
+@_bug(within=50)
+def _offsets_expire_while_they_are_read() -> list[Patch]:
+    right = Offsets.removal_of_expired
+
+    def removal(self: Offsets, group_id: str, is_expired: Any) -> Any:
+        return right(self, group_id, lambda record: True)
+
+    return [(Offsets, "removal_of_expired", removal)]
+
+
+@_bug(within=100)
+def _tombstones_spare_pending_offsets() -> list[Patch]:
+    right = Offsets.replay
+
+    def replay(self: Offsets, record: Any) -> None:
+        if isinstance(record, OffsetCommitted):
+            right(self, record)
+            return
+        producers, self._producers = self._producers, {}
+        right(self, record)
+        self._producers = producers
+
+    return [(Offsets, "replay", replay)]
+
+
+@_bug(within=50)
+def _the_first_commit_stays() -> list[Patch]:
+    right = Offsets.replay
+
+    def replay(self: Offsets, record: Any) -> None:
+        key = (record.group_id, record.topic, record.partition)
+        if not isinstance(record, OffsetCommitted) or self.committed(*key) is None:
+            right(self, record)
+
+    return [(Offsets, "replay", replay)]
+
+
+# Time
+
+
+@_bug(within=10)
+def _there_is_always_something_to_do() -> list[Patch]:
+    return [(Groups, "next_deadline", lambda self: 0)]
+
+
+@_bug(within=50)
+def _a_stalled_member_keeps_its_session() -> list[Patch]:
+    return [(Member, "keeps_its_session", property(lambda self: True))]
