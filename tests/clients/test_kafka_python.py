@@ -24,6 +24,8 @@ def consumed(bootstrap: str, topic: str, group: str, count: int, isolation: str)
         isolation_level=isolation,
     )
     try:
+        # A leader that assigns before its metadata are there assigns nothing, and stays so.
+        assert consumer.partitions_for_topic(topic)
         values: list[str] = []
         deadline = time.monotonic() + LIMIT_S
         while len(values) < count and time.monotonic() < deadline:
