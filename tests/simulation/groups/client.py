@@ -6,6 +6,7 @@ offset that goes back was written by somebody who should have been refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -159,7 +160,7 @@ class Client:
         self._producer = Producer(producer_id, 0)
         self._transaction: Transaction | None = None
         self._positions: dict[Held, int] = {}
-        self._commits = 0
+        self._commits: Counter[Held] = Counter()
 
     @property
     def topics_now(self) -> frozenset[str]:
@@ -235,6 +236,12 @@ class Client:
                 else:
                     yield from self._commit(held)
 
+    def commit_at_once(self) -> Steps[None]:
+        """What it has, as somebody does who has been asleep."""
+        for held in sorted(self._positions):
+            if held in self.owned and held in self._positions:
+                yield from self._commit(held)
+
     def _committer(self) -> Committer:
         return Committer(self.member_id, self.generation, self.instance)
 
@@ -257,6 +264,10 @@ class Client:
         self._positions[held] += self.around.scheduler.random.randint(1, 5)
         return self._positions[held]
 
+    def _number(self, held: Held) -> int:
+        self._commits[held] += 1
+        return self._commits[held]
+
     def _promise(self, held: Held, offset: int) -> Promise:
         return self.around.oracle.promise((self.group_id, held.topic, held.partition), offset)
 
@@ -275,8 +286,7 @@ class Client:
         offset = self._advance(held)
         committer = self._committer()
         promise = self._promise(held, offset)
-        self._commits += 1
-        number = self._commits
+        number = self._number(held)
         codes = yield from self.ask(
             "OffsetCommit",
             self._request(
@@ -287,7 +297,7 @@ class Client:
                 ),
             ),
             details=(held.topic, held.partition, offset),
-            only_while=lambda: number == self._commits,  # a connection keeps their order
+            only_while=lambda: number == self._commits[held],  # a connection keeps their order
         )  # fmt: skip
         if codes == (Code.NONE,):
             self.around.oracle.keep(promise)
@@ -296,8 +306,7 @@ class Client:
     def _commit_in_transaction(self, held: Held) -> Steps[None]:
         offset = self._advance(held)
         committer = self._committer()
-        self._commits += 1
-        number = self._commits
+        number = self._number(held)
         transaction = self._transaction = Transaction(self.around, self._producer)
         transaction.promises.append(self._promise(held, offset))
         codes = yield from self.ask(
@@ -310,7 +319,7 @@ class Client:
                 ),
             ),
             details=(held.topic, held.partition, offset),
-            only_while=lambda: transaction.is_open and number == self._commits,
+            only_while=lambda: transaction.is_open and number == self._commits[held],
         )  # fmt: skip
         random = self.around.scheduler.random
         yield self.around.scheduler.sleep(random.randint(0, random.choice([100, 1_200])))

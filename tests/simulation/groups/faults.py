@@ -100,6 +100,7 @@ class Faults:
         scheduler.note("member stalls", client.name, stops_ms)
         client.process.paused_until_ms = scheduler.now_ms + stops_ms
         client.was_stalled = True
+        scheduler.spawn(client.process, client.commit_at_once())  # when it wakes up
         alive = sum(each.process.is_alive for each in self._crowd.clients)
         if scheduler.random.random() < 0.3 and alive < _MOST_CLIENTS:
             seat.start()

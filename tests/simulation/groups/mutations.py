@@ -311,14 +311,15 @@ def _anybody_may_commit_in_a_transaction() -> list[Patch]:
     return [(Groups, "_check_commit", check)]
 
 
-@_bug(within=200)
-def _pending_offsets_are_no_secret() -> list[Patch]:
-    right = Groups.fetch_offset
+@_bug(within=10)
+def _commits_are_answered_and_not_written() -> list[Patch]:
+    right = Offsets.commit
 
-    def fetch(self: Groups, *arguments: Any, require_stable: bool) -> Any:
-        return right(self, *arguments, require_stable=False)
+    def commit(self: Offsets, *arguments: Any, **named: Any) -> Any:
+        codes, _ = right(self, *arguments, **named)
+        return codes, ()
 
-    return [(Groups, "fetch_offset", fetch)]
+    return [(Offsets, "commit", commit)]
 
 
 @_bug(within=50)

@@ -117,7 +117,9 @@ class World:
         for _ in range(_TROUBLE_MS // _SLICE_MS):
             self._pass_time()
         self._calm_down()
-        self._converge()
+        self._converge(grows=self._changes_kind)
+        self._lose_one_of_each()
+        self._converge(grows=False)
         self._check_the_end()
         return Ran(self.scheduler.trace, self.scheduler.happened)
 
@@ -143,7 +145,20 @@ class World:
         self.coordinator.late_ms = 0
         self.crowd.calm_down()
 
-    def _converge(self) -> None:
+    def _lose_one_of_each(self) -> None:
+        """In the midst of peace a member of each group leaves, or is dead."""
+        random, crowd = self.scheduler.random, self.crowd
+        for group_id in dict.fromkeys(seat.group_id for seat in crowd.seats):
+            seats = [seat for seat in crowd.seats if seat.group_id == group_id]
+            gone = random.choice(seats)
+            crowd.seats.remove(gone)
+            assert gone.client is not None
+            if random.random() < 0.5:
+                crowd.leave(gone.client)
+            else:
+                gone.client.die()
+
+    def _converge(self, *, grows: bool) -> None:
         """Let the groups come to rest, and stay there.
 
         Where a static member takes a place in the other protocol, the group changes its kind
@@ -157,12 +172,12 @@ class World:
         for number in range(bound_ms // _SLICE_MS):
             self._pass_time()
             self.crowd.revive()
-            if number == _GROWS and self._changes_kind:
+            if number == _GROWS and grows:
                 at_rest = 0
                 self.faults.grow_all()
             why = self._unrest()
             at_rest = 0 if why else at_rest + 1
-            if at_rest == 8 and not (self._changes_kind and number <= _GROWS):
+            if at_rest == 8 and not (grows and number <= _GROWS):
                 return
         raise AssertionError(f"no rest after {bound_ms} ms: {why}")
 
