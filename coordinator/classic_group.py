@@ -178,7 +178,9 @@ class ClassicGroup:
         if record.members:
             for stored in record.members:
                 member = self.members[stored.member_id]
-                self.members[stored.member_id] = replace(member, assignment=stored.assignment)
+                self.members[stored.member_id] = replace(
+                    member, assignment=stored.assignment, sync_ticket=None
+                )
             if self.state is not State.STABLE:  # it is when a static member has been replaced
                 self.enter(State.STABLE, record.current_state_timestamp_ms)
         elif not self.members:

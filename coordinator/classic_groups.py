@@ -237,13 +237,15 @@ class ClassicGroups:
         return turn.parked()
 
     def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: Turn) -> None:
-        """Log the assignment; whoever waits for it is answered once it is in the log."""
+        """Log the assignment; whoever waits for it is answered once it is in the log.
+
+        If the log does not take it they wait on: the leader will try again.
+        """
         turn.write(group, group.stored(assignments))
         for member in tuple(group.members.values()):
             if member.sync_ticket is not None:
                 assignment = assignments.get(member.member_id, b"")
                 turn.answer(member.sync_ticket, _assigned(group, assignment))
-                group.put(replace(member, sync_ticket=None))
                 self._rebalances.extend_session(group, member, turn.now_ms)
 
     # ---- Heartbeat, LeaveGroup

@@ -54,6 +54,9 @@ Adopt = Callable[[ClassicGroup, GroupStored, int, bool], None]
 """Takes a classic group that a consumer group becomes, its record, the time, and whether its
 members have to rejoin."""
 
+_RETRY_MS = 500
+"""How long after a timer's work was refused it is tried again."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSetup:
@@ -311,6 +314,9 @@ class ConsumerGroups:
                 self._expired(group, key, turn)
                 if len(turn.records) > before:
                     decided.add(key.group_id)
+                    if key.timer is not Timer.REGEX:
+                        # The replay cancels it, unless the log does not take the records.
+                        deadlines.set(key, now_ms + _RETRY_MS)
         for key in put_off:
             deadlines.set(key, now_ms)
         return turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordinator.classic_requests import JoinReply
+from ottla.coordinator.classic_requests import JoinReply, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code
@@ -285,3 +285,17 @@ def test_nobody_is_waited_for_once_a_group_is_deleted(how: str) -> None:
     talk.told(talk.machine.delete(GROUP))
     talk.pass_time(2 * SESSION_MS)
     assert talk.state == "Dead"
+
+
+def test_who_waits_for_an_assignment_still_does_when_the_log_does_not_take_it() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b")
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    parts = {client.member_id: client.name.encode() for client in (a, b)}
+    sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments=parts)
+    refused = talk.machine.sync(sync, ticket=next(talk.tickets), now_ms=talk.now_ms)
+    assert refused.records, "which nobody appends: too few replicas are in sync"
+    assert b.synced() is None
+    assert a.sync({a: b"a", b: b"b"}) == b"a"
+    assert b.synced() == b"b"

@@ -34,6 +34,17 @@ def test_all_sessions_that_end_at_once_end() -> None:
     assert talk.machine.next_deadline() is not None, "offsets may expire"
 
 
+def test_a_session_that_has_ended_ends_again_when_the_log_does_not_take_it() -> None:
+    talk = ConsumerTalk()
+    stable(Consumer(talk, "a"))
+    talk.now_ms += SESSION_MS
+    refused = talk.machine.tick(talk.now_ms)
+    assert refused.records, "which nobody appends: too few replicas are in sync"
+    assert list(talk.consumers.members) == ["a"]
+    talk.pass_time(1_000)
+    assert list(talk.consumers.members) == []
+
+
 def test_a_member_that_does_not_give_up_its_partitions_is_fenced() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
