@@ -195,3 +195,12 @@ def test_keys_come_in_the_order_of_javas_tables() -> None:
     assert members_in_order(members) == MEMBERS_IN_ORDER
     ids = [uuid.UUID(text) for text in IDS_IN_ORDER]
     assert ids_in_order(ids[3:] + ids[:3]) == ids
+
+
+def test_the_odd_partition_stays_with_who_has_it() -> None:
+    """A newcomer that comes first in the order does not take it."""
+    orders = TOPICS[0]
+    members = dict.fromkeys("ab", frozenset({orders}))
+    before: dict[str, Assignment] = {"b": {orders: frozenset({0, 1})}}
+    assigned = ASSIGNORS["uniform"](spec(members, {orders: 3}, before))
+    assert assigned == {"a": {orders: {2}}, "b": {orders: {0, 1}}}

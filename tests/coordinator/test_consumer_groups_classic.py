@@ -478,3 +478,55 @@ def test_what_is_no_assignment_is_malformed() -> None:
     assert read_assignment(b"", topics) == ({}, False)
     newer = write_assignment(topics.by_ids({"orders": [0]}), topics, version=3)
     assert read_assignment(b"\0\x09" + newer[2:], topics)[0] == topics.by_ids({"orders": [0]})
+
+
+def told_to_rejoin() -> tuple[ConsumerTalk, Consumer, Classic]:
+    """A classic member, for which something has become free."""
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    a, m = Consumer(talk, "a"), Classic(talk, "m", session_ms=1_000_000)
+    a.join()
+    m.join()
+    m.take()
+    a.beat()
+    a.report()
+    assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    return talk, a, m
+
+
+def test_heartbeats_do_not_put_off_the_time_to_join_again() -> None:
+    talk, a, m = told_to_rejoin()
+    for _ in range(3):
+        talk.pass_time(REBALANCE_MS // 4)
+        a.beat()
+        assert m.heartbeat() is Code.REBALANCE_IN_PROGRESS
+    talk.pass_time(REBALANCE_MS // 4)
+    assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_who_has_joined_again_is_not_waited_for() -> None:
+    talk, a, m = told_to_rejoin()
+    m.rejoin()
+    m.take()
+    for _ in range(5):
+        talk.pass_time(REBALANCE_MS // 4)
+        a.beat()
+        assert m.heartbeat() is Code.NONE
+
+
+def test_after_the_change_the_classic_group_knows_what_is_read_and_for_how_long() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2))
+    Consumer(talk, "a", instance="i").join()
+    m = Classic(talk, "m", instance="i")
+    m.join()
+    outcome = talk.machine.delete_offsets(GROUP, [("orders", 0), ("stock", 0)])
+    assert outcome.reply == (Code.GROUP_SUBSCRIBED_TO_TOPIC, Code.NONE)
+    talk.pass_time(SESSION_MS)
+    assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
+
+
+def test_a_commit_of_somebody_who_is_not_there_is_refused_in_an_empty_group_too() -> None:
+    talk = ConsumerTalk()
+    a = Consumer(talk, "a")
+    a.join()
+    a.leave()
+    assert talk.commit(1, Committer("a", 1)) is Code.UNKNOWN_MEMBER_ID

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordinator.consumer_member import ClassicMember, MemberState
+from ottla.coordinator.consumer_member import ClassicMember, ConsumerMember, MemberState
 from ottla.coordinator.consumer_records import (
     ConsumerRemoved,
     CurrentMember,
@@ -15,6 +15,7 @@ from ottla.coordinator.consumer_records import (
     Kind,
     MemberSubscription,
     SubscriptionMetadata,
+    TargetMember,
 )
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ottla.coordinator.outcome import Producer
@@ -126,3 +127,27 @@ def test_timers_of_who_is_gone_ring_in_vain() -> None:
     consumer.steps.begin_session("no group", "nobody", talk.now_ms + 1)
     talk.pass_time(2)
     assert sorted(talk.consumers.members) == ["a", "b"]
+
+
+def test_a_group_without_a_target_is_in_no_epoch_of_one() -> None:
+    talk = ConsumerTalk()
+    Consumer(talk, "a").join()
+    talk.machine.replay(ConsumerRemoved(Kind.TARGET, GROUP))
+    assert talk.consumers.target_epoch == -1
+
+
+def test_an_instance_belongs_to_who_had_it_last() -> None:
+    talk = ConsumerTalk()
+    for member_id in ("a", "b"):
+        talk.machine.replay(MemberSubscription(GROUP, ConsumerMember(member_id, instance_id="i")))
+    talk.machine.replay(ConsumerRemoved(Kind.MEMBER, GROUP, "a"))
+    member = talk.consumers.static_member("i")
+    assert member is not None
+    assert member.member_id == "b"
+
+
+def test_who_is_to_have_nothing_is_in_the_target_too() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=1))
+    Consumer(talk, "a").join()
+    Consumer(talk, "b").join()
+    assert (TargetMember(GROUP, "b", {}), None) in talk.log

@@ -91,3 +91,15 @@ def test_static_members_come_first_where_ranges_are_dealt() -> None:
     a.join(server_assignor="range")
     z.join(server_assignor="range")
     assert talk.targets == {"a": {"orders": [2]}, "z": {"orders": [0, 1]}}
+
+
+def test_what_it_had_stays_with_it_though_it_asks_for_more() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=4, stock=1))
+    a, b = Consumer(talk, "a", instance="i"), Consumer(talk, "b")
+    stable(a, b)
+    before = a.owned["orders"]
+    a.leave(for_a_while=True)
+    again = Consumer(talk, "a2", "orders", "stock", instance="i")
+    again.join()
+    settle(again, b)
+    assert again.owned == {"orders": before, "stock": [0]}

@@ -269,3 +269,13 @@ def test_where_there_are_no_topics_nothing_is_found() -> None:
     assert topics.by_id(uuid.UUID(int=1)) is None
     assert list(topics.names_for(None)) == []
     assert metadata_hash(["orders"], topics) == 0
+
+
+def test_a_name_besides_the_same_regular_expression_is_for_its_member_alone() -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2, stock=4))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b")
+    a.join(subscribed_topic_regex="ord.*")
+    talk.pass_time()
+    b.join(subscribed_topic_regex="ord.*", subscribed_topic_names=frozenset({"stock"}))
+    settle(a, b)
+    assert (a.owned, b.owned) == ({"orders": [0, 1]}, {"stock": [0, 1, 2, 3]})
