@@ -90,7 +90,8 @@ class Groups:
 
     def _join(self, broker: Broker, topic: str, member_id: str) -> Any:
         protocols = (("range", subscription(topic)),)
-        session = {"session_timeout_ms": 120_000}  # which a start of Kafka may last
+        # A start of Kafka may last that long.
+        session: dict[str, Any] = {"session_timeout_ms": 120_000}
         return join_raw(broker, self.group, member_id=member_id, protocols=protocols, **session)
 
     def at(self, broker: Broker) -> None:
