@@ -22,7 +22,7 @@ from ..scheduler import Process, Resume, Scheduler, Steps, Wait
 from .coordinator import Coordinator, Decide
 from .oracle import Held, Oracle, Promise
 
-RETRIABLE: Final = (LOST, Code.NOT_COORDINATOR, Code.COORDINATOR_LOAD_IN_PROGRESS)
+RETRIABLE: Final = (LOST, Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE)
 FENCING: Final = (
     Code.UNKNOWN_MEMBER_ID,
     Code.ILLEGAL_GENERATION,
@@ -240,7 +240,11 @@ class Client:
         """What it has, as somebody does who has been asleep."""
         for held in sorted(self._positions):
             if held in self.owned and held in self._positions:
-                yield from self._commit(held)
+                busy = self._transaction is not None and not self._transaction.has_ended
+                if self.around.scheduler.random.random() < 0.4 and not busy:
+                    self.around.scheduler.spawn(self.process, self._commit_in_transaction(held))
+                else:
+                    yield from self._commit(held)
 
     def _committer(self) -> Committer:
         return Committer(self.member_id, self.generation, self.instance)

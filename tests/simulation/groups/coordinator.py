@@ -34,13 +34,14 @@ from .oracle import Oracle
 Decide = Callable[[Groups, int], Outcome[Any]]
 DecideParked = Callable[[Groups, int, int], Outcome[Any]]
 
+_RETRY_MS: Final = 1_000  # as in broker/shard.py
 _MOST_TICKS_AT_ONCE: Final = 100
 _MOST_TICKS_A_SECOND: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """A request that waits: whose and of which kind, since when."""
+    """A request that waits: whose and of which kind, since when; a retry does not begin anew."""
 
     who: tuple[object, ...]
     respond: Respond
@@ -52,6 +53,7 @@ class Coordinator:
 
     Args:
         late_ms: how late its timers are, at most.
+        refused: how likely the log does not take what was decided.
 
     Attributes:
         machine: None while it is dead, or loads.
@@ -67,6 +69,7 @@ class Coordinator:
         oracle: Oracle,
         *,
         late_ms: int,
+        refused: float,
     ) -> None:
         self.scheduler = scheduler
         self.topics = topics
@@ -75,6 +78,8 @@ class Coordinator:
         self.skew_ms = 0
         self.dies_in = 0
         self.late_ms = late_ms
+        self.refused = refused
+        self._quiet_until_ms = 0  # a timer's work was refused
         self.parked: dict[int, Parking] = {}
         self._talk = ConsumerTalk(topics)
         self._talk.settings, self._talk.consumer_settings = settings
@@ -116,14 +121,16 @@ class Coordinator:
                 return
             finally:
                 self._arm()
+            since_ms = self.scheduler.now_ms
             for other, parking in list(self.parked.items()):
                 if parking.who == who:
+                    since_ms = min(since_ms, parking.since_ms)
                     del self.parked[other]
             if reply is not PARKED:
                 respond(reply)
                 return
             self.scheduler.note("request parked", *who)
-            self.parked[ticket] = Parking(who, respond, self.scheduler.now_ms)
+            self.parked[ticket] = Parking(who, respond, since_ms)
 
         return request
 
@@ -156,6 +163,10 @@ class Coordinator:
         return outcome.reply
 
     def _append(self, records: tuple[Any, ...], producer: Producer | None) -> None:
+        is_marker = isinstance(records[0], Ended)
+        if self.refused and not is_marker and self.scheduler.random.random() < self.refused:
+            self.scheduler.note("append refused")
+            raise Refused(Code.COORDINATOR_NOT_AVAILABLE)  # too few replicas are in sync
         dies = self.dies_in == 1
         self.dies_in = max(0, self.dies_in - 1)
         if dies and self.scheduler.random.random() < 0.5:
@@ -217,12 +228,15 @@ class Coordinator:
                     return
                 self._arm()
 
-        self.scheduler.after(max(0, due_ms - self.now_ms) + late_ms, wake)
+        quiet_ms = self._quiet_until_ms - self.scheduler.now_ms
+        self.scheduler.after(max(0, due_ms - self.now_ms, quiet_ms) + late_ms, wake)
 
     def _tick_if_due(self) -> None:
         assert self.machine is not None
         due_ms = self.machine.next_deadline()
         if due_ms is None or due_ms > self.now_ms:
+            return
+        if self._quiet_until_ms > self.scheduler.now_ms:
             return
         self._count_tick()
         self.oracle.ticks = True
@@ -231,6 +245,8 @@ class Coordinator:
             if outcome.records:
                 self.scheduler.note("timed out", len(outcome.records))
             self._make_so(outcome)
+        except Refused:
+            self._quiet_until_ms = self.scheduler.now_ms + _RETRY_MS
         finally:
             self.oracle.ticks = False
 

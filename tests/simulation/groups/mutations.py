@@ -127,6 +127,18 @@ def _only_the_leader_gets_its_assignment() -> list[Patch]:
     return [(ClassicGroups, "_assign", assign)]
 
 
+@_bug(within=250)
+def _who_waits_is_forgotten_when_the_log_takes_nothing() -> list[Patch]:
+    right = ClassicGroups._assign
+
+    def assign(self: ClassicGroups, group: ClassicGroup, assignments: Any, turn: Turn) -> None:
+        right(self, group, assignments, turn)
+        for member in tuple(group.members.values()):
+            group.put(replace(member, sync_ticket=None))
+
+    return [(ClassicGroups, "_assign", assign)]
+
+
 @_bug(within=50)
 def _generations_do_not_rise() -> list[Patch]:
     right = ClassicGroup.begin_generation
@@ -195,6 +207,11 @@ def _consumers_sessions_do_not_begin_again_after_a_restart() -> list[Patch]:
     return [(ConsumerGroups, "_begin_sessions", _nothing)]
 
 
+@_bug(within=250)
+def _a_session_ends_once() -> list[Patch]:
+    return [(consumer_groups, "_RETRY_MS", 1 << 40)]
+
+
 @_bug(within=50)
 def _topics_are_looked_at_once() -> list[Patch]:
     right = Steps.is_stale
@@ -257,7 +274,7 @@ def _a_downgrade_disturbs_nobody() -> list[Patch]:
     return [(ConsumerGroups, "become_classic", become)]
 
 
-@_bug(within=100)
+@_bug(within=300)
 def _who_waits_is_forgotten_by_an_upgrade() -> list[Patch]:
     return [(consumer_migration, "_sent_away", lambda classic: [])]
 
@@ -300,7 +317,7 @@ def _aborted_offsets_count() -> list[Patch]:
     return [(Offsets, "replay_marker", replay)]
 
 
-@_bug(within=200)
+@_bug(within=400)
 def _anybody_may_commit_in_a_transaction() -> list[Patch]:
     right = Groups._check_commit
 

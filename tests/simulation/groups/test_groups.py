@@ -30,6 +30,7 @@ HAPPENS = {
     "a message doubled": 500,
     "a message late": 1_000,
     "a message lost": 200,
+    "append refused": 20,
     "assigned anew": 500,
     "became a consumer group": 10,
     "became classic": 10,

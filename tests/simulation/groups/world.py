@@ -68,7 +68,7 @@ class World:
         self.oracle = Oracle(self.topics, retention_ms)
         self.coordinator = Coordinator(
             scheduler, self.topics, self._settings(retention_ms), self.oracle,
-            late_ms=random.choice([0, 0, 40, 400]),
+            late_ms=random.choice([0, 0, 40, 400]), refused=random.choice([0, 0, 0.03, 0.15]),
         )  # fmt: skip
         self.network = PatientNetwork(scheduler, random.choice(_CHANCES), Chances())
         self.around = Surroundings(
@@ -143,6 +143,7 @@ class World:
         self.around.is_calm = True
         self.coordinator.dies_in = 0
         self.coordinator.late_ms = 0
+        self.coordinator.refused = 0
         self.crowd.calm_down()
 
     def _lose_one_of_each(self) -> None:
