@@ -54,7 +54,8 @@ class ConsumerClient(Client):
                     if 0 < left_ms < wait_ms:
                         wait_ms = left_ms
                     yield scheduler.sleep(wait_ms)
-            self._give_up()
+            if not self._is_unsure:  # else what it was told may be taken back already
+                self._give_up()
 
     def _beat(self) -> Steps[Any]:
         tells_all = self._is_unsure or self.generation == 0

@@ -192,7 +192,7 @@ def _nobody_is_asked_to_give_partitions_up() -> list[Patch]:
     return [(consumer_reconcile, "_has_any", lambda owned, partitions: False)]
 
 
-@_bug(within=100)
+@_bug(within=300)
 def _any_epoch_may_commit() -> list[Patch]:
     return [(groups, "_check_member_epoch", _nothing)]
 
