@@ -17,7 +17,6 @@ from ottla.coordinator import (
     consumer_reconcile,
     consumer_records,
     consumer_steps,
-    groups,
 )
 from ottla.coordinator.classic_group import ClassicGroup, Member
 from ottla.coordinator.classic_groups import ClassicGroups
@@ -190,11 +189,6 @@ def _partitions_are_given_before_they_are_free() -> list[Patch]:
 @_bug(within=50)
 def _nobody_is_asked_to_give_partitions_up() -> list[Patch]:
     return [(consumer_reconcile, "_has_any", lambda owned, partitions: False)]
-
-
-@_bug(within=300)
-def _any_epoch_may_commit() -> list[Patch]:
-    return [(groups, "_check_member_epoch", _nothing)]
 
 
 @_bug(within=50)
