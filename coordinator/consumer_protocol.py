@@ -65,12 +65,18 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
 
 
 def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
-    """Partitions by the id of their topic; topics that do not exist are left out."""
+    """Partitions by the id of their topic; those that do not exist are left out.
+
+    A topic may have been made anew with fewer partitions since somebody named them.
+    """
     found = {}
     for name, indexes in named.items():
         facts = topics.by_name(name)
-        if facts is not None and indexes:
-            found[facts.topic_id] = indexes
+        if facts is None:
+            continue
+        existing = indexes.intersection(range(facts.partition_count))
+        if existing:
+            found[facts.topic_id] = existing
     return found
 
 

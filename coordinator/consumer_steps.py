@@ -95,7 +95,8 @@ class Steps:
     ) -> ConsumerMember:
         """Give the place of a static member, with its partitions, to the same instance anew."""
         new = replace(old, member_id=member_id, member_epoch=JOINING_EPOCH, previous_member_epoch=0)
-        turn.records += removal(group, old.member_id)
+        if member_id != old.member_id:  # else the tombstones would end the session that begins now
+            turn.records += removal(group, old.member_id)
         turn.records += [
             subscription(group.group_id, new),
             TargetMember(group.group_id, member_id, group.target_of(old)),

@@ -12,6 +12,9 @@ from .consumer_order import members_in_order
 from .consumer_records import ConsumerRecord, TargetEpoch, TargetMember
 from .consumer_topics import Topics
 
+Owners = Mapping[uuid.UUID, Mapping[int, str]]
+"""Who is to have what, by topic id and partition."""
+
 
 def is_homogeneous(
     subscribers: Mapping[str, Subscribers], regexes: Mapping[str, int], member_count: int
@@ -36,19 +39,21 @@ def new_target(
     """The records of a target for `epoch`, and what is in it for the updated member."""
     members = {**group.members, updated.member_id: updated}
     replaced = group.static_member(updated.instance_id)
-    targets = group.targets
+    targets: Mapping[str, Assignment] = group.targets
     if replaced is not None and replaced.member_id != updated.member_id:
         del members[replaced.member_id]
         targets = {**targets, updated.member_id: targets.get(replaced.member_id, NOTHING)}
     new = [updated.member_id] if updated.member_id not in group.members else []
     ordered = [each for each in members_in_order(group.members, new) if each in members]
     subscribed = _Subscribed(group, topics)
+    subscriptions = {member_id: subscribed.to(members[member_id]) for member_id in ordered}
+    targets, owners = _existing(targets, group.owners, subscribed.partition_counts)
     spec = Spec(
-        {member_id: subscribed.to(members[member_id]) for member_id in ordered},
+        subscriptions,
         subscribed.partition_counts,
         homogeneous,
         targets,
-        group.owners,
+        owners,
         {
             member_id: member.instance_id
             for member_id, member in members.items()
@@ -63,6 +68,38 @@ def new_target(
             records.append(TargetMember(group.group_id, member_id, target))
     records.append(TargetEpoch(group.group_id, epoch))
     return records, assigned.get(updated.member_id, NOTHING)
+
+
+def _existing(
+    targets: Mapping[str, Assignment], owners: Owners, counts: Mapping[uuid.UUID, int]
+) -> tuple[Mapping[str, Assignment], Owners]:
+    """Without partitions that topics do not have: a log of Apache Kafka may speak of some.
+
+    There who upgrades a group takes what its members hold by the names of topics, also of one that
+    was made anew with fewer partitions.
+    """
+    strays = {
+        topic_id
+        for topic_id, by_index in owners.items()
+        if topic_id in counts and max(by_index, default=-1) >= counts[topic_id]
+    }
+    if not strays:
+        return targets, owners
+
+    def there(target: Assignment) -> Assignment:
+        kept = {
+            topic_id: frozenset(each for each in indexes if each < counts[topic_id])
+            if topic_id in strays
+            else indexes
+            for topic_id, indexes in target.items()
+        }
+        return {topic_id: indexes for topic_id, indexes in kept.items() if indexes}
+
+    existing: dict[uuid.UUID, Mapping[int, str]] = dict(owners)
+    for topic_id in strays:
+        count = counts[topic_id]
+        existing[topic_id] = {i: owner for i, owner in owners[topic_id].items() if i < count}
+    return {member_id: there(target) for member_id, target in targets.items()}, existing
 
 
 class _Subscribed:

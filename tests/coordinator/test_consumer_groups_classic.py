@@ -13,6 +13,7 @@ import pytest
 from ottla.coordinator.classic_group import Protocols
 from ottla.coordinator.classic_requests import JoinReply, LeavingMember
 from ottla.coordinator.consumer_protocol import read_assignment, write_assignment
+from ottla.coordinator.consumer_records import TargetMember
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Malformed, Refused
@@ -291,6 +292,30 @@ def test_the_first_consumer_takes_over_a_classic_group() -> None:
     talk.restart()
     assert talk.epochs == ("Stable", 2, 2)
     assert (a.report(), m.heartbeat()) == (None, Code.NONE)
+
+
+@pytest.mark.parametrize("topics", [("orders",), ("orders", "stock")])
+def test_partitions_that_a_topic_made_anew_does_not_have_are_nobody_s(topics: Any) -> None:
+    talk = ConsumerTalk(FakeTopics(orders=6, stock=1))
+    m = classic_group(talk, {"orders": [3, 4, 5]})
+    talk.topics.delete("orders")
+    talk.topics.make("orders", 4)
+    a = Consumer(talk, "a", *topics)
+    assert isinstance(a.join(), dict)
+    shared = sorted(i for target in talk.targets.values() for i in target.get("orders", []))
+    assert shared == [0, 1, 2, 3]
+    assert talk.topics.named(talk.consumers.members[m.member_id].assigned) == {"orders": [3]}
+
+
+@pytest.mark.parametrize("topics", [("orders",), ("orders", "stock")])
+def test_a_target_in_the_log_may_have_partitions_that_do_not_exist(topics: Any) -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2, stock=1))
+    a, b = Consumer(talk, "a"), Consumer(talk, "b", *topics)
+    a.join()
+    talk.machine.replay(TargetMember(GROUP, "a", talk.topics.by_ids({"orders": [1, 2, 3]})))
+    assert isinstance(b.join(), dict)
+    shared = sorted(i for target in talk.targets.values() for i in target.get("orders", []))
+    assert shared == [0, 1]
 
 
 def test_who_waits_in_a_rebalance_is_told_to_join_again() -> None:

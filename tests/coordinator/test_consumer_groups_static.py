@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ottla.protocol.errors import Code
 
-from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle, stable
+from .consumer_talk import SESSION_MS, Consumer, ConsumerTalk, FakeTopics, settle, stable
 
 
 def pair() -> tuple[ConsumerTalk, Consumer, Consumer, Consumer]:
@@ -50,6 +50,16 @@ def test_under_the_same_id_it_is_back_too() -> None:
     a.leave(for_a_while=True)
     assert a.join() == before
     assert talk.epochs == ("Stable", 2, 2)
+
+
+def test_under_the_same_id_it_is_given_up_too_when_it_is_not_heard_of_again() -> None:
+    talk, a, b, _ = pair()
+    a.leave(for_a_while=True)
+    a.join()
+    for _ in range(2):
+        talk.pass_time(SESSION_MS - 1)
+        b.beat()
+    assert list(talk.consumers.members) == ["b"]
 
 
 def test_with_another_subscription_the_group_is_assigned_anew() -> None:
