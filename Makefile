@@ -71,7 +71,7 @@ bench-quick: .venv/.installed ## start time, memory, latency and throughput in s
 	@$(PY) benchmarks/bench_start.py --quick
 	@$(PY) benchmarks/bench_quick.py $(ARGS)
 
-bench-transactions: .venv/.installed ## commits a second beside a warm Kafka, raw and through librdkafka
+bench-transactions: .venv/.installed ## commits a second beside a warm Kafka, raw, librdkafka, Java
 	@$(PY) benchmarks/bench_transactions.py $(ARGS)
 
 bench-groups: .venv/.installed ## 1,000 groups of 5 and one of 500: time and memory beside Kafka

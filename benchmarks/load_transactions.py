@@ -1,4 +1,4 @@
-"""Transactions through librdkafka and raw, as load: a process of its own for one workload.
+"""Transactions as load, raw, through librdkafka and through Java: a process for one workload.
 
 `load_transactions.py HOST:PORT WORKLOAD SECONDS` prints one JSON object as load.py does; a latency
 is that of a whole transaction, from its begin to the answer to its commit. What was committed is
@@ -8,6 +8,7 @@ counted at the end by a reader of committed records.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -24,10 +25,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.load import Result, make_internal_topics, result
 from benchmarks.raw_transactions import committing
+from tests.kafka.installation import java
 from tests.wire.broker import Broker
 
 VALUE = b"x" * 100
 TIMEOUT_S = 30.0
+JAVA_TIMEOUT_S = 60.0
 
 # One transaction: what is produced and sent between its begin and its commit.
 Body = Callable[[Producer, int], None]
@@ -163,6 +166,20 @@ def raw(bootstrap: str, seconds: float, **shape: int) -> Result:
         broker.close()
 
 
+def by_java(bootstrap: str, seconds: float, *, records: int = 1, partitions: int = 1) -> Result:
+    """The same through Kafka's own client, in a JVM of its own (Transactions.java)."""
+    topic = new_topic(bootstrap, partitions)
+    source = Path(__file__).resolve().parent / "Transactions.java"
+    shape = (str(seconds), str(records), str(partitions))
+    command = java("-Xmx256m", str(source), bootstrap, topic, *shape)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=JAVA_TIMEOUT_S)
+    assert done.returncode == 0, done.stderr[-3000:]
+    latencies_s = [int(line) / 1e9 for line in done.stdout.split()]
+    found = committed(bootstrap, topic, partitions)
+    assert found >= records * (len(latencies_s) + 1), "a committed record is missing"
+    return result("transactions", len(latencies_s), seconds, latencies_s)
+
+
 WORKLOADS: dict[str, Callable[[str, float], Result]] = {
     "raw 1 record": lambda bootstrap, s: raw(bootstrap, s),
     "raw 100 on 10": lambda bootstrap, s: raw(bootstrap, s, records=100, partitions=10),
@@ -177,6 +194,8 @@ WORKLOADS: dict[str, Callable[[str, float], Result]] = {
         bootstrap, s, producers=8, records=100, partitions=10
     ),
     "send offsets": sending_offsets,
+    "java 1 record": by_java,
+    "java 100 on 10": lambda bootstrap, s: by_java(bootstrap, s, records=100, partitions=10),
 }
 
 
