@@ -239,7 +239,8 @@ class ClassicGroups:
     def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: Turn) -> None:
         """Log the assignment; whoever waits for it is answered once it is in the log.
 
-        If the log does not take it they wait on: the leader will try again.
+        If the log does not take it they wait on for the leader to try again, as long as they
+        would wait for who has not synced.
         """
         turn.write(group, group.stored(assignments))
         for member in tuple(group.members.values()):
@@ -358,6 +359,7 @@ class ClassicGroups:
             self._take_over(adopted)
         elif group is not None and group.unwritten == record:
             group.settle(record)
+            self._rebalances.settled(group)
         else:
             if group is not None:
                 self._drop(group)

@@ -182,9 +182,13 @@ class Rebalances:
         self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
-        """A member has synced; once all have, they are not waited for any more."""
+        """A member has synced; who waits for the assignment waits for the log to take it too."""
         group.pending_syncs.discard(member_id)
-        if not group.pending_syncs:
+        self.settled(group)
+
+    def settled(self, group: ClassicGroup) -> None:
+        """Once all have synced and there is an assignment, nothing more is waited for."""
+        if group.state is State.STABLE and not group.pending_syncs:
             self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
 
     def cancel(self, group: ClassicGroup) -> None:

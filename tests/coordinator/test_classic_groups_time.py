@@ -299,3 +299,19 @@ def test_who_waits_for_an_assignment_still_does_when_the_log_does_not_take_it() 
     assert b.synced() is None
     assert a.sync({a: b"a", b: b"b"}) == b"a"
     assert b.synced() == b"b"
+
+
+def test_who_waits_for_it_is_told_to_join_again_when_the_leader_dies_upon_that() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b")
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments={})
+    refused = talk.machine.sync(sync, ticket=next(talk.tickets), now_ms=talk.now_ms)
+    assert refused.records, "which nobody appends"
+    talk.pass_time(REBALANCE_MS)
+    assert b.synced() is Code.REBALANCE_IN_PROGRESS
+    b.join()
+    talk.pass_time(SESSION_MS)
+    assert b.joined() is not None
+    assert b.sync({b: b"b"}) == b"b"
