@@ -99,10 +99,10 @@ class ClassicClient(Client):
         synced = yield from self._send_sync(reply, assignments)
         if isinstance(synced, Code) or synced is LOST:
             return (yield from self._refused(synced))
-        assert isinstance(synced, SyncReply)
-        if synced.error is not Code.NONE:
-            return (yield from self._refused(synced.error))
-        return self._synced(synced)
+        told, assigned = synced
+        if told.error is not Code.NONE:
+            return (yield from self._refused(told.error))
+        return self._synced(assigned)
 
     def _send_join(self) -> Steps[Any]:
         scheduler, timing = self.around.scheduler, self.around.timing
@@ -139,6 +139,7 @@ class ClassicClient(Client):
         )
 
     def _send_sync(self, reply: JoinReply, assignments: dict[str, bytes]) -> Steps[Any]:
+        """The reply, and which topics' partitions its names mean as it is given; or a refusal."""
         attempt = self._attempt
         request = SyncRequest(
             self.group_id,
@@ -149,28 +150,31 @@ class ClassicClient(Client):
             reply.protocol,
             assignments,
         )
+        send = self.around.coordinator.serve_parked(
+            (self.name, "SyncGroup", self.member_id),
+            lambda machine, now_ms, ticket: machine.sync(request, ticket=ticket, now_ms=now_ms),
+        )
         return (
             yield from self.ask(
                 "SyncGroup",
-                self.around.coordinator.serve_parked(
-                    (self.name, "SyncGroup", self.member_id),
-                    lambda machine, now_ms, ticket: machine.sync(
-                        request, ticket=ticket, now_ms=now_ms
-                    ),
-                ),
+                lambda respond: send(lambda told: respond(self._with_ids(told))),
                 patience_ms=self.around.timing.rebalance_ms,
                 details=(len(assignments),),
                 only_while=lambda: attempt == self._attempt,
             )
         )
 
-    def _synced(self, synced: SyncReply) -> bool:
+    def _with_ids(self, told: Any) -> Any:
+        if not isinstance(told, SyncReply):
+            return told
         by_name = self.around.topics.by_name
-        assigned = frozenset(
+        return told, frozenset(
             Held(topic, facts.topic_id, index)
-            for topic, index in _read_assignment(synced.assignment)
+            for topic, index in _read_assignment(told.assignment)
             if (facts := by_name(topic)) is not None
         )
+
+    def _synced(self, assigned: frozenset[Held]) -> bool:
         self.is_stable = True
         gave_up = self.owned - assigned
         self.hold(assigned)

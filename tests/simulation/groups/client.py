@@ -237,14 +237,19 @@ class Client:
                     yield from self._commit(held)
 
     def commit_at_once(self) -> Steps[None]:
-        """What it has, as somebody does who has been asleep."""
+        """What it has, as the member that it is now: somebody does who has been asleep."""
+        return self._commit_all(self._committer())
+
+    def _commit_all(self, committer: Committer) -> Steps[None]:
         for held in sorted(self._positions):
             if held in self.owned and held in self._positions:
                 busy = self._transaction is not None and not self._transaction.has_ended
                 if self.around.scheduler.random.random() < 0.4 and not busy:
-                    self.around.scheduler.spawn(self.process, self._commit_in_transaction(held))
+                    self.around.scheduler.spawn(
+                        self.process, self._commit_in_transaction(held, committer)
+                    )
                 else:
-                    yield from self._commit(held)
+                    yield from self._commit(held, committer)
 
     def _committer(self) -> Committer:
         return Committer(self.member_id, self.generation, self.instance)
@@ -286,9 +291,9 @@ class Client:
 
         return self.around.coordinator.serve(checked)
 
-    def _commit(self, held: Held) -> Steps[None]:
+    def _commit(self, held: Held, committer: Committer | None = None) -> Steps[None]:
         offset = self._advance(held)
-        committer = self._committer()
+        committer = committer or self._committer()
         promise = self._promise(held, offset)
         number = self._number(held)
         codes = yield from self.ask(
@@ -307,9 +312,9 @@ class Client:
             self.around.oracle.keep(promise)
         self._told(codes)
 
-    def _commit_in_transaction(self, held: Held) -> Steps[None]:
+    def _commit_in_transaction(self, held: Held, committer: Committer | None = None) -> Steps[None]:
         offset = self._advance(held)
-        committer = self._committer()
+        committer = committer or self._committer()
         number = self._number(held)
         transaction = self._transaction = Transaction(self.around, self._producer)
         transaction.promises.append(self._promise(held, offset))

@@ -75,11 +75,12 @@ class ConsumerClient(Client):
             client_id=self.name,
         )
 
-        def is_whole() -> bool:
-            """What a member says that it owns must not be heard late: TCP sees to that."""
+        def is_in_order() -> bool:
+            """What a member says that it owns must not be heard late, and what it is told then
+            must not be told to nobody: TCP sees to that."""
             nonlocal has_arrived
             is_first, has_arrived = not has_arrived, True
-            return not tells or (is_first and number == self._sent)
+            return is_first and number == self._sent
 
         return (
             yield from self.ask(
@@ -88,7 +89,7 @@ class ConsumerClient(Client):
                     lambda machine, now_ms: machine.consumer_heartbeat(request, now_ms=now_ms)
                 ),
                 details=(sorted(self.owned) if tells else None,),
-                only_while=is_whole,
+                only_while=is_in_order,
             )
         )
 

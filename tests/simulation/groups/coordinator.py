@@ -59,6 +59,8 @@ class Coordinator:
         machine: None while it is dead, or loads.
         skew_ms: how far its clock is from the true time.
         dies_in: appends until its death; 0 for none planned.
+        forgot_to_rebalance: groups that had become classic when it died: that their members were
+            to join again is not in the log, here as in Apache Kafka.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Coordinator:
         self.log = Log()
         self.skew_ms = 0
         self.dies_in = 0
+        self._to_rebalance: set[str] = set()
+        self.forgot_to_rebalance: set[str] = set()
         self.late_ms = late_ms
         self.refused = refused
         self._quiet_until_ms = 0  # a timer's work was refused
@@ -199,6 +203,12 @@ class Coordinator:
         if any(record.members for record in stored):
             is_new = ConsumerRemoved not in kinds
             self.scheduler.note("rebalanced" if is_new else "became classic")
+            group_ids = {record.group_id for record in stored}
+            if is_new:
+                self._to_rebalance -= group_ids
+                self.forgot_to_rebalance -= group_ids
+            else:
+                self._to_rebalance |= group_ids
         if GroupRemoved in kinds and MemberSubscription in kinds and CurrentMember in kinds:
             became = len([r for r in records if isinstance(r, CurrentMember)]) > 1
             self.scheduler.note("became a consumer group" if became else "group replaced")
@@ -266,6 +276,8 @@ class Coordinator:
         scheduler = self.scheduler
         scheduler.note("coordinator crashes", when)
         self._check_replay(self.machine)
+        self.forgot_to_rebalance |= self._to_rebalance
+        self._to_rebalance.clear()
         answers = list(self.parked.values())
         self.machine, self._armed_ms, self.dies_in = None, None, 0
         self._life += 1

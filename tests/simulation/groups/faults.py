@@ -9,6 +9,7 @@ from ottla.coordinator.outcome import Outcome
 from ottla.protocol.errors import Refused
 
 from ..network import Crashed
+from .classic import ClassicClient
 from .client import Surroundings
 from .crowd import Crowd, Seat
 
@@ -172,7 +173,13 @@ class Faults:
             topics.grow(name, known.partition_count + 1)
 
     def grow_all(self) -> None:
-        """Every group has to be assigned anew."""
+        """Every group has to be assigned anew.
+
+        Whom the coordinator takes for a leader may never have led, and knows its own topics only.
+        """
+        for client in self._crowd.clients:
+            if isinstance(client, ClassicClient):
+                client.look_again()
         topics = self._around.topics
         for name in TOPICS:
             known = topics.by_name(name)

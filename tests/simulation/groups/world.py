@@ -25,7 +25,7 @@ from .oracle import Held, Oracle
 _TROUBLE_MS: Final = 20_000
 _SLACK_MS: Final = 4_000
 _SLICE_MS: Final = 250
-_GROWS: Final = 4_000 // _SLICE_MS
+_GROWS: Final = (4_000 // _SLICE_MS, 16_000 // _SLICE_MS)
 _NEVER_MS: Final = 1 << 40
 _INITIAL_DELAY_MS: Final = 500
 
@@ -80,7 +80,8 @@ class World:
             for number in range(random.randint(2, 4) if len(names) == 1 else 2):
                 self._add_seat(group_id, number, kinds, cooperative=cooperative)
         has_static = any(seat.instance is not None for seat in self.crowd.seats)
-        self._changes_kind = len(kinds) > 1 and has_static
+        by_regex = any(group_id.endswith("regex") for group_id in names)
+        self._changes_kind = len(kinds) > 1 and (has_static or by_regex)
         self.faults = Faults(self.around, self.crowd, every_ms=random.choice([400, 1_000, 2_500]))
 
     def _settings(self, retention_ms: int) -> tuple[GroupSettings, ConsumerGroupSettings]:
@@ -117,7 +118,7 @@ class World:
         for _ in range(_TROUBLE_MS // _SLICE_MS):
             self._pass_time()
         self._calm_down()
-        self._converge(grows=self._changes_kind)
+        self._converge(grows=self._changes_kind or bool(self.coordinator.forgot_to_rebalance))
         self._lose_one_of_each()
         self._converge(grows=False)
         self._check_the_end()
@@ -162,9 +163,11 @@ class World:
     def _converge(self, *, grows: bool) -> None:
         """Let the groups come to rest, and stay there.
 
-        Where a static member takes a place in the other protocol, the group changes its kind
-        without a rebalance: who had just joined has nothing, and what topics have become is not
-        seen, until something changes, here as in Apache Kafka. So something does.
+        Where a static member takes a place in the other protocol, or who joins asks for topics
+        that match what no topic does, the group changes its kind without a rebalance: who had just
+        joined has nothing, and what topics have become is not seen, until something changes, here
+        as in Apache Kafka; so it is when the coordinator dies upon a downgrade. So something does
+        change, twice: members may be late.
         """
         timing = self.timing
         bound_ms = 3 * timing.session_ms + 4 * timing.rebalance_ms + 15_000
@@ -173,12 +176,12 @@ class World:
         for number in range(bound_ms // _SLICE_MS):
             self._pass_time()
             self.crowd.revive()
-            if number == _GROWS and grows:
+            if number in _GROWS and grows:
                 at_rest = 0
                 self.faults.grow_all()
             why = self._unrest()
             at_rest = 0 if why else at_rest + 1
-            if at_rest == 8 and not (grows and number <= _GROWS):
+            if at_rest == 8 and not (grows and number <= _GROWS[0]):
                 return
         raise AssertionError(f"no rest after {bound_ms} ms: {why}")
 
