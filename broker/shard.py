@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ..protocol.batch import BatchHeader, Bytes, build, headers_in
@@ -20,7 +20,9 @@ from ..storage.log import Origin, PartitionLog
 from .clock import Clock, monotonic_s
 from .flushes import Flushes
 from .logs import Log
-from .transaction_metrics import Observer
+
+if TYPE_CHECKING:
+    from .transaction_metrics import Observer
 
 _LOAD_BYTES = 1 << 20
 _SLICE_S = 0.002
