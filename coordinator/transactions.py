@@ -184,7 +184,7 @@ class Transactions:
     def verify_partitions(
         self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
     ) -> None:
-        """Let through what writes to the open transaction: Produce up to 11, TxnOffsetCommit to 4.
+        """Let through what writes to the open transaction: TxnOffsetCommit up to version 4.
 
         The open transaction in a partition's log is no substitute for this question (KIP-890): one
         that is decided stays open there until its marker comes, and must not grow any more.

@@ -6,9 +6,8 @@ Each replaces functions of the machine, the logs or the channel by wrong ones, f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from ottla.broker.shard import Shard
@@ -28,50 +27,10 @@ from ottla.storage.producers import ProducerStates
 
 from . import channel, cluster, requests
 from .cluster import Cluster
+from .planting import Patch, Plants
 
-Patch = tuple[Any, str, Any]
-"""An object, the name of something of it, and what that is to be."""
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """A bug.
-
-    Attributes:
-        name: what is wrong, as words of a command line.
-        patches: makes the wrong functions from the right ones.
-        within: one of so many seeds finds it.
-    """
-
-    name: str
-    patches: Callable[[], list[Patch]]
-    within: int
-
-
-MUTATIONS: Final[dict[str, Mutation]] = {}
-
-
-def _bug(within: int) -> Callable[[Callable[[], list[Patch]]], Callable[[], list[Patch]]]:
-    def register(patches: Callable[[], list[Patch]]) -> Callable[[], list[Patch]]:
-        name = patches.__name__.strip("_").replace("_", "-")
-        MUTATIONS[name] = Mutation(name, patches, within)
-        return patches
-
-    return register
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """With the bug of that name; with none for an empty one. Raises KeyError."""
-    patches = MUTATIONS[name].patches() if name else []
-    before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in patches]
-    try:
-        for owner, attribute, wrong in patches:
-            setattr(owner, attribute, wrong)
-        yield
-    finally:
-        for owner, attribute, right in before:
-            setattr(owner, attribute, right)
+MUTATIONS: Final = Plants()
+_bug, planted = MUTATIONS.bug, MUTATIONS.planted
 
 
 _ANYTHING_MAY_FOLLOW: Final = dict.fromkeys(State, frozenset(State))

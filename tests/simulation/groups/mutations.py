@@ -6,9 +6,7 @@ how many seeds may pass before one of them fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from ottla.coordinator import (
@@ -31,48 +29,10 @@ from ottla.coordinator.groups import Groups
 from ottla.coordinator.offsets import Offsets
 from ottla.coordinator.outcome import Producer
 
-Patch = tuple[Any, str, Any]
-"""An object, the name of something of it, and what that is to be."""
+from ..planting import Patch, Plants
 
-
-@dataclass(frozen=True)
-class Mutation:
-    """A bug: its name, as words of a command line, and how soon it must be found.
-
-    Attributes:
-        patches: makes the wrong functions from the right ones.
-        within: one of so many seeds finds it.
-    """
-
-    name: str
-    patches: Callable[[], list[Patch]]
-    within: int
-
-
-MUTATIONS: Final[dict[str, Mutation]] = {}
-
-
-def _bug(within: int) -> Callable[[Callable[[], list[Patch]]], Callable[[], list[Patch]]]:
-    def register(patches: Callable[[], list[Patch]]) -> Callable[[], list[Patch]]:
-        name = patches.__name__.strip("_").replace("_", "-")
-        MUTATIONS[name] = Mutation(name, patches, within)
-        return patches
-
-    return register
-
-
-@contextmanager
-def planted(name: str) -> Iterator[None]:
-    """With the bug of that name; with none for an empty one. Raises KeyError."""
-    patches = MUTATIONS[name].patches() if name else []
-    before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in patches]
-    try:
-        for owner, attribute, wrong in patches:
-            setattr(owner, attribute, wrong)
-        yield
-    finally:
-        for owner, attribute, right in before:
-            setattr(owner, attribute, right)
+MUTATIONS: Final = Plants()
+_bug, planted = MUTATIONS.bug, MUTATIONS.planted
 
 
 def _nothing(*arguments: Any, **named: Any) -> None:

@@ -1,0 +1,54 @@
+"""Bugs to plant into what is simulated: a simulation that does not find them is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+Patch = tuple[Any, str, Any]
+"""An object, the name of something of it, and what that is to be."""
+Patches = Callable[[], list[Patch]]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A bug.
+
+    Attributes:
+        name: what is wrong, as words of a command line.
+        patches: makes the wrong functions from the right ones.
+        within: one of so many seeds finds it.
+    """
+
+    name: str
+    patches: Patches
+    within: int
+
+
+class Plants(dict[str, Mutation]):
+    """The bugs of one simulation, by name."""
+
+    def bug(self, within: int) -> Callable[[Patches], Patches]:
+        """Register a function that makes the patches of a bug; its name is the bug's."""
+
+        def register(patches: Patches) -> Patches:
+            name = patches.__name__.strip("_").replace("_", "-")
+            self[name] = Mutation(name, patches, within)
+            return patches
+
+        return register
+
+    @contextmanager
+    def planted(self, name: str) -> Iterator[None]:
+        """With the bug of that name; with none for an empty one. Raises KeyError."""
+        patches = self[name].patches() if name else []
+        before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in patches]
+        try:
+            for owner, attribute, wrong in patches:
+                setattr(owner, attribute, wrong)
+            yield
+        finally:
+            for owner, attribute, right in before:
+                setattr(owner, attribute, right)
