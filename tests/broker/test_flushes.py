@@ -455,7 +455,7 @@ async def test_a_topic_is_on_disk_when_its_maker_is_answered(
         monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
         topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
         asking = asyncio.ensure_future(one.ask(ApiKey.CREATE_TOPICS, 7, topics=[topic]))
-        while one.node.log_of("orders", 0) is None:  # noqa: ASYNC110
+        while one.node.log_of("orders", 0) is None:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)
         metadata = one.log("__cluster_metadata")
         assert metadata.recovery_point < metadata.log_end_offset
