@@ -264,3 +264,6 @@ async def test_a_request_joins_its_transaction_with_all_its_partitions_at_once(
             told = await produce(it, *parts, version=12, transactional_id="shop")
             assert {error(each) for each in told} == {"NONE"}
             assert decisions.log_end_offset == before + 1
+        described = await it.ask(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactional_ids=["shop"])
+        (joined,) = described["transaction_states"][0]["topics"]
+        assert sorted(joined["partitions"]) == list(range(10))
