@@ -29,7 +29,7 @@ async def copy(consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition
     place = TopicPartition("input", partition)
     consumer.assign([place])
     end = (await consumer.end_offsets([place]))[place]
-    position = await consumer.committed(place) or 0
+    position = await committed(consumer, place)
     consumer.seek(place, position)
     while position < end:
         wanted = min(TRANSACTION, end - position)
@@ -39,6 +39,19 @@ async def copy(consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition
         position += len(values)
         while values and not await is_copied(producer, place, position, values):
             pass
+
+
+async def committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
+    """Where to begin. Raises KafkaError, TimeoutError.
+
+    Somebody has committed an offset before the first loop ran, for aiokafka 0.14 does not look at
+    the error of a whole OffsetFetch answer (version 2 and later): a coordinator that is still
+    loading is to it a group without offsets.
+    """
+    async with asyncio.timeout(TIMEOUT_S):
+        while (position := await consumer.committed(place)) is None:
+            await asyncio.sleep(0.05)
+    return int(position)
 
 
 async def is_copied(

@@ -28,6 +28,14 @@ def make_topics(bootstrap: str, partitions: int) -> None:
         made.result(10)
 
 
+def commit_beginnings(bootstrap: str, partitions: int) -> None:
+    """The offset that a loop's group has before the loop's first run: zero, rather than none."""
+    for partition in range(partitions):
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"copy-{partition}"})
+        consumer.commit(offsets=[TopicPartition("input", partition, 0)], asynchronous=False)
+        consumer.close()
+
+
 def fill(bootstrap: str, partitions: int, count: int) -> list[list[str]]:
     """So many records into each partition of `input`; what they are."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
@@ -71,6 +79,7 @@ def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, 
     settings = {"group.initial.rebalance.delay.ms": "0"}
     with running_broker(data_dir=scratch / "data", settings=settings) as broker:
         make_topics(broker.bootstrap, len(commands))
+        commit_beginnings(broker.bootstrap, len(commands))
         given = fill(broker.bootstrap, len(commands), count)
         copying = Copying(broker, random.Random(seed), scratch, commands)
         copying.run(broker_kills=kills, loop_kills=kills, limit_s=240)
