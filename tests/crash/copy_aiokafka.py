@@ -12,7 +12,7 @@ import random
 import sys
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import GroupLoadInProgressError, KafkaError
 from aiokafka.structs import TopicPartition
 
 TRANSACTION = 8
@@ -42,16 +42,16 @@ async def copy(consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition
 
 
 async def committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
-    """Where to begin. Raises KafkaError, TimeoutError.
+    """Where to begin. Raises KafkaError.
 
     Somebody has committed an offset before the first loop ran, for aiokafka 0.14 does not look at
     the error of a whole OffsetFetch answer (version 2 and later): a coordinator that is still
     loading is to it a group without offsets.
     """
-    async with asyncio.timeout(TIMEOUT_S):
-        while (position := await consumer.committed(place)) is None:
-            await asyncio.sleep(0.05)
-    return int(position)
+    position: int | None = await consumer.committed(place)
+    if position is None:
+        raise GroupLoadInProgressError
+    return position
 
 
 async def is_copied(
