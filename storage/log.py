@@ -212,13 +212,14 @@ class PartitionLog:
         else:
             header = read_header(records)
             validation.check_size(header.size_bytes, config.max_message_bytes)
+        self._make_room(header, now_ms)
         if header.producer_id >= 0:
             sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
             if sent is not None:
                 if self.log_end_offset - self.flush_asked >= config.flush_messages:
                     self._ask_for_flush()
                 return Appended(sent.first_offset, sent.last_offset, sent.timestamp_ms, True)
-        base_offset = self._write(records, header, now_ms)
+        base_offset = self._write(records, header)
         if header.producer_id >= 0:
             self.producers.apply(header, base_offset)
         if self.log_end_offset - self.flush_asked >= config.flush_messages:
@@ -234,8 +235,9 @@ class PartitionLog:
         header = read_header(marker)
         content = read_marker(marker, 0, header)
         assert content is not None, "only commit and abort markers are written"
+        self._make_room(header, now_ms)
         self.producers.check_marker(header, content)
-        offset = self._write(marker, header, now_ms)
+        offset = self._write(marker, header)
         ended = self.producers.apply_marker(header, content, offset)
         if ended is not None and not ended.committed:
             self._aborted.add(aborted_by(ended, self.producers))
@@ -243,7 +245,23 @@ class PartitionLog:
             self._ask_for_flush()
         return Appended(offset, offset, NO_TIMESTAMP, False)
 
-    def _write(self, records: Bytes, header: BatchHeader, now_ms: int) -> int:
+    def _make_room(self, header: BatchHeader, now_ms: int) -> None:
+        """End the active segment when a batch is not for it; its producer is looked at later."""
+        config, active = self.config, self._active
+        size = header.length + LOG_OVERHEAD
+        if (
+            active.size_bytes + size > config.segment_bytes
+            or not active.takes(
+                self.log_end_offset + header.last_offset_delta, config.segment_index_bytes
+            )
+            or self._waited_ms(header, now_ms) > config.max_segment_ms - self._jitter_ms
+        ):
+            try:
+                self._roll_for(size, now_ms)
+            except OSError as failed:
+                raise self._not_appended(failed) from failed
+
+    def _write(self, records: Bytes, header: BatchHeader) -> int:
         """Write a batch that was checked, at the end of the log. Returns its base offset."""
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
@@ -252,28 +270,23 @@ class PartitionLog:
             records = memoryview(records)[:size]
         if type(records) is not bytearray and memoryview(records).readonly:
             records = bytearray(records)
-        config, active = self.config, self._active
+        active = self._active
         try:
-            if (
-                active.size_bytes + size > config.segment_bytes
-                or not active.takes(last_offset, config.segment_index_bytes)
-                or self._waited_ms(header, now_ms) > config.max_segment_ms - self._jitter_ms
-            ):
-                self._roll_for(size, now_ms)
-                active = self._active
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
             if self._epochs.write():
                 self._unsynced.beside(active, f"{self._directory}/{EPOCHS}")
             _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
-            active.append(records, header, last_offset, config.index_interval_bytes)
+            active.append(records, header, last_offset, self.config.index_interval_bytes)
         except OSError as failed:
             if not active.takes_appends:
                 self._fail("its end is not known since an append failed", failed)
-            why = self.failure or f"the append failed: {failed}"
-            raise Refused(Code.KAFKA_STORAGE_ERROR, why) from failed
+            raise self._not_appended(failed) from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
         return base_offset
+
+    def _not_appended(self, failed: OSError) -> Refused:
+        return Refused(Code.KAFKA_STORAGE_ERROR, self.failure or f"the append failed: {failed}")
 
     def _ask_for_flush(self) -> None:
         """`flush.messages` have come in: they are not acknowledged before they are synced."""

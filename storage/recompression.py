@@ -1,6 +1,7 @@
 """Batches for topics that want another codec than the producer's (`compression.type`).
 
-Only the payload is packed anew: offsets, times and sequence numbers stay as they are.
+The batch is written as if it were new (Kafka's LogValidator): its base time is that of its first
+record, and its attributes are those that mean something. Offsets, times and sequence numbers stay.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from ..protocol.batch import (
     COMPRESSION_MASK,
     HEADER,
     HEADER_SIZE,
+    LOG_APPEND_TIME,
     LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    TRANSACTIONAL,
     BatchHeader,
     Bytes,
     Compression,
     seal,
 )
 from ..protocol.compression import compressed
+from ..protocol.errors import Code, Refused
 from ..protocol.records import payload_of
+from ..protocol.varints import read_signed, signed
 
 PRODUCER: Final = "producer"
 
@@ -36,16 +42,39 @@ def recompressed(
         level: for the codec; None: Kafka's default. What comes in the codec keeps the level it has.
 
     Raises:
-        Refused: CORRUPT_MESSAGE when its records do not decompress.
+        Refused: CORRUPT_MESSAGE when its records do not decompress; UNKNOWN_SERVER_ERROR, Kafka's,
+            when its first record's time is negative.
     """
     codec = _CODECS[compression_type]
     if header.attributes & COMPRESSION_MASK == codec:
         return records, header
-    batch = bytearray(HEADER_SIZE) + compressed(codec, bytes(payload_of(records, 0, header)), level)
+    payload = bytes(payload_of(records, 0, header))
+    _, at = read_signed(payload, 0)
+    shift_ms, _ = read_signed(payload, at + 1)
+    base_timestamp_ms = header.base_timestamp_ms + shift_ms
+    if base_timestamp_ms < 0 and base_timestamp_ms != NO_TIMESTAMP:
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {base_timestamp_ms}")
+    if shift_ms:
+        payload = _counted_from(shift_ms, payload, header.record_count)
+    batch = bytearray(HEADER_SIZE) + compressed(codec, payload, level)
     header = header._replace(
         length=len(batch) - LOG_OVERHEAD,
-        attributes=header.attributes & ~COMPRESSION_MASK | codec,
+        attributes=header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL) | codec,
+        base_timestamp_ms=base_timestamp_ms,
     )
     HEADER.pack_into(batch, 0, *header)
     seal(batch)
     return batch, header
+
+
+def _counted_from(shift_ms: int, payload: bytes, record_count: int) -> bytes:
+    """The records of a payload that was checked, their times counted from so much later."""
+    parts = []
+    end = 0
+    for _ in range(record_count):
+        size, at = read_signed(payload, end)
+        end = at + size
+        delta_ms, rest = read_signed(payload, at + 1)
+        body = payload[at : at + 1] + signed(delta_ms - shift_ms) + payload[rest:end]
+        parts += (signed(len(body)), body)
+    return b"".join(parts)

@@ -23,6 +23,9 @@ def first_since(
 ) -> TimedOffset | None:
     """The first record, in the order of offsets, of that time or later.
 
+    Of the first segment that has one, as in Kafka: when what is that late in it has been deleted,
+    nothing is found, whatever follows.
+
     Raises:
         Refused: CORRUPT_MESSAGE. OSError.
     """
@@ -35,6 +38,7 @@ def first_since(
             for record in records_in(segment.batch_at(position, header), 0, header):
                 if record.timestamp_ms >= timestamp_ms and record.offset >= log_start_offset:
                     return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
+        return None
     return None
 
 

@@ -22,6 +22,7 @@ from ..protocol.batch import (
     NO_TIMESTAMP,
     BatchHeader,
     Bytes,
+    Compression,
     seal,
 )
 from ..protocol.checksum import crc32c
@@ -58,7 +59,8 @@ def one_batch(records: Bytes, max_message_bytes: int) -> BatchHeader:
     """The header of the only batch in `records`; what follows a whole batch is not looked at.
 
     Raises:
-        Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE.
+        Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE; for a codec that nobody has
+            defined UNKNOWN_SERVER_ERROR, as Kafka.
     """
     size = len(records)
     if size < HEADER_SIZE:
@@ -77,6 +79,9 @@ def one_batch(records: Bytes, max_message_bytes: int) -> BatchHeader:
     covered = memoryview(records)[CRC_START:size]
     if size < HEADER_SIZE or crc32c(covered) != header.crc:
         raise Refused(Code.CORRUPT_MESSAGE, f"the batch's bytes do not give its CRC {header.crc}")
+    if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
+        codec = header.attributes & COMPRESSION_MASK
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
     return header
 
 

@@ -153,6 +153,16 @@ def test_a_segment_ends_when_its_time_is_up() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
+def test_a_batch_whose_producer_is_refused_ends_a_segment_all_the_same() -> None:
+    """As in Kafka, which makes room for a batch before it looks at its producer's state."""
+    log = open_log(segment_ms=1000)
+    log.append(sent_by(7, 0), now_ms=NOW_MS)
+    late = batch(producer_id=7, producer_epoch=0, base_sequence=5, timestamp_ms=NOW_MS + 1001)
+    with pytest.raises(Refused, match="OUT_OF_ORDER_SEQUENCE_NUMBER"):
+        log.append(late, now_ms=NOW_MS)
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+
+
 def test_a_batch_larger_than_a_segment_is_refused() -> None:
     log = open_log(segment_bytes=100)
     with pytest.raises(Refused) as refused:

@@ -80,6 +80,18 @@ def test_what_was_deleted_is_not_found() -> None:
     assert log.offset_for_timestamp(0) == (2, 1200, 0)
 
 
+def test_the_first_segment_that_reaches_a_time_answers_alone() -> None:
+    """As in Kafka, also where what is that late in it has been deleted."""
+    log = open_log(segment_bytes=180)
+    for times in ((5000,), (1000,), (6000,)):
+        log.append(timed(*times), now_ms=NOW_MS)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+    log.delete_records(1)
+    assert log.offset_for_timestamp(1000) == (1, 1000, 0)
+    assert log.offset_for_timestamp(3000) is None
+    assert log.offset_for_timestamp(5001) == (2, 6000, 0)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=4), min_size=1, max_size=12),

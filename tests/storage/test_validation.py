@@ -113,6 +113,13 @@ def test_a_header_agrees_with_its_records(data: bytes, expected: Any) -> None:
     assert answer(data) == expected
 
 
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_a_codec_that_nobody_defined_is_kafkas_unknown_error(codec: int) -> None:
+    data = batch(attributes=codec, producer_id=5, epoch=0, sequence=-1)
+    assert answer(data) == "UNKNOWN_SERVER_ERROR"
+    assert answer(data[:-1] + b"\xff") == "CORRUPT_MESSAGE"
+
+
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_payload_that_does_not_decompress_is_refused(codec: int) -> None:
     assert answer(batch(attributes=codec)) == "CORRUPT_MESSAGE"
@@ -219,6 +226,40 @@ def test_the_level_of_the_codec_is_the_topics(codec: str, levels: tuple[int, ...
         assert parsed.records[0].value == value
         sizes.append(len(stored))
     assert sizes == sorted(set(sizes), reverse=True)
+
+
+@pytest.mark.parametrize("stamp", ["CreateTime", "LogAppendTime"])
+def test_a_batch_in_another_codec_is_written_as_if_it_were_new(stamp: str) -> None:
+    """Its base time is that of its first record, its attributes are those that mean something."""
+    log = open_log(compression_type="zstd", message_timestamp_type=stamp)
+    data = batch(
+        [b"a", b"b", None], keys=[b"k", None, b""], timestamp_deltas=[500, 400, 100_000],
+        attributes=0x4180, headers=[(b"h", b"v")],
+    )  # fmt: skip
+    assert answer(data, log) == 0
+    ((header, stored),) = everything(log)
+    assert header.attributes == 4 | 8 * (stamp == "LogAppendTime")
+    assert header.base_timestamp_ms == NOW_MS + 500
+    (parsed,) = batches.batches_in(stored)
+    told = [(r.offset, r.timestamp, r.key, r.value, r.headers) for r in parsed.records]
+    (sent,) = batches.batches_in(data)
+    assert parsed.crc_is_right
+    times = [NOW_MS + delta for delta in (500, 400, 100_000)]
+    if stamp == "LogAppendTime":
+        assert header.max_timestamp_ms == NOW_MS
+        times = [one.timestamp for one in parsed.records]
+    assert told == [
+        (r.offset, time_ms, r.key, r.value, r.headers)
+        for r, time_ms in zip(sent.records, times, strict=True)
+    ]
+
+
+def test_a_time_before_the_first_cannot_be_written_anew() -> None:
+    data = batch([b"a", b"b"], timestamp_deltas=[-NOW_MS - 2, 0])
+    assert answer(data) == 0
+    assert answer(data, compression_type="gzip") == "UNKNOWN_SERVER_ERROR"
+    without_time = batch([b"a", b"b"], timestamp=-1)
+    assert answer(without_time, compression_type="gzip") == 0
 
 
 def test_a_batch_in_the_topics_codec_keeps_the_bytes_of_its_producer() -> None:
