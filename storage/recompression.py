@@ -69,7 +69,7 @@ def recompressed(
 
 def _counted_from(shift_ms: int, payload: bytes, record_count: int) -> bytes:
     """The records of a payload that was checked, their times counted from so much later."""
-    parts = []
+    parts: list[bytes] = []
     end = 0
     for _ in range(record_count):
         size, at = read_signed(payload, end)

@@ -43,6 +43,13 @@ class RecordError(NamedTuple):
     why: str
 
 
+class NotOneBatch(Refused):
+    """INVALID_RECORD: a request that no log is asked about (ProduceRequest.validateRecords)."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Code.INVALID_RECORD, why)
+
+
 class InvalidRecords(Refused):
     """Some records of a batch may not be appended, and so none of them.
 
@@ -112,11 +119,11 @@ def _refuse_unless_framed(records: Bytes) -> None:
     """Read the frames as ByteBufferLogInputStream does; exactly one of format v2 may pass."""
     end = _frame_end(records, 0)
     if end is None:
-        raise Refused(Code.INVALID_RECORD, "there must be one record batch for each partition")
+        raise NotOneBatch("there must be one record batch for each partition")
     if records[_UP_TO_MAGIC - 1] != MAGIC:
-        raise Refused(Code.INVALID_RECORD, "only record batches of format 2 may be produced")
+        raise NotOneBatch("only record batches of format 2 may be produced")
     if _frame_end(records, end) is not None:
-        raise Refused(Code.INVALID_RECORD, "there must be no second record batch for a partition")
+        raise NotOneBatch("there must be no second record batch for a partition")
 
 
 def _frame_end(records: Bytes, start: int) -> int | None:
@@ -165,13 +172,14 @@ def check_records(
         timestamp, for `with_times`.
 
     Raises:
-        Refused: INVALID_RECORD or CORRUPT_MESSAGE; InvalidRecords also names the bad records.
+        Refused: INVALID_RECORD, and UNKNOWN_SERVER_ERROR, as Kafka, when they do not decompress;
+            InvalidRecords also names the bad records.
     """
     size = header.length + LOG_OVERHEAD
     attributes = header.attributes
     payload: bytes | bytearray
     if attributes & COMPRESSION_MASK:
-        payload, start = bytes(payload_of(records, 0, header)), 0
+        payload, start = _opened(records, header), 0
     elif type(records) is bytearray and len(records) == size:
         payload, start = records, HEADER_SIZE
     else:
@@ -196,6 +204,13 @@ def check_records(
             attributes=attributes & ~LOG_APPEND_TIME, max_timestamp_ms=max_timestamp_ms
         )
     return header
+
+
+def _opened(records: Bytes, header: BatchHeader) -> bytes:
+    try:
+        return bytes(payload_of(records, 0, header))
+    except Refused as refused:
+        raise Refused(Code.UNKNOWN_SERVER_ERROR, refused.why) from refused
 
 
 def _refuse_bad_records(

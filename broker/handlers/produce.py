@@ -32,7 +32,7 @@ from ...protocol.batch import (
 )
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
-from ...storage.validation import InvalidRecords
+from ...storage.validation import InvalidRecords, NotOneBatch
 from ..authorization import AclResource, Operation, may
 from ..cluster import NewLeaders
 from ..code_versions import code_for
@@ -54,6 +54,13 @@ _COORDINATOR_IS_AWAY: Final = (
     Code.COORDINATOR_LOAD_IN_PROGRESS,
     Code.COORDINATOR_NOT_AVAILABLE,
     Code.NOT_COORDINATOR,
+)
+# Errors with which Kafka does not tell where the log begins.
+_TELLS_NO_START: Final = (
+    Code.CORRUPT_MESSAGE,
+    Code.MESSAGE_TOO_LARGE,
+    Code.RECORD_LIST_TOO_LARGE,
+    Code.KAFKA_STORAGE_ERROR,
 )
 # What is to be flushed before an answer leaves; the answer becomes an error when that fails.
 Unflushed = list[tuple[PartitionLog, dict[str, Any]]]
@@ -183,7 +190,7 @@ def _append(
         _NotOnDisk: see `_Membership.check`; nothing was appended.
     """
     waits = _NONE
-    log = None
+    log = asked = None
     try:
         log = _log_for_client(node, place)
         if records is None or len(records) < HEADER_SIZE:
@@ -197,18 +204,20 @@ def _append(
             )
         if header.is_transactional:
             membership.check(log, header)
+        asked = log
         if membership.wants_all:
             node.cluster.check_in_sync(log)
         appended = log.append(records, now_ms=node.clock.now_ms())
     except InvalidRecords as invalid:
         errors = _record_errors(invalid)
-        return {**_error(invalid.code, invalid.why), "record_errors": errors}, _NONE
+        answer = _error(invalid.code, invalid.why)
+        return {**_with_start(answer, invalid, asked), "record_errors": errors}, _NONE
     except Explained as refused:
         return _error(refused.code, refused.why), _NONE
     except Refused as refused:
         if log is not None:
             node.storage_trouble.tell(log, refused)
-        return _error(refused.code), _NONE
+        return _with_start(_error(refused.code), refused, asked), _NONE
     if not appended.is_duplicate:
         node.appended(log)
     if _is_unflushed(log):
@@ -219,6 +228,15 @@ def _append(
         "log_start_offset": log.log_start_offset,
     }
     return answer, waits
+
+
+def _with_start(
+    answer: dict[str, Any], refused: Refused, asked: PartitionLog | None
+) -> dict[str, Any]:
+    """The answer to what a log has refused: where the log begins is told with most errors."""
+    if asked is None or refused.code in _TELLS_NO_START or isinstance(refused, NotOneBatch):
+        return answer
+    return {**answer, "log_start_offset": asked.log_start_offset}
 
 
 async def _flushed(node: Node, unflushed: Unflushed) -> None:

@@ -23,7 +23,8 @@ STRANGER = uuid.UUID(int=99)
 
 
 def batch(*values: bytes, **header: Any) -> bytes:
-    return bytes(build([(None, value) for value in values], timestamp_ms=START_MS, **header))
+    header.setdefault("timestamp_ms", START_MS)
+    return bytes(build([(None, value) for value in values], **header))
 
 
 async def produce(
@@ -85,6 +86,33 @@ async def test_one_bad_partition_leaves_the_others_alone(tmp_path: Path) -> None
         assert [error(each) for each in told] == ["NONE", unknown, unknown, "NONE"]
         for each in told[1:3]:
             assert (each["base_offset"], each["log_start_offset"]) == (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (batch(b"a", base_sequence=0, producer_id=7, producer_epoch=0), ("NONE", 2)),
+        (batch(b"a", base_offset=5), ("INVALID_RECORD", 2)),
+        (batch(b"a", timestamp_ms=START_MS + 10**9), ("INVALID_TIMESTAMP", 2)),
+        (batch(b"a", base_sequence=5, producer_id=7, producer_epoch=-1), ("NONE", 2)),
+        (batch(b"a") + batch(b"b"), ("INVALID_RECORD", -1)),
+        (batch(b"a")[:-1] + b"\xff", ("CORRUPT_MESSAGE", -1)),
+        (batch(b"a" * 2000), ("MESSAGE_TOO_LARGE", -1)),
+    ],
+    ids=["good", "offset", "time", "sequence", "two", "harmed", "large"],
+)
+@in_virtual_time
+async def test_where_the_log_begins_is_told_with_what_the_log_refuses(
+    tmp_path: Path, data: bytes, expected: tuple[str, int]
+) -> None:
+    """Not with what Kafka refuses before, or takes for a fault of the way."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders", max_message_bytes="1000")
+        for _ in range(3):
+            it.append("orders", b"before")
+        it.log("orders").delete_records(2)
+        (told,) = await produce(it, ("orders", 0, data))
+        assert (error(told), told["log_start_offset"]) == expected
 
 
 @pytest.mark.parametrize("topic_id", [STRANGER, None])

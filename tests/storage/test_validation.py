@@ -121,8 +121,11 @@ def test_a_codec_that_nobody_defined_is_kafkas_unknown_error(codec: int) -> None
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
-def test_a_payload_that_does_not_decompress_is_refused(codec: int) -> None:
-    assert answer(batch(attributes=codec)) == "CORRUPT_MESSAGE"
+def test_a_payload_that_does_not_decompress_is_kafkas_unknown_error(codec: int) -> None:
+    """A client does not try again then, as it does with what the way there has harmed."""
+    assert answer(batch(attributes=codec)) == "UNKNOWN_SERVER_ERROR"
+    assert answer(batch(attributes=codec), cleanup_policy={"compact"}) == "UNKNOWN_SERVER_ERROR"
+    assert answer(batch(attributes=codec), compression_type="gzip") == "UNKNOWN_SERVER_ERROR"
 
 
 def test_a_batch_over_the_limit_is_too_large() -> None:
