@@ -10,8 +10,8 @@ import socket
 from typing import Any, Final, Self
 
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import import_alone, message_class
-from ottla.protocol.errors import Code
+from ottla.protocol.codec import import_alone
+from ottla.protocol.errors import Code, Malformed
 
 _VERSIONS: Final = {
     ApiKey.API_VERSIONS: 4,
@@ -72,14 +72,22 @@ class Client:
         self._sockets: dict[tuple[str, int], socket.socket] = {}
         self._sent = 0
         self.brokers: dict[int, tuple[str, int]] = {}
-        self.metadata([])
+        try:
+            self.metadata([])
+        except NoAnswer:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        for each in self._sockets.values():
+            each.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for each in self._sockets.values():
-            each.close()
+        self.close()
 
     def ask(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int | None = None) -> Any:
         """The body of an answer; `node_id` says of which broker, None of the first.
@@ -87,7 +95,7 @@ class Client:
         Raises:
             NoAnswer: there is none.
         """
-        from ottla.protocol.requests import request_frame
+        from ottla.protocol.requests import read_answer, request_frame
 
         address = self._first if node_id is None else self.brokers[node_id]
         self._sent += 1
@@ -98,8 +106,8 @@ class Client:
         except OSError as trouble:
             raise NoAnswer(f"{address[0]}:{address[1]}: {trouble}") from None
         try:
-            return message_class(api_key, "Response").decode(answer, version=version, header=True)
-        except Exception as broken:  # whatever the codec met; what answers there is no Kafka
+            return read_answer(api_key, version, self._sent, answer)
+        except Malformed as broken:  # what answers there is no Kafka
             raise NoAnswer(f"{address[0]}:{address[1]}: its answer cannot be read") from broken
 
     def metadata(self, topics: list[str] | None) -> list[Any]:

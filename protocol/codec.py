@@ -1,15 +1,14 @@
-"""kafka-python's protocol classes, one API at a time and at first use.
+"""Kafka's messages as classes, one at a time and at first use, made from their schemas.
 
-The library compiles a coder for a message and version when it is first asked for one; making all
-classes at start would cost a broker more than everything else it does then. `import_alone` also
-keeps the library's clients out of a process that is a broker only.
+The schemas, the objects and the compiled encoders are kafka-python's. Its message classes are left
+alone: they come a dozen at a time, and making all of them would cost a broker more than everything
+else it does at its start. `import_alone` keeps the library's clients out as well.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any, Final
@@ -17,19 +16,10 @@ from typing import Any, Final
 from .api_keys import ApiKey
 from .decoding import Decoder, compiled
 
-_PACKAGES: Final[dict[str, tuple[str, ...]]] = {
-    "kafka.protocol.metadata": ("Metadata", "FindCoordinator", "ApiVersions"),
-    "kafka.protocol.producer": (
-        "Produce", "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn",
-        "TxnOffsetCommit",
-    ),
-    "kafka.protocol.consumer": (
-        "Fetch", "ListOffsets", "OffsetCommit", "OffsetFetch", "JoinGroup", "Heartbeat",
-        "LeaveGroup", "SyncGroup", "OffsetForLeaderEpoch", "OffsetDelete",
-    ),
-}  # fmt: skip
-_PACKAGE_OF: Final = {name: package for package, names in _PACKAGES.items() for name in names}
-_OTHERWISE: Final = "kafka.protocol.admin"
+# Where bits say what a client may do, they are a set here, under one name.
+_WITH_OPERATIONS: Final = frozenset(
+    {"MetadataResponse", "DescribeClusterResponse", "DescribeGroupsResponse"}
+)
 
 
 def import_alone() -> None:
@@ -53,46 +43,27 @@ def api_name(api_key: ApiKey) -> str:
     return "".join(word.capitalize() for word in api_key.name.split("_"))
 
 
+_made: dict[str, Any] = {}
+
+
 def message_class(api_key: ApiKey, kind: str) -> Any:
-    """The codec's class for an API; kind is `Request` or `Response`."""
-    name = api_name(api_key)
-    module = import_module(_PACKAGE_OF.get(name, _OTHERWISE))
-    try:
-        return getattr(module, name + kind)
-    except AttributeError:
-        return _own_class(name + kind)
+    """The class for an API, made once; kind is `Request` or `Response`.
 
+    Raises:
+        FileNotFoundError: there is no schema of it.
+    """
+    name = api_name(api_key) + kind
+    if name not in _made:
+        from kafka.protocol.schemas import load_json
 
-def decoder(cls: Any, version: int) -> Decoder:
-    """The compiled function (data, position) -> (message, position behind it)."""
-    return compiled(cls._struct, version, cls, flexible=cls.flexible_version_q(version))
-
-
-def encoder(cls: Any, version: int) -> Callable[[Any, Any], None]:
-    """The compiled function (message, EncodeBuffer) -> None."""
-    flexible = cls.flexible_version_q(version)
-    function: Callable[[Any, Any], None] = cls._struct.compiled_encode_into(
-        version, compact=flexible, tagged=flexible
-    )
-    return function
-
-
-_own: dict[str, Any] = {}
-
-
-def _own_class(name: str) -> Any:
-    """A class for an API of which the library has the schema only, or not even that."""
-    if name not in _own:
-        from kafka.protocol.api_message import ApiMessage
-
-        from . import schemas
-
-        meta: Any = type(ApiMessage)
         try:
-            _own[name] = meta(name, (ApiMessage,), {})
+            schema = load_json(name)
         except FileNotFoundError:
-            _own[name] = meta(name, (ApiMessage,), {}, load_json=schemas)
-    return _own[name]
+            schema = _own_schema(name)
+        if name in _WITH_OPERATIONS:
+            _as_set(schema["fields"])
+        _made[name] = _class_from(schema)
+    return _made[name]
 
 
 def data_class(name: str) -> Any:
@@ -101,11 +72,55 @@ def data_class(name: str) -> Any:
     Raises:
         FileNotFoundError: there is no such schema.
     """
-    if name not in _own:
-        from kafka.protocol.api_data import ApiData
+    if name not in _made:
+        _made[name] = _class_from(_own_schema(name))
+    return _made[name]
 
-        from . import schemas
 
-        meta: Any = type(ApiData)
-        _own[name] = meta(name, (ApiData,), {}, load_json=schemas)
-    return _own[name]
+def _own_schema(name: str) -> dict[str, Any]:
+    from kafka.protocol.schemas import load_json
+
+    from . import schemas
+
+    schema: dict[str, Any] = load_json(name, package=schemas)
+    return schema
+
+
+def _as_set(fields: list[dict[str, Any]]) -> None:
+    for field in fields:
+        if field["name"].endswith("AuthorizedOperations"):
+            field |= {"name": "authorized_operations", "type": "bitfield"}
+        _as_set(field.get("fields", []))
+
+
+def _class_from(schema: dict[str, Any]) -> Any:
+    """A class of objects with the schema's fields; of its own it knows the versions only."""
+    from kafka.protocol.data_container import DataContainer
+    from kafka.protocol.schemas import BaseField, StructField
+
+    own = {
+        "_struct": StructField(schema),
+        "valid_versions": BaseField.parse_versions(schema["validVersions"]),
+        "flexible_versions": BaseField.parse_versions(schema["flexibleVersions"]),
+    }
+    return type(DataContainer)(schema["name"], (DataContainer,), own)
+
+
+def is_flexible(cls: Any, version: int) -> bool:
+    """Whether a message has tagged fields and compact lengths in a version (KIP-482)."""
+    lowest, highest = cls.flexible_versions or (0, -1)
+    return bool(lowest <= version <= highest)
+
+
+def decoder(cls: Any, version: int) -> Decoder:
+    """The compiled function (data, position) -> (message, position behind it)."""
+    return compiled(cls._struct, version, cls, flexible=is_flexible(cls, version))
+
+
+def encoder(cls: Any, version: int) -> Callable[[Any, Any], None]:
+    """The compiled function (message, EncodeBuffer) -> None."""
+    flexible = is_flexible(cls, version)
+    function: Callable[[Any, Any], None] = cls._struct.compiled_encode_into(
+        version, compact=flexible, tagged=flexible
+    )
+    return function

@@ -19,7 +19,7 @@ Decoder = Callable[[memoryview, int], tuple[Any, int]]
 
 _FORMATS: Final = {
     "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d",
-    "bool": "?",
+    "bool": "?", "bitfield": "i",  # which is written from a set, and read as the number it is
 }  # fmt: skip
 _MAX_STRING: Final = 0x7FFF  # a compact length could be more, and Kafka refuses it
 _NO_ID: Final = bytes(16)

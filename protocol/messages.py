@@ -90,7 +90,7 @@ def read_request(header: RequestHeader, frame: memoryview) -> Any:
 
 def _request_coder(api_key: ApiKey, version: int) -> _RequestCoder:
     cls = codec.message_class(api_key, "Request")
-    coder = _RequestCoder(codec.decoder(cls, version), cls.flexible_version_q(version))
+    coder = _RequestCoder(codec.decoder(cls, version), codec.is_flexible(cls, version))
     _requests[api_key, version] = coder
     return coder
 
@@ -130,7 +130,7 @@ def has_field(api_key: ApiKey, version: int, name: str) -> bool:
 def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
     cls = codec.message_class(api_key, "Response")
     # The header of an ApiVersions answer is never flexible: the client may not know the version.
-    flexible = cls.flexible_version_q(version) and api_key != ApiKey.API_VERSIONS
+    flexible = codec.is_flexible(cls, version) and api_key != ApiKey.API_VERSIONS
     coder = _ResponseCoder(
         codec.encoder(cls, version), flexible, _builder(cls._struct, cls, version)
     )

@@ -1,6 +1,7 @@
 """The other side of `messages.py`: a request's frame and the reading of its answer.
 
-For what a broker asks of another one; requests and answers are of flexible versions.
+For what a broker, or the command line, asks of another one; requests and answers are of flexible
+versions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def request_frame(
     from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
     cls = codec.message_class(api_key, "Request")
-    assert cls.flexible_version_q(version), (api_key, version)
+    assert codec.is_flexible(cls, version), (api_key, version)
     message = built(cls, version, body)
     name = client_id.encode()
     with EncodeBufferPool.acquire() as out:
@@ -52,7 +53,9 @@ def read_answer(api_key: ApiKey, version: int, correlation_id: int, frame: bytes
         (answered,) = _CORRELATION_ID.unpack_from(view)
         if answered != correlation_id:
             raise Malformed(f"an answer to request {answered}, not {correlation_id}")
-        position = skip_tagged_fields(view, _CORRELATION_ID.size)
+        position = _CORRELATION_ID.size
+        if api_key != ApiKey.API_VERSIONS:  # whose header is never flexible
+            position = skip_tagged_fields(view, position)
         body, position = codec.decoder(cls, version)(view, position)
     except Malformed:
         raise

@@ -15,9 +15,9 @@ from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
-from ottla.protocol.codec import message_class
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, VirtualClock, connection_info, frame
+from tests.library_classes import library_class
 from tests.protocol.message_values import plain
 
 
@@ -71,7 +71,7 @@ def read(key: ApiKey, version: int, answered: Answer) -> Any:
         return None
     whole = bytes(answered) if isinstance(answered, bytearray) else b"".join(answered)
     assert int.from_bytes(whole[:4], "big") == len(whole) - 4
-    cls = message_class(key, "Response")
+    cls = library_class(key, "Response")
     return plain(cls._struct, cls.decode(whole[4:], version=version, header=True), version)
 
 

@@ -15,9 +15,9 @@ from ottla.broker.dispatch import Answer, Dispatch, handler_of, serves
 from ottla.broker.handlers import HANDLERS
 from ottla.broker.node import Node
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import message_class
 from ottla.protocol.errors import Code, Malformed, Refused
 from tests.broker.fakes import FakeLog, connection_info, frame, in_virtual_time, settle
+from tests.library_classes import library_class
 from tests.protocol.message_values import plain
 
 NODE = cast(
@@ -51,7 +51,7 @@ def serve(data: bytes) -> Answer | asyncio.Future[Answer]:
 
 def read(key: ApiKey, version: int, answered: Any) -> dict[str, Any]:
     whole = bytes(answered) if isinstance(answered, bytearray) else b"".join(answered)
-    cls = message_class(key, "Response")
+    cls = library_class(key, "Response")
     message = cls.decode(whole[4:], version=version, header=True)
     return plain(cls._struct, message, version)
 

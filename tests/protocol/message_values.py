@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ottla.broker.handlers import HANDLERS
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import message_class
+from tests.library_classes import library_class
 
 SERVED = [
     (key, version)
@@ -100,7 +100,7 @@ KINDS: tuple[str | int, ...] = ("least", "full", 1, 2, 3)
 
 
 def schema(key: ApiKey, kind: str) -> Any:
-    return message_class(key, kind)._struct
+    return library_class(key, kind)._struct
 
 
 def built(field: Any, cls: Any, values: dict[str, Any], version: int) -> Any:
@@ -139,7 +139,7 @@ def plain(field: Any, message: Any, version: int) -> dict[str, Any]:
 
 def request_frame(key: ApiKey, version: int, values: dict[str, Any]) -> bytes:
     """A request as kafka-python's client writes it, without the size in front."""
-    cls = message_class(key, "Request")
+    cls = library_class(key, "Request")
     request = built(cls._struct, cls, values, version)
     request.with_header(correlation_id=7, client_id="test")
     return bytes(request.encode(header=True))
@@ -235,7 +235,7 @@ def reference_request(
     key: ApiKey, version: int, values: dict[str, Any], unknown: dict[int, bytes] | None = None
 ) -> bytes:
     """A request without the size in front, by the second encoder."""
-    cls = message_class(key, "Request")
+    cls = library_class(key, "Request")
     flexible = cls.flexible_version_q(version)
     reference = Reference(version, flexible=flexible, unknown=unknown or {})
     header = struct.pack(">hhih", key, version, 7, 4) + b"test"
@@ -246,7 +246,7 @@ def reference_request(
 
 def reference_answer(key: ApiKey, version: int, values: dict[str, Any]) -> bytes:
     """An answer with the size in front, by the second encoder."""
-    cls = message_class(key, "Response")
+    cls = library_class(key, "Response")
     flexible = cls.flexible_version_q(version)
     header = b"\0" if flexible and key != ApiKey.API_VERSIONS else b""
     body = Reference(version, flexible=flexible, unknown={}).struct(cls._struct, values)

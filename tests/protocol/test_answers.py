@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import message_class
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import answer
+from tests.library_classes import library_class
 from tests.protocol.golden_bytes import ANSWERS, GoldenAnswer
 from tests.protocol.message_values import (
     KINDS,
@@ -30,7 +30,7 @@ READABLE = [golden for golden in ANSWERS if golden.name != "ApiVersions refused"
 
 def read(key: ApiKey, version: int, frame: bytes | bytearray) -> dict[str, Any]:
     """What kafka-python's client sees in an answer, the size in front."""
-    cls = message_class(key, "Response")
+    cls = library_class(key, "Response")
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
     message = cls.decode(bytes(frame[4:]), version=version, header=True)
     assert message.header.correlation_id == 7

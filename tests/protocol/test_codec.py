@@ -17,7 +17,7 @@ from ottla.protocol.codec import api_name, data_class, message_class
 def test_an_api_has_classes_of_its_number_that_know_its_versions(key: ApiKey, kind: str) -> None:
     cls = message_class(key, kind)
     served = HANDLERS[key]
-    assert key == cls.API_KEY
+    assert cls._struct._json["apiKey"] == key
     assert cls.__name__ == api_name(key) + kind
     lowest, highest = cls.valid_versions
     assert lowest <= max(served.lowest, served.closed_below)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.protocol import schemas
-from ottla.protocol.codec import data_class
+from ottla.protocol.codec import data_class, is_flexible
 from ottla.protocol.errors import Malformed
 from ottla.protocol.messages import decode_data, encode_data
 from tests.protocol.message_values import KINDS, Reference, Values, plain
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(name: str, version: int) -> None:
     for kind in KINDS:
         meant = values(name, version, kind)
         data = encode_data(name, version, meant)
-        reference = Reference(version, flexible=cls.flexible_version_q(version), unknown={})
+        reference = Reference(version, flexible=is_flexible(cls, version), unknown={})
         assert data == version.to_bytes(2, "big") + reference.struct(cls._struct, meant)
         item = decode_data(name, data)
         assert (item.version, plain(cls._struct, item, version)) == (version, meant)
@@ -55,7 +55,7 @@ def test_what_is_written_is_read(name: str, version: int) -> None:
 def test_fields_that_nobody_knows_are_passed_over(name: str, version: int) -> None:
     """A later Kafka may have written the log."""
     cls = data_class(name)
-    if not cls.flexible_version_q(version):
+    if not is_flexible(cls, version):
         return
     meant = values(name, version, "full")
     reference = Reference(version, flexible=True, unknown={77: b"later"})

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import message_class
 from ottla.protocol.errors import Malformed
 from ottla.protocol.messages import read_request, read_request_header
+from tests.library_classes import library_class
 from tests.protocol.golden_bytes import ANSWERS, GoldenAnswer
 from tests.protocol.message_values import (
     KINDS,
@@ -64,7 +64,7 @@ def test_fields_that_a_version_lacks_have_their_defaults(key: ApiKey, version: i
 @pytest.mark.parametrize("golden", ANSWERS, ids=str)
 def test_what_kafka_understood_is_read_as_the_client_meant_it(golden: GoldenAnswer) -> None:
     key = ApiKey(int.from_bytes(golden.request[:2], "big"))
-    cls = message_class(key, "Request")
+    cls = library_class(key, "Request")
     theirs = cls.decode(golden.request, version=golden.version, header=True)
     expected = plain(cls._struct, theirs, golden.version)
     assert values_of(golden.request, key, golden.version) == expected
@@ -335,7 +335,7 @@ def test_tagged_fields_in_many_structs_cost_no_more_than_the_bytes_they_are() ->
 
 def test_a_client_library_builds_what_is_tested_here() -> None:
     """The values are put where a client's own constructor puts them."""
-    cls = message_class(ApiKey.METADATA, "Request")
+    cls = library_class(ApiKey.METADATA, "Request")
     values = {"topics": [{"name": "a"}]}
     topic = built(cls._struct, cls, values, 1).topics[0]
     assert topic.name == "a"

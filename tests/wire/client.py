@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from kafka.protocol import admin, consumer, metadata, producer, sasl
-
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.codec import api_name, message_class
+from ottla.protocol.codec import api_name
 from ottla.protocol.errors import Code
+from tests.library_classes import library_class
 
 T = TypeVar("T")
 Body = Mapping[str, Any]
@@ -28,20 +27,12 @@ Address = tuple[str, int]
 LENGTH = struct.Struct(">i")
 ANSWER_TIMEOUT_S = 8.0
 
-APIS: dict[str, tuple[Any, Any]] = {
-    name[: -len("Request")]: (getattr(module, name), getattr(module, answer))
-    for module in (admin, consumer, metadata, producer, sasl)
-    for name in module.__all__
-    if name.endswith("Request")
-    and hasattr(module, answer := name.replace("Request", "Response"))
-    and hasattr(getattr(module, name), "API_KEY")
-}
-"""Request and response class of each API that the codec knows, by the API's name."""
+APIS: dict[str, tuple[Any, Any]] = {}
+"""Request and response class of each API that there are schemas of, by the API's name."""
 
-for _key in ApiKey:  # and those of our own schemas
-    if api_name(_key) not in APIS:
-        with suppress(FileNotFoundError):
-            APIS[api_name(_key)] = message_class(_key, "Request"), message_class(_key, "Response")
+for _key in ApiKey:
+    with suppress(FileNotFoundError):
+        APIS[api_name(_key)] = library_class(_key, "Request"), library_class(_key, "Response")
 
 KNOWN_CODES = frozenset(int(code) for code in Code)
 
