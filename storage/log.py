@@ -210,7 +210,7 @@ class PartitionLog:
             if config.message_timestamp_type == "LogAppendTime":
                 append_time_ms = now_ms
         else:
-            header = read_header(records)
+            records, header = self._stamped(records, read_header(records), now_ms)
             validation.check_size(header.size_bytes, config.max_message_bytes)
         self._make_room(header, now_ms)
         if header.producer_id >= 0:
@@ -235,6 +235,7 @@ class PartitionLog:
         header = read_header(marker)
         content = read_marker(marker, 0, header)
         assert content is not None, "only commit and abort markers are written"
+        marker, header = self._stamped(marker, header, now_ms)
         self._make_room(header, now_ms)
         self.producers.check_marker(header, content)
         offset = self._write(marker, header)
@@ -244,6 +245,15 @@ class PartitionLog:
         if self.log_end_offset - self.flush_asked >= self.config.flush_messages:
             self._ask_for_flush()
         return Appended(offset, offset, NO_TIMESTAMP, False)
+
+    def _stamped(
+        self, records: Bytes, header: BatchHeader, now_ms: int
+    ) -> tuple[Bytes, BatchHeader]:
+        """What the broker writes itself, with the time that the topic wants."""
+        if self.config.message_timestamp_type != "LogAppendTime":
+            return records, header
+        header = validation.of_now(header, now_ms)
+        return validation.with_times(records, header), header
 
     def _make_room(self, header: BatchHeader, now_ms: int) -> None:
         """End the active segment when a batch is not for it; its producer is looked at later."""

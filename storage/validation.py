@@ -34,6 +34,7 @@ from .record_walk import largest_timestamp_delta
 _MIN_LENGTH: Final = 14  # what the oldest format needs behind its length
 _UP_TO_MAGIC: Final = 17
 _LENGTH: Final = struct.Struct(">i")
+_MEANT: Final = 0x7F  # the attributes that mean something; others go with a change of the header
 
 
 class RecordError(NamedTuple):
@@ -198,12 +199,17 @@ def check_records(
     ):
         _refuse_bad_records(records, header, config, now_ms, partition)
     if stamps:
-        return header._replace(attributes=attributes | LOG_APPEND_TIME, max_timestamp_ms=now_ms)
+        return of_now(header, now_ms)
     if stamped or max_timestamp_ms != header.max_timestamp_ms:
-        return header._replace(
-            attributes=attributes & ~LOG_APPEND_TIME, max_timestamp_ms=max_timestamp_ms
-        )
+        attributes &= _MEANT & ~LOG_APPEND_TIME
+        return header._replace(attributes=attributes, max_timestamp_ms=max_timestamp_ms)
     return header
+
+
+def of_now(header: BatchHeader, now_ms: int) -> BatchHeader:
+    """The header that a batch must have where the time of all records is the broker's."""
+    attributes = header.attributes & _MEANT | LOG_APPEND_TIME
+    return header._replace(attributes=attributes, max_timestamp_ms=now_ms)
 
 
 def _opened(records: Bytes, header: BatchHeader) -> bytes:

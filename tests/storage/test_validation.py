@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ottla.protocol.batch import crc_is_right
 from ottla.protocol.errors import Refused
-from ottla.storage.log import PartitionLog
+from ottla.storage.log import Origin, PartitionLog
 from ottla.storage.record_walk import largest_timestamp_delta
 from ottla.storage.validation import InvalidRecords, check_frames
-from tests.storage.logs import NOW_MS, everything, open_log
+from tests.storage.logs import NOW_MS, end_of, everything, in_transaction, open_log
 from tests.wire import batches
 from tests.wire.batches import record
 
@@ -178,6 +178,25 @@ def test_the_brokers_time_is_written_into_the_batch() -> None:
     assert (header.base_timestamp_ms, header.max_timestamp_ms) == (1000, NOW_MS)
     assert header.is_log_append_time
     assert crc_is_right(stored, 0, header)
+
+
+def test_what_the_broker_writes_itself_has_the_time_of_the_topic_too() -> None:
+    log = open_log(message_timestamp_type="LogAppendTime")
+    log.append(in_transaction(7, 0), now_ms=NOW_MS + 1)
+    log.append(in_transaction(7, -1), now_ms=NOW_MS + 2, origin=Origin.COORDINATOR)
+    log.append_marker(end_of(7, commit=True), now_ms=NOW_MS + 3)
+    found = [header for header, _ in everything(log)]
+    assert [header.attributes for header in found] == [0x18, 0x18, 0x38]
+    assert [header.max_timestamp_ms - NOW_MS for header in found] == [1, 2, 3]
+    assert all(crc_is_right(data, 0, header) for header, data in everything(log))
+
+
+def test_attributes_that_mean_nothing_go_where_the_header_is_put_right() -> None:
+    """As in Kafka, which else lets them be (DefaultRecordBatch.setMaxTimestamp)."""
+    log = open_log()
+    for lie in ({}, {"max_timestamp": 5}):
+        assert answer(batch(attributes=0x40C0, **lie), log) >= 0
+    assert [header.attributes for header, _ in everything(log)] == [0x40C0, 0x40]
 
 
 def test_a_producer_may_not_say_that_the_time_is_the_brokers() -> None:
