@@ -188,7 +188,7 @@ def check_records(
     largest_delta = largest_timestamp_delta(payload, header.record_count, start)
     stamps = config.message_timestamp_type == "LogAppendTime"
     stamped = attributes & LOG_APPEND_TIME
-    max_timestamp_ms = header.base_timestamp_ms + largest_delta
+    max_timestamp_ms = max(header.base_timestamp_ms + largest_delta, NO_TIMESTAMP)
     if stamped:
         max_timestamp_ms = header.max_timestamp_ms
     if (

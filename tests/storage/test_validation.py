@@ -170,6 +170,13 @@ def test_a_lie_about_the_largest_time_is_put_right() -> None:
     assert crc_is_right(data, 0, header)
 
 
+def test_no_time_is_the_least_that_a_batch_can_have() -> None:
+    log = open_log()
+    assert answer(batch(timestamp=0, timestamp_deltas=[-3]), log) == 0
+    ((header, _),) = everything(log)
+    assert (header.base_timestamp_ms, header.max_timestamp_ms) == (0, -1)
+
+
 def test_the_brokers_time_is_written_into_the_batch() -> None:
     log = open_log(message_timestamp_type="LogAppendTime")
     data = batch([b"a", b"b"], timestamp=1000, timestamp_deltas=[0, 7])
