@@ -272,7 +272,11 @@ class Shard(Generic[M]):
 
     def _make_so(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool = False) -> None:
         if outcome.records:
-            self._append(outcome.records, outcome.producer, now_ms)
+            try:
+                self._append(outcome.records, outcome.producer, now_ms)
+            except Refused:
+                self._carry_out_all(filter(_is_true_anyway, outcome.effects))
+                raise
             if self.observer is not None:
                 self.observer.decided(outcome, now_ms, by_timer=by_timer)
         if outcome.effects and self.log.recovery_point < self.log.flush_asked:
@@ -370,6 +374,10 @@ class Shard(Generic[M]):
             # Not at once, and not again for each request that comes meanwhile.
             self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self._tick)
             self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(), True
+
+
+def _is_true_anyway(effect: Effect) -> bool:
+    return isinstance(effect, Answer) and effect.is_true_anyway
 
 
 def _in_words_of_a_coordinator(refused: Refused) -> Refused:

@@ -246,7 +246,7 @@ class ClassicGroups:
         for member in tuple(group.members.values()):
             if member.sync_ticket is not None:
                 assignment = assignments.get(member.member_id, b"")
-                turn.answer(member.sync_ticket, _assigned(group, assignment))
+                turn.answer(member.sync_ticket, _assigned(group, assignment), once_logged=True)
                 self._rebalances.extend_session(group, member, turn.now_ms)
 
     # ---- Heartbeat, LeaveGroup

@@ -55,10 +55,16 @@ class Turn:
         self.records.append(record)
         self.written.add(group.group_id)
 
-    def answer(self, ticket: int | None, reply: JoinReply | SyncReply) -> None:
-        """Answer the request that is parked under the ticket, if there is one."""
+    def answer(
+        self, ticket: int | None, reply: JoinReply | SyncReply, *, once_logged: bool = False
+    ) -> None:
+        """Answer the request that is parked under the ticket, if there is one.
+
+        Who waits has been forgotten by now, whatever becomes of the records (of another group,
+        maybe): only what they say has to wait for the log to take them.
+        """
         if ticket is not None:
-            self.effects.append(Answer(ticket, reply))
+            self.effects.append(Answer(ticket, reply, is_true_anyway=not once_logged))
 
     def parked(self) -> Outcome[Any]:
         """The outcome of a request that waits, or need not wait as it turned out."""

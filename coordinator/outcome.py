@@ -28,10 +28,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Effect):
-    """A request that was parked under `ticket` now has its reply."""
+    """A request that was parked under `ticket` now has its reply.
+
+    Attributes:
+        is_true_anyway: it does not rest on the records of the outcome, and is given even when the
+            log does not take them.
+    """
 
     ticket: int
     reply: Any
+    is_true_anyway: bool = False
 
 
 class Parked:

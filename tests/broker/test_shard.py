@@ -229,6 +229,22 @@ async def test_what_the_log_does_not_take_is_not_replayed_nor_carried_out() -> N
 
 
 @in_virtual_time
+async def test_an_answer_that_is_true_anyway_is_given_though_the_log_takes_nothing() -> None:
+    place = Place(Disk())
+    sent_away, waits_on = (asyncio.create_task(place.shard.run_parked(parking)) for _ in range(2))
+    await settle()
+    one, two = place.machine.waiting
+    place.disk.fail_at = place.disk.operations + 1
+    effects = (Answer(one, "you are forgotten", is_true_anyway=True), Answer(two, "it is logged"))
+    with pytest.raises(Refused):
+        place.shard.run_now(saying("lost", effects=(*effects, Bell("lost"))))
+    assert await sent_away == "you are forgotten"
+    assert not waits_on.done()
+    assert place.effects == []
+    waits_on.cancel()
+
+
+@in_virtual_time
 async def test_an_effect_may_decide_again() -> None:
     """The marker channel does: when the markers are written it tells the machine so."""
     place = Place()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordinator.classic_requests import JoinReply, SyncRequest
+from ottla.coordinator.classic_requests import JoinReply, LeavingMember, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
+from ottla.coordinator.outcome import Answer, Effect
 from ottla.protocol.errors import Code
 
 from .group_talk import (
@@ -315,3 +316,20 @@ def test_who_waits_for_it_is_told_to_join_again_when_the_leader_dies_upon_that()
     talk.pass_time(SESSION_MS)
     assert b.joined() is not None
     assert b.sync({b: b"b"}) == b"b"
+
+
+def test_who_is_sent_away_is_told_so_though_the_log_takes_nothing() -> None:
+    talk = GroupTalk()
+    a, b = Client(talk, "a"), Client(talk, "b")
+    joined_group(talk, a, b)
+    assert b.sync() is None
+    sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments={})
+    assigned = talk.machine.sync(sync, ticket=next(talk.tickets), now_ms=talk.now_ms)
+    left = talk.machine.leave(GROUP, [LeavingMember(b.member_id)], now_ms=talk.now_ms)
+    assert [_is_true_anyway(each) for each in assigned.effects] == [False]
+    assert [_is_true_anyway(each) for each in left.effects] == [True, True]
+
+
+def _is_true_anyway(effect: Effect) -> bool:
+    assert isinstance(effect, Answer)
+    return effect.is_true_anyway

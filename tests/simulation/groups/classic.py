@@ -80,6 +80,7 @@ class ClassicClient(Client):
         self.is_stable = False
         if not self.cooperative:
             self.hold(())
+        life = self.around.coordinator.life
         reply = yield from self._send_join()
         if isinstance(reply, Code) or reply is LOST:
             return (yield from self._refused(reply))
@@ -102,6 +103,8 @@ class ClassicClient(Client):
         told, assigned = synced
         if told.error is not Code.NONE:
             return (yield from self._refused(told.error))
+        if self.around.coordinator.life != life:
+            self.around.coordinator.took_for_another.add(self.group_id)
         return self._synced(assigned)
 
     def _send_join(self) -> Steps[Any]:

@@ -277,6 +277,12 @@ class Client:
         self._commits[held] += 1
         return self._commits[held]
 
+    def forget_commits(self) -> None:
+        """It joins again under its id, maybe into the same epoch: a connection keeps their order,
+        so what is still under way arrives before that or never."""
+        for held in self._commits:
+            self._commits[held] += 1
+
     def _promise(self, held: Held, offset: int) -> Promise:
         return self.around.oracle.promise((self.group_id, held.topic, held.partition), offset)
 

@@ -111,6 +111,7 @@ class ConsumerClient(Client):
 
     def _lose_all(self) -> None:
         self.is_stable = False
+        self.forget_commits()
         self.generation = 0
         self._is_unsure = True
         self._target = frozenset()

@@ -6,7 +6,7 @@ loads the log, whole or compacted, and must find what the last life knew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from ottla.coordinator.consumer_records import (
 from ottla.coordinator.consumer_requests import ConsumerGroupSettings
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved
 from ottla.coordinator.groups import Groups
-from ottla.coordinator.outcome import PARKED, Answer, Outcome, Producer
+from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer_talk import ConsumerTalk, FakeTopics
 
@@ -57,10 +57,14 @@ class Coordinator:
 
     Attributes:
         machine: None while it is dead, or loads.
+        life: how often it has died.
         skew_ms: how far its clock is from the true time.
         dies_in: appends until its death; 0 for none planned.
         forgot_to_rebalance: groups that had become classic when it died: that their members were
             to join again is not in the log, here as in Apache Kafka.
+        took_for_another: groups of which a member took a generation for the one of that number
+            which an earlier life had begun: what it gave up then is still dealt to it, here as in
+            Apache Kafka, until the group rebalances.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Coordinator:
         self.dies_in = 0
         self._to_rebalance: set[str] = set()
         self.forgot_to_rebalance: set[str] = set()
+        self.took_for_another: set[str] = set()
         self.late_ms = late_ms
         self.refused = refused
         self._quiet_until_ms = 0  # a timer's work was refused
@@ -88,7 +93,7 @@ class Coordinator:
         self._talk = ConsumerTalk(topics)
         self._talk.settings, self._talk.consumer_settings = settings
         self._ticket = 0
-        self._life = 0
+        self.life = 0
         self._armed_ms: int | None = None
         self._ticks: tuple[int, int] = (0, 0)  # a second, and how many in it
         self._ticks_at_once: tuple[int, int] = (0, 0)
@@ -157,14 +162,21 @@ class Coordinator:
 
     def _make_so(self, outcome: Outcome[Any]) -> Any:
         if outcome.records:
-            self._append(outcome.records, outcome.producer)
-        for effect in outcome.effects:
+            try:
+                self._append(outcome.records, outcome.producer)
+            except Refused:
+                self._answer([each for each in outcome.effects if _is_true_anyway(each)])
+                raise
+        self._answer(outcome.effects)
+        return outcome.reply
+
+    def _answer(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
             assert isinstance(effect, Answer), effect
             parking = self.parked.pop(effect.ticket, None)
             if parking is not None:
                 self.scheduler.note("parked request answered", *parking.who, effect.reply)
                 parking.respond(effect.reply)
-        return outcome.reply
 
     def _append(self, records: tuple[Any, ...], producer: Producer | None) -> None:
         is_marker = isinstance(records[0], Ended)
@@ -207,6 +219,7 @@ class Coordinator:
             if is_new:
                 self._to_rebalance -= group_ids
                 self.forgot_to_rebalance -= group_ids
+                self.took_for_another -= group_ids
             else:
                 self._to_rebalance |= group_ids
         if GroupRemoved in kinds and MemberSubscription in kinds and CurrentMember in kinds:
@@ -226,11 +239,11 @@ class Coordinator:
         if due_ms is None or (self._armed_ms is not None and self._armed_ms <= due_ms):
             return
         self._armed_ms = due_ms
-        life = self._life
+        life = self.life
         late_ms = self.scheduler.random.randint(0, self.late_ms) if self.late_ms else 0
 
         def wake() -> None:
-            if life == self._life and self._armed_ms == due_ms:
+            if life == self.life and self._armed_ms == due_ms:
                 self._armed_ms = None
                 try:
                     self._tick_if_due()
@@ -280,7 +293,7 @@ class Coordinator:
         self._to_rebalance.clear()
         answers = list(self.parked.values())
         self.machine, self._armed_ms, self.dies_in = None, None, 0
-        self._life += 1
+        self.life += 1
         self.parked.clear()
         if scheduler.random.random() < 0.5:  # another one has taken over, or the process is dead
             for parking in answers:
@@ -306,3 +319,7 @@ class Coordinator:
         """As at a crash, without one."""
         if self.machine is not None:
             self._check_replay(self.machine)
+
+
+def _is_true_anyway(effect: Effect) -> bool:
+    return isinstance(effect, Answer) and effect.is_true_anyway
