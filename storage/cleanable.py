@@ -62,7 +62,7 @@ def cleanable(log: PartitionLog, cleaned_up_to: int | None, now_ms: int) -> Clea
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment, next_base in ended:
-            if next_base > first_dirty and _newest_ms(segment) > now_ms - lag_ms:
+            if next_base > first_dirty and segment.newest_ms() > now_ms - lag_ms:
                 end_offset = min(end_offset, segment.base_offset)
                 break
     within = [(segment, next_base) for segment, next_base in ended if next_base <= end_offset]
@@ -78,11 +78,6 @@ def cleanable(log: PartitionLog, cleaned_up_to: int | None, now_ms: int) -> Clea
         dirty_bytes=dirty_bytes,
         is_overdue=_is_overdue(dirty, log.config.max_compaction_lag_ms, now_ms),
     )
-
-
-def _newest_ms(segment: Segment) -> int:
-    segment.load()
-    return segment.max_timestamp_ms
 
 
 def _is_overdue(dirty: Sequence[Segment], lag_ms: int, now_ms: int) -> bool:

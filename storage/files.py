@@ -44,6 +44,9 @@ class Files(Protocol):
     def size(self, path: str, /) -> int:
         """Raises FileNotFoundError when there is no such file."""
 
+    def modified_ms(self, path: str, /) -> int:
+        """When the file was last written to. Raises FileNotFoundError when there is no such file."""
+
     def read(self, path: str, /) -> bytes:
         """The whole file. Raises FileNotFoundError when there is none."""
 
@@ -100,6 +103,9 @@ class RealFiles:
         from .reservation import reserve
 
         reserve(descriptor, size_bytes)
+
+    def modified_ms(self, path: str, /) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
 
     def read(self, path: str, /) -> bytes:
         with open(path, "rb", buffering=0) as file:

@@ -31,8 +31,7 @@ def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
         return 0
     end = 0
     for segment in log.segments:
-        segment.load()
-        if segment.size_bytes == 0 or now_ms - segment.max_timestamp_ms <= log.config.retention_ms:
+        if segment.size_bytes == 0 or now_ms - segment.newest_ms() <= log.config.retention_ms:
             break
         end = segment.next_offset
     return end

@@ -332,6 +332,13 @@ class Segment:
                 return position, header
         return None
 
+    def newest_ms(self) -> int:
+        """The time of its newest record; of its file, where its records have none, as in Kafka."""
+        self.load()
+        if self.max_timestamp_ms >= 0:
+            return self.max_timestamp_ms
+        return self._files.modified_ms(self.path(LOG))
+
     def refuse_if_damaged(self, before: int = _INT_MAX) -> None:
         """Raise Refused (CORRUPT_MESSAGE) when data before a position are known to be damaged."""
         if self.doubt is not None:

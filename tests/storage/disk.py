@@ -18,6 +18,7 @@ class _File:
     def __init__(self, data: bytes = b"") -> None:
         self.data = bytearray(data)
         self.synced = b""
+        self.modified_ms = 0
 
 
 class Disk:
@@ -26,12 +27,14 @@ class Disk:
     Attributes:
         operations: how many changed something so far.
         files: content by path.
+        now_ms: when what is appended was modified.
     """
 
     def __init__(self, *, cut_at: int = 0, fail_at: int = 0) -> None:
         self.cut_at = cut_at
         self.fail_at = fail_at
         self.operations = 0
+        self.now_ms = 0
         self.files: dict[str, _File] = {}
         self.directories: set[str] = {""}
         self._open: dict[int, _File] = {}
@@ -82,6 +85,7 @@ class Disk:
         file = self._open[descriptor]
         self._operation(half=(file, data))
         file.data += data
+        file.modified_ms = self.now_ms
         return len(data)
 
     def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
@@ -106,6 +110,9 @@ class Disk:
 
     def size(self, path: str, /) -> int:
         return len(self._file(path).data)
+
+    def modified_ms(self, path: str, /) -> int:
+        return self._file(path).modified_ms
 
     def read(self, path: str, /) -> bytes:
         return bytes(self._file(path).data)

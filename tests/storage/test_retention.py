@@ -37,6 +37,16 @@ def test_an_old_segment_behind_a_young_one_stays() -> None:
     assert delete_old_segments(log, NOW_MS + 9500) == 0
 
 
+@pytest.mark.parametrize(("waited_ms", "left"), [(1000, 2), (1001, 1), (1501, 0)])
+def test_records_without_a_time_are_as_old_as_their_file(waited_ms: int, left: int) -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=100, retention_ms=1000)
+    for disk.now_ms in (NOW_MS, NOW_MS + 500):
+        log.append(batch(timestamp_ms=-1), now_ms=NOW_MS)
+    delete_old_segments(log, NOW_MS + waited_ms)
+    assert len(ranges(log)) == left
+
+
 @pytest.mark.parametrize("left", [5, 4, 2, 1])
 def test_segments_go_while_enough_bytes_are_left(left: int) -> None:
     size = len(batch(key=b"k"))
