@@ -1,6 +1,7 @@
 """Packing record payloads, in the frames that Kafka's clients read.
 
-cramjam is imported at the first payload: most brokers never pack one.
+What packs is imported at the first payload: most brokers never pack one. Gzip is zlib's, as in
+Java: what it makes is as long.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from .batch import Compression
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2
 _XERIAL_BLOCK_BYTES: Final = 32_768
 _GZIP_DEFAULT: Final = -1
-_GZIP_LEVEL: Final = 6  # what zlib means by its default
+_GZIP_FRAME: Final = 31  # zlib's word for gzip's header and trailer, and the largest window
 # Java's LZ4 takes its fast compressor at the default level, and the high one at every other.
 _LZ4_DEFAULT: Final = 9
 _LZ4_FAST: Final = 0
@@ -29,12 +30,11 @@ def compressed(codec: Compression, payload: bytes, level: int | None = None) -> 
     """
     if codec == Compression.NONE:
         return payload
+    if codec == Compression.GZIP:
+        return _gzip(payload, _GZIP_DEFAULT if level is None else level)
     import cramjam
 
     match codec:
-        case Compression.GZIP:
-            gzip_level = _GZIP_LEVEL if level in (None, _GZIP_DEFAULT) else level
-            return bytes(cramjam.gzip.compress(payload, level=gzip_level))
         case Compression.SNAPPY:
             return _snappy(payload)
         case Compression.LZ4:
@@ -43,6 +43,13 @@ def compressed(codec: Compression, payload: bytes, level: int | None = None) -> 
             return bytes(
                 cramjam.zstd.compress(payload, level=_ZSTD_LEVEL if level is None else level)
             )
+
+
+def _gzip(payload: bytes, level: int) -> bytes:
+    import zlib
+
+    packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP_FRAME)
+    return packer.compress(payload) + packer.flush()
 
 
 def _lz4(payload: bytes, level: int) -> bytes:

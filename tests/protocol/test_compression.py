@@ -69,3 +69,9 @@ def test_snappy_is_framed_for_java_reads_nothing_bare() -> None:
         at += 4 + int.from_bytes(packed[at : at + 4], "big")
         blocks += 1
     assert (blocks, at) == (3, len(packed))
+
+
+def test_gzip_is_as_long_as_javas() -> None:
+    """Both are zlib's; what was measured on Apache Kafka."""
+    assert len(compressed(Compression.GZIP, b"0123456789" + b"a" * 30)) == 32
+    assert len(compressed(Compression.GZIP, b"")) == 20
