@@ -45,7 +45,7 @@ class Files(Protocol):
         """Raises FileNotFoundError when there is no such file."""
 
     def modified_ms(self, path: str, /) -> int:
-        """When the file was last written to. Raises FileNotFoundError when there is no such file."""
+        """When it was last written to. Raises FileNotFoundError when there is no such file."""
 
     def read(self, path: str, /) -> bytes:
         """The whole file. Raises FileNotFoundError when there is none."""
