@@ -24,14 +24,13 @@ def first_since(
     """The first record, in the order of offsets, of that time or later.
 
     Of the first segment that has one, as in Kafka: when what is that late in it has been deleted,
-    nothing is found, whatever follows.
+    or has no time and is only by its file that late, nothing is found, whatever follows.
 
     Raises:
         Refused: CORRUPT_MESSAGE. OSError.
     """
     for segment in segments:
-        segment.load()
-        if segment.max_timestamp_ms < timestamp_ms:
+        if segment.size_bytes == 0 or segment.newest_ms() < timestamp_ms:
             segment.refuse_if_damaged()
             continue
         for position, header in segment.find_timestamp(timestamp_ms, log_start_offset):

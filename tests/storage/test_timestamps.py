@@ -92,6 +92,16 @@ def test_the_first_segment_that_reaches_a_time_answers_alone() -> None:
     assert log.offset_for_timestamp(5001) == (2, 6000, 0)
 
 
+def test_records_without_a_time_are_as_late_as_their_file() -> None:
+    disk = Disk()
+    log = open_log(disk, segment_bytes=100)
+    for disk.now_ms, time_ms in ((3000, -1), (9000, 5000)):
+        log.append(batch(timestamp_ms=time_ms), now_ms=NOW_MS)
+    assert len(log.segments) == 2
+    assert log.offset_for_timestamp(3000) is None
+    assert log.offset_for_timestamp(3001) == (1, 5000, 0)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=4), min_size=1, max_size=12),
