@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -190,14 +190,26 @@ def answered(resources: Sequence[Any], alter: Callable[[Any], None]) -> dict[str
 
 
 def set_all(
-    node: Node, resource_type: ResourceType, name: str, wanted: Mapping[str, str], *, dry: bool
+    node: Node,
+    resource_type: ResourceType,
+    name: str,
+    wanted: Mapping[str, str],
+    *,
+    named: Collection[str] = (),
+    dry: bool,
 ) -> None:
-    """Give a resource these settings and no others, at once; `dry` only says if it could be.
+    """Give a resource these settings and no others, at once.
+
+    Args:
+        named: the settings that were named to be altered, also those that stay as they are.
+        dry: only say if it could be.
 
     Raises:
         Refused: with Kafka's code; nothing has changed.
     """
     check(node, resource_type, name, wanted)
+    if resource_type is ResourceType.BROKER:
+        _check_elr(node, name, wanted, named)
     if dry:
         return
     present = node.catalog.overrides(resource_type, name)
@@ -271,7 +283,6 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
             "kafka.server.DynamicMetricsReporters"
         )
     _check_threads(node.config, new)
-    _check_elr(node, name, wanted)
     _check_with_the_rest(node, name, wanted)
 
 
@@ -331,12 +342,12 @@ def _invalid(why: str) -> Refused:
     )
 
 
-def _check_elr(node: Node, name: str, wanted: Mapping[str, str]) -> None:
+def _check_elr(node: Node, name: str, wanted: Mapping[str, str], named: Collection[str]) -> None:
     """The least ISR is one for the whole cluster while replicas may lead by it (KIP-966)."""
     if not node.catalog.features.get(ELR_FEATURE, 0):
         return
     present = node.catalog.overrides(ResourceType.BROKER, name)
-    if name and wanted.get(MIN_INSYNC) != present.get(MIN_INSYNC):
+    if name and (MIN_INSYNC in named or wanted.get(MIN_INSYNC) != present.get(MIN_INSYNC)):
         why = f"Broker-level {MIN_INSYNC} cannot be altered while ELR is enabled."
         raise Refused(Code.INVALID_CONFIG, why)
     if not name and MIN_INSYNC in present and MIN_INSYNC not in wanted:

@@ -94,8 +94,10 @@ def _read(
     diverging = _divergence(log, asked)
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     records: bytes | memoryview = b""
-    aborted: list[dict[str, int]] | None = [] if limits.committed else None
+    aborted: list[dict[str, int]] | None = None
     if diverging is None:
+        if limits.committed:
+            aborted = []
         up_to = stable if limits.committed else high_watermark
         offset = asked.fetch_offset
         if not log.log_start_offset <= offset <= log.log_end_offset:

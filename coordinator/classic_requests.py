@@ -43,6 +43,7 @@ class JoinRequest:
     Attributes:
         member_id: empty for a member that has none yet.
         fresh_id: a random id, used if the member is to be given one.
+        fresh_consumer_id: the same for a consumer group, where nothing is put before it.
         must_know_its_id: a dynamic member is given its id first, and joins with it (version 4+).
         may_skip_assignment: a leader can be told that there is nothing to assign (version 9+).
     """
@@ -57,6 +58,7 @@ class JoinRequest:
     client_id: str
     client_host: str
     fresh_id: str
+    fresh_consumer_id: str = ""
     must_know_its_id: bool = True
     may_skip_assignment: bool = False
 

@@ -46,7 +46,7 @@ class ClassicMembers:
         """
         turn = ConsumerTurn(now_ms)
         instance_id = request.group_instance_id
-        member_id = request.member_id or request.fresh_id
+        member_id = request.member_id or request.fresh_consumer_id or request.fresh_id
         self._steps.check_room(group, member_id)
         names = [name for name, _ in request.protocols]
         if not group.supports_classic(request.protocol_type, names):

@@ -140,7 +140,10 @@ class Groups:
             return self._classic.join(request, ticket=ticket, now_ms=now_ms)
         if group.members:
             self._classic.check_session_timeout(request)
-            return self._classic_members.join(group, request, now_ms=now_ms)
+            try:
+                return self._classic_members.join(group, request, now_ms=now_ms)
+            except Refused as refused:  # without the id of who asked, unlike in a classic group
+                return Outcome(JoinReply("", refused.code))
         # Nobody is left in it: who joins begins a classic group in its place.
         outcome = self._classic.join(request, ticket=ticket, now_ms=now_ms)
         return replace(outcome, records=(*group.removal(), *outcome.records))

@@ -3,6 +3,7 @@
 0     replicas of partitions, or null to take back what waits
 1     whether their number may change (KIP-860)
 
+The answer of version 1 says what was asked, where anything was tried.
 Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
 answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
 """
@@ -60,7 +61,7 @@ async def alter_partition_reassignments(
         responses.append({"name": topic.name, "partitions": answers})
     await node.decided()
     return {
-        "allow_replication_factor_change": may_resize,
+        "allow_replication_factor_change": may_resize or late or not responses,
         "error_code": Code.REQUEST_TIMED_OUT if late and responses else Code.NONE,
         "error_message": None if responses else "",
         "responses": responses,

@@ -43,7 +43,8 @@ async def incremental_alter_configs(node: Node, context: Context, request: Any) 
             return
         present = node.catalog.overrides(resource_type, name)
         wanted = changed(resource_type, present, changes)
-        set_all(node, resource_type, name, wanted, dry=request.validate_only)
+        named = {change.name for change in changes}
+        set_all(node, resource_type, name, wanted, named=named, dry=request.validate_only)
 
     answer = answered(request.resources, alter)
     await node.decided()

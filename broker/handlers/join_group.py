@@ -21,6 +21,7 @@ from uuid import uuid4
 from ...coordinator.classic_requests import JoinReply, JoinRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
+from ...storage.log_directory import encode_uuid
 from ..context import Context
 from ..dispatch import serves
 
@@ -67,6 +68,7 @@ def _join_request(context: Context, request: Any) -> JoinRequest:
     rebalance_timeout_ms = request.rebalance_timeout_ms
     if context.version < _REBALANCE_TIMEOUT_SINCE:
         rebalance_timeout_ms = request.session_timeout_ms
+    fresh_id = uuid4()
     return JoinRequest(
         request.group_id,
         request.member_id,
@@ -77,7 +79,8 @@ def _join_request(context: Context, request: Any) -> JoinRequest:
         rebalance_timeout_ms=rebalance_timeout_ms,
         client_id=context.client_id or "",
         client_host=f"/{context.connection.host}",  # as Java writes an address without a name
-        fresh_id=str(uuid4()),
+        fresh_id=str(fresh_id),
+        fresh_consumer_id=encode_uuid(fresh_id),
         must_know_its_id=context.version >= _MEMBER_ID_REQUIRED_SINCE,
         may_skip_assignment=context.version >= _SKIP_ASSIGNMENT_SINCE,
     )

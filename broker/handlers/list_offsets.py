@@ -43,34 +43,35 @@ _NOTHING: Final[Found] = (-1, -1, -1)
 
 @serves(ApiKey.LIST_OFFSETS, versions=(1, 10))
 async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    topics = []
-    for topic in request.topics:
-        times_asked = Counter(asked.partition_index for asked in topic.partitions)
-        # Kafka answers a partition that is asked for twice once, with an error.
-        once = {asked.partition_index: asked for asked in topic.partitions}
-        answers = []
-        for index, asked in once.items():
-            try:
-                if times_asked[index] > 1:
-                    raise Refused(Code.INVALID_REQUEST)
-                _check_known(asked.timestamp, context.version)
-                log = _log(node, topic.name, asked)
-                found = _find(log, asked.timestamp, _limit(log, request))
-                error = Code.NONE
-            except Refused as refused:
-                _tell_of_trouble(node, topic.name, index, refused)
-                found, error = _NOTHING, refused.code
-            answers.append(
-                {
-                    "partition_index": index,
-                    "error_code": error,
-                    "offset": found[0],
-                    "timestamp": found[1],
-                    "leader_epoch": found[2],
-                }
-            )
-        topics.append({"name": topic.name, "partitions": answers})
-    return {"topics": topics}
+    asked_for = [
+        ((topic.name, asked.partition_index), asked)
+        for topic in request.topics
+        for asked in topic.partitions
+    ]
+    times_asked = Counter(place for place, _ in asked_for)
+    topics: dict[str, list[dict[str, Any]]] = {}
+    # Kafka answers a partition that is asked for twice once, with an error.
+    for (name, index), asked in dict(asked_for).items():
+        try:
+            if times_asked[name, index] > 1:
+                raise Refused(Code.INVALID_REQUEST)
+            _check_known(asked.timestamp, context.version)
+            log = _log(node, name, asked)
+            found = _find(log, asked.timestamp, _limit(log, request))
+            error = Code.NONE
+        except Refused as refused:
+            _tell_of_trouble(node, name, index, refused)
+            found, error = _NOTHING, refused.code
+        topics.setdefault(name, []).append(
+            {
+                "partition_index": index,
+                "error_code": error,
+                "offset": found[0],
+                "timestamp": found[1],
+                "leader_epoch": found[2],
+            }
+        )
+    return {"topics": [{"name": name, "partitions": found} for name, found in topics.items()]}
 
 
 def _log(node: Node, topic: str, asked: Any) -> PartitionLog:

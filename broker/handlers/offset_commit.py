@@ -52,7 +52,7 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
         except Refused as refused:
             taken = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
-    return {"topics": answers(request.topics, codes)}
+    return {"topics": answers(node, request.topics, codes)}
 
 
 def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
@@ -75,19 +75,21 @@ def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
     return offsets
 
 
-def answers(topics: Any, codes: dict[tuple[str, int], Code]) -> list[dict[str, Any]]:
-    """The code of each partition of a request; what has none does not exist."""
+def answers(node: Node, topics: Any, codes: dict[tuple[str, int], Code]) -> list[dict[str, Any]]:
+    """The code of each partition of a request; what has none does not exist.
+
+    As Kafka builds it: a topic that is named twice is answered once, and one that exists is left
+    out when no partition of it is named.
+    """
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
-    return [
-        {
-            "name": topic.name,
-            "partitions": [
+    answered: dict[str, list[dict[str, Any]]] = {}
+    for topic in topics:
+        if topic.partitions or topic.name not in node.catalog.topics:
+            answered.setdefault(topic.name, []).extend(
                 {
                     "partition_index": partition.partition_index,
                     "error_code": codes.get((topic.name, partition.partition_index), unknown),
                 }
                 for partition in topic.partitions
-            ],
-        }
-        for topic in topics
-    ]
+            )
+    return [{"name": name, "partitions": partitions} for name, partitions in answered.items()]

@@ -29,4 +29,4 @@ async def offset_delete(node: Node, context: Context, request: Any) -> dict[str,
     taken: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
         lambda machine, _: machine.delete_offsets(request.group_id, places)
     )
-    return {"topics": answers(request.topics, dict(zip(places, taken, strict=True)))}
+    return {"topics": answers(node, request.topics, dict(zip(places, taken, strict=True)))}

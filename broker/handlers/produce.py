@@ -15,6 +15,7 @@ Skipped: nothing. Versions 0-2 are offered and closed, as Kafka does.
 
 from __future__ import annotations
 
+import struct
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ from ...protocol.batch import (
     read_header,
 )
 from ...protocol.errors import Code, Refused
+from ...storage.catalog import INTERNAL_TOPICS
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords, NotOneBatch
 from ..authorization import AclResource, Operation, may
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
     from ..shard import Shard
 
 _VALID_ACKS: Final = (0, 1, -1)
+_SIZE: Final = struct.Struct(">i")
+_LEAST_SIZE: Final = 14  # of the oldest format's records
+_UP_TO_MAGIC: Final = 17
 _ALL: Final = -1
 _ZSTD_SINCE: Final = 7
 _LEADERS_SINCE: Final = 10
@@ -103,7 +108,8 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         topic = (
             {"topic_id": topic_data.topic_id} if context.version >= _IDS_SINCE else {"name": name}
         )
-        responses.append({**topic, "partition_responses": answers})
+        if answers:
+            responses.append({**topic, "partition_responses": answers})
     if request.acks == 0:
         if failed is not None:
             raise Disconnect(f"a produce with acks=0 failed: {failed}")
@@ -121,14 +127,18 @@ def _error(code: Code, why: str | None = None) -> dict[str, Any]:
 
 def _refused_whole(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
     """The one error of every partition, when the request as a whole is wrong."""
-    if request.acks not in _VALID_ACKS:
-        return _error(Code.INVALID_REQUIRED_ACKS)
-    producers = {
-        read_header(partition_data.records)[9:11]  # id and epoch
-        for topic_data in request.topic_data
-        for partition_data in topic_data.partition_data
-        if _is_transactional(partition_data.records)
-    }
+    producers: set[tuple[int, int]] = set()
+    for topic_data in request.topic_data:
+        for partition_data in topic_data.partition_data:
+            records = partition_data.records
+            if records is None or len(records) < _UP_TO_MAGIC:
+                continue
+            # Kafka looks for a transactional batch, and gives up the whole request on the way.
+            if not producers and (why := _why_unreadable(records)) is not None:
+                return _error(Code.CORRUPT_MESSAGE, why)
+            if _is_transactional(records):
+                header = read_header(records)
+                producers.add((header.producer_id, header.producer_epoch))
     if producers and not _may_use_id(node, context, request.transactional_id):
         return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1:
@@ -143,13 +153,20 @@ def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> b
     return may(node, context, Operation.WRITE, resource, transactional_id)
 
 
-def _is_transactional(records: bytes | None) -> bool:
-    # Two bytes looked at: of most batches the header is read once, where they are appended.
+def _why_unreadable(records: bytes) -> str | None:
+    # Bytes are looked at: of most batches the header is read once, where they are appended.
+    (size,) = _SIZE.unpack_from(records, 8)
+    if size < _LEAST_SIZE:
+        return f"Record size {size} is less than the minimum record overhead ({_LEAST_SIZE})"
+    magic = records[_UP_TO_MAGIC - 1]
+    if magic > MAGIC:
+        return f"Invalid magic found in record: {magic - 256 if magic > 127 else magic}"
+    return None
+
+
+def _is_transactional(records: bytes) -> bool:
     return (
-        records is not None
-        and len(records) >= HEADER_SIZE
-        and records[16] == MAGIC
-        and bool(records[22] & TRANSACTIONAL)
+        len(records) >= HEADER_SIZE and records[16] == MAGIC and bool(records[22] & TRANSACTIONAL)
     )
 
 
@@ -192,7 +209,7 @@ def _append(
     waits = _NONE
     log = asked = None
     try:
-        log = _log_for_client(node, place)
+        log = node.led_log(*place)
         if records is None or len(records) < HEADER_SIZE:
             raise Refused(Code.INVALID_RECORD, "no whole batch")
         header = read_header(records)
@@ -204,6 +221,11 @@ def _append(
             )
         if header.is_transactional:
             membership.check(log, header)
+        if membership.acks_are_wrong:
+            raise Refused(Code.INVALID_REQUIRED_ACKS)
+        if log.topic in INTERNAL_TOPICS:
+            why = f"Cannot append to internal topic {log.topic}"
+            raise Refused(Code.INVALID_TOPIC_EXCEPTION, why)
         asked = log
         if membership.wants_all:
             node.cluster.check_in_sync(log)
@@ -258,16 +280,6 @@ def _record_errors(invalid: InvalidRecords) -> list[dict[str, Any]]:
     ]
 
 
-def _log_for_client(node: Node, place: tuple[str, int]) -> PartitionLog:
-    """The log of a partition that clients may write to. Raises Refused."""
-    topic = node.catalog.topics.get(place[0])
-    if topic is None:
-        raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
-    if topic.is_internal:
-        raise Refused(Code.INVALID_TOPIC_EXCEPTION, "an internal topic takes no records of clients")
-    return node.led_log(*place)
-
-
 class _NotOnDisk(Exception):
     """The coordinator's log says that a batch belongs to a transaction, and may be lost yet."""
 
@@ -286,7 +298,7 @@ class _Membership:
 
     __slots__ = (
         "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
-        "wants_all",
+        "acks_are_wrong", "wants_all",
     )  # fmt: skip
 
     def __init__(self, node: Node, context: Context, request: Any) -> None:
@@ -296,6 +308,7 @@ class _Membership:
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
         self._is_on_disk = self._has_waited = False
+        self.acks_are_wrong = request.acks not in _VALID_ACKS
         # Of a single node all replicas are in sync while it runs.
         self.wants_all = request.acks == _ALL and len(node.catalog.brokers) > 1
 
@@ -378,9 +391,11 @@ class _Membership:
         for topic_data in self._request.topic_data:
             name, unknown = _topic(self._node, self._context, topic_data)
             for each in () if unknown else topic_data.partition_data:
-                if _is_transactional(each.records):
-                    with suppress(Refused):
-                        _log_for_client(self._node, (name, each.index))
+                if each.records is None or not _is_transactional(each.records):
+                    continue
+                with suppress(Refused):
+                    self._node.led_log(name, each.index)
+                    if name not in INTERNAL_TOPICS:
                         places.append((name, each.index))
         return places
 

@@ -54,8 +54,7 @@ async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[
         except Refused as refused:
             taken = (_code(refused, context),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
-    named = [topic for topic in request.topics if topic.partitions]
-    return {"topics": answers(named, codes)}
+    return {"topics": answers(node, request.topics, codes)}
 
 
 async def _enter_transaction(

@@ -11,11 +11,12 @@ Skipped: version 2 (KIP-1228), which Kafka 4.1 does not offer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...storage.catalog import CONSUMER_OFFSETS
 from ...storage.log import PartitionLog
 from .. import markers
 from ..context import Context
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
+_NOBODY: Final = -1
+Told = dict[int, dict[str, dict[int, dict[str, Any]]]]
+"""Answers by producer id, topic and partition."""
+
+
 @serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1))
 async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[str, Any]:
     unflushed: list[tuple[PartitionLog, dict[str, Any]]] = []
-    # By producer id, topic and partition: of two markers for one partition the last one is told.
-    told: dict[int, dict[str, dict[int, dict[str, Any]]]] = {}
+    # Of two markers for one partition the last one is told.
+    told: Told = {}
     for marker in request.markers:
+        if _is_of_nobody(node, marker):
+            return {"markers": _all_refused(request)}
         for topic in marker.topics:
             for index in topic.partition_indexes:
                 topics = told.setdefault(marker.producer_id, {})
@@ -42,18 +50,46 @@ async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[
         refused = await flushed
         if refused is not None:
             partition["error_code"] = refused.code
-    return {
-        "markers": [
-            {
-                "producer_id": producer_id,
-                "topics": [
-                    {"name": name, "partitions": [*partitions.values()]}
-                    for name, partitions in topics.items()
-                ],
-            }
-            for producer_id, topics in told.items()
-        ]
-    }
+    return {"markers": _answers(told)}
+
+
+def _answers(told: Told) -> list[dict[str, Any]]:
+    return [
+        {
+            "producer_id": producer_id,
+            "topics": [
+                {"name": name, "partitions": [*partitions.values()]}
+                for name, partitions in topics.items()
+            ],
+        }
+        for producer_id, topics in told.items()
+    ]
+
+
+def _is_of_nobody(node: Node, marker: Any) -> bool:
+    """Whether a marker is to be written that names no producer: Kafka gives up all of them."""
+    return _NOBODY in (marker.producer_id, marker.producer_epoch) and any(
+        topic.name != CONSUMER_OFFSETS and _exists(node, topic.name, index)
+        for topic in marker.topics
+        for index in topic.partition_indexes
+    )
+
+
+def _all_refused(request: Any) -> list[dict[str, Any]]:
+    """Of two markers of one producer the last one is told."""
+    told: Told = {}
+    for marker in request.markers:
+        topics = told[marker.producer_id] = {}
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                refused = {"partition_index": index, "error_code": Code.UNKNOWN_SERVER_ERROR}
+                topics.setdefault(topic.name, {})[index] = refused
+    return _answers(told)
+
+
+def _exists(node: Node, topic: str, index: int) -> bool:
+    # The log of the metadata is no topic for this.
+    return topic in node.catalog.topics and node.log_of(topic, index) is not None
 
 
 def _appended(
@@ -63,11 +99,10 @@ def _appended(
     unflushed: list[tuple[PartitionLog, dict[str, Any]]],
 ) -> dict[str, Any]:
     partition: dict[str, Any] = {"partition_index": place[1], "error_code": Code.NONE}
-    if marker.producer_id < 0 or marker.producer_epoch < 0:
-        # As Kafka: EndTransactionMarker takes no such producer.
-        return {**partition, "error_code": Code.UNKNOWN_SERVER_ERROR}
-    if place[0] not in node.catalog.topics:  # the log of the metadata is no topic for this
+    if not _exists(node, *place):
         return {**partition, "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION}
+    if marker.producer_id < 0 or marker.producer_epoch < 0:
+        return {**partition, "error_code": Code.UNKNOWN_SERVER_ERROR}
     try:
         log = markers.append(
             node,

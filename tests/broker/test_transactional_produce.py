@@ -136,9 +136,10 @@ async def test_nothing_is_added_while_a_marker_is_missing(
 
 
 @in_virtual_time
-async def test_a_topic_without_partitions_is_not_answered(tmp_path: Path) -> None:
+async def test_a_topic_without_partitions_is_not_answered_if_it_is_there(tmp_path: Path) -> None:
     async with one_node(tmp_path, **SMALL) as it:
         it.topic("orders")
+        it.topic("stock")
         shop = await producer(it)
         part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
         answer = await it.ask(
@@ -146,9 +147,13 @@ async def test_a_topic_without_partitions_is_not_answered(tmp_path: Path) -> Non
             5,
             **shop.identity,
             group_id="g",
-            topics=[{"name": "stock", "partitions": []}, {"name": "orders", "partitions": [part]}],
+            topics=[
+                {"name": "stock", "partitions": []},
+                {"name": "orders", "partitions": [part]},
+                {"name": "nowhere", "partitions": []},
+            ],
         )
-        assert [topic["name"] for topic in answer["topics"]] == ["orders"]
+        assert [topic["name"] for topic in answer["topics"]] == ["orders", "nowhere"]
 
 
 @pytest.mark.parametrize("verify_only", [True, False])

@@ -1,0 +1,249 @@
+"""Requests that no client sends, but a broker answers: what is named twice, or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..batches import batch
+from ..broker import Broker
+from ..client import error_name
+from ..consumers import heartbeat_raw
+from ..groups import join_raw, subscription
+from ..registry import case
+from ..transactions import partition_of
+
+MISSING = "odd-missing"
+
+
+def _named(broker: Broker, api: str, version: int, body: dict[str, Any], *, topic: str) -> Any:
+    """By topic, in the order of names, each partition with its error."""
+    told = {}
+    for answered in broker.call(api, version, body)["topics"]:
+        label = "t" if answered["name"] == topic else answered["name"]
+        told[label] = sorted(
+            (part["partition_index"], error_name(part["error_code"]))
+            for part in answered["partitions"]
+        )
+    return dict(sorted(told.items()))
+
+
+def _offsets(*indexes: int) -> list[dict[str, Any]]:
+    return [{"partition_index": index, "committed_offset": 1} for index in indexes]
+
+
+@case
+def odd__topics_twice_or_without_partitions(broker: Broker) -> Any:
+    """A topic is answered once; one that is there, but of which nothing is asked, is left out."""
+    topic, group = broker.topic(2), broker.fresh("g")
+    empty = [{"name": topic, "partitions": []}, {"name": MISSING, "partitions": []}]
+    commits = [
+        {"name": topic, "partitions": _offsets(0)},
+        *empty,
+        {"name": topic, "partitions": _offsets(1, 7)},
+    ]
+    committer = {"group_id": group, "generation_id_or_member_epoch": -1}
+    transaction = {
+        "transactional_id": broker.fresh("x"), "group_id": group, "generation_id": -1,
+        "producer_id": 5, "producer_epoch": 0,
+    }  # fmt: skip
+    places = [
+        {"name": topic, "partitions": [{"partition_index": 0}]},
+        *empty,
+        {"name": topic, "partitions": [{"partition_index": 7}]},
+    ]
+    asked = [{"partition_index": 0, "timestamp": -1}]
+    times = [
+        {"name": topic, "partitions": asked},
+        *empty,
+        {"name": topic, "partitions": [*asked, {"partition_index": 1, "timestamp": -1}]},
+    ]
+    return {
+        "OffsetCommit": [
+            _named(broker, "OffsetCommit", 8, {**committer, "topics": topics}, topic=topic)
+            for topics in (commits, empty)
+        ],
+        "TxnOffsetCommit": [
+            _named(broker, "TxnOffsetCommit", 3, {**transaction, "topics": topics}, topic=topic)
+            for topics in (commits, empty)
+        ],
+        "OffsetDelete": [
+            _named(broker, "OffsetDelete", 0, {"group_id": group, "topics": topics}, topic=topic)
+            for topics in (places, empty)
+        ],
+        "ListOffsets": [
+            _named(broker, "ListOffsets", 6, {"replica_id": -1, "topics": topics}, topic=topic)
+            for topics in (times, empty)
+        ],
+        "Produce": _produced(broker, topic, [(topic, []), (MISSING, [])], acks=-1),
+    }
+
+
+def _produced(
+    broker: Broker, topic: str, parts: list[tuple[str, list[tuple[int, bytes]]]], *, acks: int
+) -> Any:
+    topics = [
+        {
+            "name": name,
+            "partition_data": [{"index": index, "records": records} for index, records in each],
+        }
+        for name, each in parts
+    ]
+    body = {"transactional_id": None, "acks": acks, "timeout_ms": 5_000, "topic_data": topics}
+    told = {
+        "t" if answered["name"] == topic else answered["name"]: sorted(
+            (part["index"], error_name(part["error_code"]), part["log_start_offset"])
+            for part in answered["partition_responses"]
+        )
+        for answered in broker.call("Produce", 9, body)["responses"]
+    }
+    return dict(sorted(told.items()))
+
+
+@case
+def odd__wrong_acks_beside_what_else_is_wrong(broker: Broker) -> Any:
+    """Partitions that are not there, and batches that are none, are told so first."""
+    topic, good = broker.topic(3), batch()
+    parts = [
+        (topic, [(0, good), (1, b"no batch"), (7, good)]),
+        ("__transaction_state", [(0, good), (1, b"no batch")]),
+        (MISSING, [(0, good)]),
+    ]
+    return {acks: _produced(broker, topic, parts, acks=acks) for acks in (2, -1)}
+
+
+@case
+def odd__a_batch_that_cannot_be_read_spoils_all(broker: Broker) -> Any:
+    """The others of the request are not taken either: Kafka looks at all of them first."""
+    topic, good = broker.topic(2), batch()
+    out = {}
+    for field, value in (("magic", 3), ("magic", -1), ("magic", 1), ("length", 13), ("length", -3)):
+        parts = [(topic, [(0, good), (1, batch(**{field: value}))])]  # type: ignore[arg-type]
+        out[f"{field} {value}"] = _produced(broker, topic, parts, acks=-1)
+    return {**out, "taken": broker.ends(topic)}
+
+
+@case
+def odd__markers_of_nobody(broker: Broker) -> Any:
+    """A marker without a producer spoils all of them, where there is a partition for it."""
+    topic, group = broker.topic(), broker.fresh("g")
+    offsets = partition_of(group, 50)
+
+    def marker(producer_id: int, epoch: int, *places: tuple[str, list[int]]) -> dict[str, Any]:
+        return {
+            "producer_id": producer_id, "producer_epoch": epoch, "transaction_result": True,
+            "coordinator_epoch": 0,
+            "topics": [{"name": name, "partition_indexes": each} for name, each in places],
+        }  # fmt: skip
+
+    def told(*markers: dict[str, Any]) -> Any:
+        answer = broker.call("WriteTxnMarkers", 1, {"markers": list(markers)})
+        return sorted(
+            [
+                one["producer_id"],
+                "t" if each["name"] == topic else each["name"],
+                "offsets" if each["name"] == "__consumer_offsets" else part["partition_index"],
+                error_name(part["error_code"]),
+            ]
+            for one in answer["markers"]
+            for each in one["topics"]
+            for part in each["partitions"]
+        )
+
+    return {
+        "nowhere": told(marker(-1, 0, (MISSING, [0]), (topic, [7]))),
+        "no_id": told(marker(-1, 0, (topic, [0, 7]))),
+        "no_epoch": told(marker(1, -1, (topic, [0, 7]))),
+        "beside_others": told(marker(1, 0, (MISSING, [0])), marker(-1, 0, (topic, [0]))),
+        "named_again": told(marker(-1, 0, (topic, [0])), marker(-1, 0, (MISSING, [0]))),
+        "offsets": told(marker(-1, 0, ("__consumer_offsets", [offsets]))),
+    }
+
+
+@case
+def odd__a_consumer_group_refuses_classic_members(broker: Broker) -> Any:
+    """Who is refused by a group of the other protocol is not told its own id again."""
+    topic, group = broker.topic(), broker.fresh("g")
+    heartbeat_raw(
+        broker, group, "m", 0, instance_id="i", subscribed_topic_names=[topic],
+        rebalance_timeout_ms=10_000, topic_partitions=[],
+    )  # fmt: skip
+    range_ = (("range", subscription(topic)),)
+    out = {}
+    wrong: dict[str, dict[str, Any]] = {
+        "instance_of_another": {"instance": "i"},
+        "instance_of_nobody": {"instance": "j"},
+        "no_protocols": {"protocols": ()},
+        "no_subscription": {"protocols": (("range", b"?"),)},
+        "session_too_short": {"session_timeout_ms": 1},
+    }
+    for name, asked in wrong.items():
+        given: dict[str, Any] = {"protocols": range_, **asked}
+        answer = join_raw(broker, group, member_id="me", **given)
+        out[name] = [answer["error"], answer["member_id"]]
+    fresh = join_raw(broker, group, member_id="", protocols=range_)
+    return {**out, "fresh_id": [fresh["error"], len(fresh["member_id"])]}
+
+
+@case
+def odd__whether_replicas_may_be_resized(broker: Broker) -> Any:
+    """The answer repeats it, but only where anything was tried."""
+    topic = broker.topic()
+    place = {"name": topic, "partitions": [{"partition_index": 0, "replicas": [1]}]}
+    out = []
+    for topics, timeout_ms in (([], 5_000), ([], 0), ([place], 0), ([place], 5_000)):
+        body = {
+            "timeout_ms": timeout_ms, "allow_replication_factor_change": False, "topics": topics,
+        }  # fmt: skip
+        answer = broker.call("AlterPartitionReassignments", 1, body)
+        out.append([error_name(answer["error_code"]), answer["allow_replication_factor_change"]])
+    return out
+
+
+@case
+def odd__a_refused_portion_tells_nothing_of_topics(broker: Broker) -> Any:
+    body = {
+        "topics": [{"name": "__transaction_state"}],
+        "response_partition_limit": 10,
+        "cursor": {"topic_name": "zzz", "partition_index": 0},
+    }
+    answer = broker.call("DescribeTopicPartitions", 0, body)
+    return [(error_name(t["error_code"]), t["is_internal"]) for t in answer["topics"]]
+
+
+@case
+def odd__the_least_isr_of_one_broker(broker: Broker) -> Any:
+    """It belongs to the cluster while replicas may lead by it: to take it away is refused too."""
+    out = {}
+    tried: dict[str, list[tuple[str, int, str | None]]] = {
+        "delete": [("min.insync.replicas", 1, None)],
+        "set": [("min.insync.replicas", 0, "1")],
+        "beside_a_wrong_value": [("min.insync.replicas", 1, None), ("log.retention.ms", 0, "x")],
+    }
+    for name, changes in tried.items():
+        configs = [
+            {"name": key, "config_operation": operation, "value": value}
+            for key, operation, value in changes
+        ]
+        resource = {"resource_type": 4, "resource_name": "1", "configs": configs}
+        body = {"resources": [resource], "validate_only": True}
+        told = broker.call("IncrementalAlterConfigs", 1, body)["responses"][0]
+        out[name] = [error_name(told["error_code"]), told["error_message"]]
+    return out
+
+
+@case
+def odd__who_has_diverged_is_told_of_no_aborted_transactions(broker: Broker) -> Any:
+    topic = broker.topic()
+    out = {}
+    for name, (offset, epoch) in {"diverged": (50, 0), "not": (0, 0)}.items():
+        asked = {
+            "partition": 0, "fetch_offset": offset, "last_fetched_epoch": epoch,
+            "partition_max_bytes": 1 << 20, "current_leader_epoch": -1,
+        }  # fmt: skip
+        body = {
+            "max_wait_ms": 10, "min_bytes": 0, "max_bytes": 1 << 20, "isolation_level": 1,
+            "session_epoch": -1, "topics": [{"topic": topic, "partitions": [asked]}],
+        }  # fmt: skip
+        part = broker.call("Fetch", 12, body)["responses"][0]["partitions"][0]
+        out[name] = [error_name(part["error_code"]), part["aborted_transactions"]]
+    return out
