@@ -7,13 +7,15 @@ it replays the log from its beginning, and what the old one had in hand is sent 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..coordinator.partitioning import partition_for
 from ..protocol.errors import Code, Malformed, Refused
 from .loading import Loading
 from .logs import Log
-from .shard import Shard
+
+if TYPE_CHECKING:
+    from .shard import Shard
 
 M = TypeVar("M")
 _log = Log("coordinators")

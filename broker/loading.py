@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.errors import Malformed, Refused
 from ..storage.log import PartitionLog
 from .logs import Log
-from .shard import Shard
+
+if TYPE_CHECKING:
+    from .shard import Shard
 
 AT_ONCE_BYTES: Final = 16 << 10
 """Logs that are together no larger than this are loaded in the turn that asks for them."""

@@ -10,10 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..coordinator.outcome import Effect
 from ..coordinator.producer_ids import ProducerIds
-from ..coordinator.transaction_states import TransactionRecord, WriteMarkers
-from ..coordinator.transactions import Transactions
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, ResourceType, Topic
 from ..storage.log import PartitionLog
@@ -24,13 +21,17 @@ from .config import BrokerConfig
 from .coordinators import Coordinator
 from .fetch_sessions import FetchSessions
 from .listeners import Listener
-from .marker_channel import MarkerChannel, resume
 from .nodes import Cluster
-from .shard import Shard
 
+# What coordinates is imported with the first partition that there is to coordinate.
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
+    from ..coordinator.outcome import Effect
+    from ..coordinator.transaction_states import TransactionRecord
+    from ..coordinator.transactions import Transactions
+    from .marker_channel import MarkerChannel
     from .quotas import Quotas
+    from .shard import Shard
     from .transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
@@ -80,11 +81,11 @@ class Node:
         self.producer_ids = ProducerIds(
             lambda: self.controller.next_producer_id_block(self.node_id)
         )
-        self.marker_channel = MarkerChannel(self)
+        self._marker_channel: MarkerChannel | None = None
         self.transaction_metrics: TransactionMetrics | None = None
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard, self.loading,
-            on_loaded=lambda shard: resume(self.marker_channel, shard),
+            on_loaded=self._resume_markers,
             on_unloaded=lambda shard: self.marker_channel.forget(shard),
         )  # fmt: skip
         self.groups: Coordinator[Groups] = Coordinator(
@@ -104,6 +105,20 @@ class Node:
             self.catalog.overrides(ResourceType.BROKER, ""),
             self.catalog.overrides(ResourceType.BROKER, str(self.node_id)),
         )
+
+    @property
+    def marker_channel(self) -> MarkerChannel:
+        """Carries out what the coordinators of transactions ask for."""
+        if self._marker_channel is None:
+            from .marker_channel import MarkerChannel
+
+            self._marker_channel = MarkerChannel(self)
+        return self._marker_channel
+
+    def _resume_markers(self, shard: Shard[Transactions]) -> None:
+        from .marker_channel import resume
+
+        resume(self.marker_channel, shard)
 
     @property
     def quotas(self) -> Quotas | None:
@@ -240,11 +255,13 @@ class Node:
         """Start again after `leave`, as a broker does that has forgotten everything."""
         self.is_stopping = False
         self.fetch_sessions = self._new_fetch_sessions()
-        self.marker_channel = MarkerChannel(self)
+        self._marker_channel = None
         self.start(advertised)
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Do what a decision asked for besides records and a reply."""
+        from ..coordinator.transaction_states import WriteMarkers
+
         if isinstance(effect, WriteMarkers):
             self.marker_channel.write(shard, effect)
         else:
@@ -256,7 +273,8 @@ class Node:
         self.runs = False
         self.transactions.unload()
         self.groups.unload()
-        self.marker_channel.stop()
+        if self._marker_channel is not None:
+            self._marker_channel.stop()
 
     def close(self, *, clean: bool = True) -> None:
         """Stop this node and all that share its storage; see `Cluster.close`."""
@@ -301,6 +319,8 @@ class Node:
 
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
         from ..coordinator.transaction_records import decode, encode, value_version_of
+        from ..coordinator.transactions import Transactions
+        from .shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
             return encode(record, value_version_of(self.transaction_version))
@@ -328,6 +348,7 @@ class Node:
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
         from .group_settings import group_machine
+        from .shard import Shard
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = group_machine(self.config, self.catalog)

@@ -7,11 +7,10 @@ polls at once; then the logs are flushed and the clean-shutdown mark is written.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
-import shutil
 import signal
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,6 +57,8 @@ def serve(
         return 1
     finally:
         if is_temporary:
+            import shutil
+
             shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -76,6 +77,8 @@ def _directory(config: BrokerConfig, data_dir: Path | None) -> tuple[Path, bool]
         return data_dir, False
     if config.is_given("log.dirs") or config.is_given("log.dir"):
         return Path(config.log_dirs[0]), False
+    import tempfile
+
     return Path(tempfile.mkdtemp(prefix="ottla-")), True
 
 
@@ -128,6 +131,8 @@ class _Server:
             from .control import Control
 
             control_server = await Control(served).open(control)
+        gc.freeze()  # modules and settings are never garbage: no collection looks at them again
+        gc.enable()
         self._tell([door.address for door in doors], ready_file)
         await stopped.wait()
         if page is not None:

@@ -41,14 +41,42 @@ class _CannotRun(Exception):
     """What the person at the prompt can put right."""
 
 
+class _Command(argparse.ArgumentParser):
+    """A command's parser; its arguments are added when it is the command that was given."""
+
+    def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None], **more: Any) -> None:
+        super().__init__(**more)
+        self._fill = fill
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._fill(self)
+        return super().parse_known_args(args, namespace)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ottla", description="A Kafka-compatible broker for one machine."
     )
     parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_Command
+    )
+    commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C", fill=_add_serve)
+    commands.add_parser("demo", help="exactly once, end to end, with Spark", fill=_add_demo)
+    commands.add_parser("config", help="the settings a broker would run with", fill=_add_config)
+    commands.add_parser("health", help="exit 0 when a broker answers, else 1", fill=_add_health)
+    commands.add_parser(
+        "log",
+        help="what is in a data directory; `log verify DIR` checks it, exit 1 when damaged",
+        description="What is in a data directory, Ottla's or Kafka's, or in one partition's."
+        " Nothing is changed; a broker may run on it. `verify` checks everything: exit 1 on damage",
+        fill=_add_log,
+    )
+    commands.add_parser("txn", help="the transactions of a running broker", fill=_add_transactions)
+    return parser
 
-    serve = commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C")
+
+def _add_serve(serve: argparse.ArgumentParser) -> None:
     _add_settings(serve)
     serve.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="where the logs are (or set log.dirs)"
@@ -73,7 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
     serve.set_defaults(run=_serve)
 
-    demo = commands.add_parser("demo", help="exactly once, end to end, with Spark")
+
+def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("--kill", action="store_true", help="kill the broker half-way, restart it")
     demo.add_argument("--bootstrap", metavar="HOST:PORT", help="use a broker that runs already")
     demo.add_argument(
@@ -81,7 +110,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
 
-    config = commands.add_parser("config", help="the settings a broker would run with")
+
+def _add_config(config: argparse.ArgumentParser) -> None:
     _add_settings(config)
     config.add_argument(
         "--bootstrap", metavar="HOST:PORT", help="instead, the features of a running cluster"
@@ -96,29 +126,25 @@ def _parser() -> argparse.ArgumentParser:
     config.add_argument("names", nargs="*", metavar="NAME", help="these only; default all")
     config.set_defaults(run=_config)
 
-    health = commands.add_parser("health", help="exit 0 when a broker answers, else 1")
+
+def _add_health(health: argparse.ArgumentParser) -> None:
     health.add_argument("address", nargs="?", default=DEFAULT_LISTEN, metavar="HOST:PORT")
     health.set_defaults(run=_health)
 
-    log = commands.add_parser(
-        "log",
-        help="what is in a data directory; `log verify DIR` checks it, exit 1 when damaged",
-        description="What is in a data directory, Ottla's or Kafka's, or in one partition's."
-        " Nothing is changed; a broker may run on it. `verify` checks everything: exit 1 on damage",
-    )
+
+def _add_log(log: argparse.ArgumentParser) -> None:
     log.add_argument("words", nargs="+", metavar="[verify] DIR", help="the directory")
     log.add_argument("--topic", metavar="T", help="the batches of this topic's partitions")
     log.add_argument("--decode", action="store_true", help="the records, internal ones too")
     log.set_defaults(run=_show_log)
-    _add_transactions(commands)
-    return parser
 
 
-def _add_transactions(commands: Any) -> None:
-    txn = commands.add_parser("txn", help="the transactions of a running broker")
-    actions = txn.add_subparsers(title="actions", metavar="ACTION", required=True)
+def _add_transactions(txn: argparse.ArgumentParser) -> None:
+    actions = txn.add_subparsers(
+        title="actions", metavar="ACTION", required=True, parser_class=argparse.ArgumentParser
+    )
 
-    def action(name: str, text: str, **more: str) -> argparse.ArgumentParser:
+    def action(name: str, text: str, **more: Any) -> argparse.ArgumentParser:
         added: argparse.ArgumentParser = actions.add_parser(name, help=text, **more)
         added.add_argument("--bootstrap", default=DEFAULT_LISTEN, metavar="HOST:PORT")
         added.set_defaults(run=_transactions, action=name)
@@ -206,6 +232,9 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
 
 
 def _serve(given: argparse.Namespace) -> int:
+    import gc
+
+    gc.disable()  # what a start makes stays: it is not looked through before the broker is there
     from ottla.broker.config import BadSetting
 
     config = _broker_config(given)
@@ -230,14 +259,14 @@ def _serve(given: argparse.Namespace) -> int:
 
 
 def _demo(given: argparse.Namespace) -> int:
+    if given.kill and given.bootstrap:
+        raise _CannotRun("--kill takes a broker of the demo's own: leave --bootstrap out")
     try:
         from ottla.demo import run_demo
     except ModuleNotFoundError as error:
         raise _CannotRun(
             f"the demo needs `pip install 'ottla[spark]'`: {error.name} is missing"
         ) from None
-    if given.kill and given.bootstrap:
-        raise _CannotRun("--kill takes a broker of the demo's own: leave --bootstrap out")
     return run_demo(bootstrap=given.bootstrap, kill=given.kill, transactions=given.transactions)
 
 
