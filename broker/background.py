@@ -7,7 +7,7 @@ job comes again at its next time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ..storage.log import PartitionLog
@@ -21,7 +21,7 @@ _LOGS_IN_A_STEP: Final = 64
 _REMOVE_INTERVAL_MS: Final = 30_000
 
 _log = Log("background")
-Job = Callable[[PartitionLog, int], None]
+Job = Callable[[PartitionLog, int], Iterator[None] | None]
 
 
 class Background:
@@ -67,7 +67,10 @@ class Background:
                 if self._cluster.log_of(log.topic, log.partition) is not log:
                     continue  # deleted while this went on
                 try:
-                    job(log, now_ms)
+                    for _ in job(log, now_ms) or ():
+                        await asyncio.sleep(0)
+                        if self._cluster.log_of(log.topic, log.partition) is not log:
+                            break
                 except OSError as trouble:
                     _log.error(
                         "a log could not be kept in order",
@@ -86,9 +89,10 @@ class Background:
                 _log.error("the checkpoints could not be written", reason=str(trouble))
 
     @staticmethod
-    def _retain(log: PartitionLog, now_ms: int) -> None:
-        from ..storage.retention import delete_old_segments
+    def _retain(log: PartitionLog, now_ms: int) -> Iterator[None]:
+        from ..storage.retention import delete_old_segments, known_in_steps
 
+        yield from known_in_steps(log, now_ms)
         delete_old_segments(log, now_ms)
 
     @staticmethod

@@ -119,6 +119,7 @@ class Cleaner:
 
     async def _dirtiest(self) -> Cleanable | None:
         from ..storage.cleanable import cleanable
+        from ..storage.time_search import known_in_steps
 
         now_ms, logs = self._cluster.clock.now_ms(), self._cluster.logs
         dirtiest: Cleanable | None = None
@@ -130,6 +131,11 @@ class Cleaner:
             if log in self._uncleanable or log in self._failed or log in self._rounds:
                 continue
             try:
+                if log.config.min_compaction_lag_ms > 0:
+                    for _ in known_in_steps(
+                        log.segments, now_ms - log.config.min_compaction_lag_ms
+                    ):
+                        await asyncio.sleep(0)
                 found = cleanable(log, logs.cleaned_up_to(log), now_ms)
             except (OSError, Refused):
                 continue  # what cannot be read is reported by who needs it

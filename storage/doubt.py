@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..protocol.batch import (
@@ -20,6 +20,7 @@ from ..protocol.batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
+    NO_TIMESTAMP,
     BatchHeader,
 )
 from ..protocol.checksum import crc32c
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES: Final = 1 << 18
 _SEARCH_BYTES: Final = 4 << 20
+_BATCHES_IN_A_STEP: Final = 64
 _INT_MAX: Final = 0x7FFFFFFF
 _MAGIC_AT: Final = 16
 _EPOCH_AT: Final = 12
@@ -244,14 +246,28 @@ class Doubt:
         segment.scan()
         return segment.offset_index.position_before(relative_offset)
 
-    def times_end_with(self, timestamp_ms: int, relative_offset: int) -> bool:
-        """Whether the last entry of the time index is that of the file's largest time."""
+    def times_end_with(
+        self, timestamp_ms: int, relative_offset: int
+    ) -> Generator[None, None, bool]:
+        """Whether this is the file's largest time, and where it is; in steps.
+
+        Args:
+            timestamp_ms: -1: no batch has a time.
+        """
         wanted = self._segment.base_offset + relative_offset
-        batches = self._segment.headers(self.start_for(relative_offset))
-        found = next((header for _, header in batches if header.last_offset >= wanted), None)
-        if found is None or found.max_timestamp_ms != timestamp_ms:
-            return False
-        return all(header.max_timestamp_ms <= timestamp_ms for _, header in batches)
+        start = self.start_for(relative_offset)
+        is_found = timestamp_ms == NO_TIMESTAMP
+        for count, (position, header) in enumerate(self.headers(start), 1):
+            if not is_found and header.last_offset >= wanted:
+                is_found = True
+                if header.max_timestamp_ms != timestamp_ms:
+                    return False
+            elif is_found and header.max_timestamp_ms > timestamp_ms:
+                return False
+            if count % _BATCHES_IN_A_STEP == 0 or position - start >= _CHUNK_BYTES:
+                start = position
+                yield
+        return is_found
 
     # Reading
 

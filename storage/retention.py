@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .log import PartitionLog
+from .time_search import known_in_steps as times_known_in_steps
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
@@ -23,6 +26,15 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
     if end == log.log_end_offset and log.segments[-1].size_bytes:
         log.roll(now_ms)
     return log.drop_segments_before(max(end, log.log_start_offset))
+
+
+def known_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
+    """Have the times known that `delete_old_segments` goes by, in short steps.
+
+    After a restart that may take as long as reading the files. Raises OSError.
+    """
+    if log.config.deletes and log.config.retention_ms >= 0:
+        yield from times_known_in_steps(log.segments, now_ms - log.config.retention_ms)
 
 
 def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:

@@ -62,7 +62,7 @@ class Segment:
         size_bytes: of the data file.
         mark: at the end of its files' names: one of the above while it is no part of the log.
         first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
-        max_timestamp_ms: the largest of all its batches; -1 when empty. See `load`.
+        max_timestamp_ms: the largest of all its batches; -1 when empty. See `load_times`.
         doubt: what an earlier life wrote is checked by it; None: this process wrote all.
         was_used: its file was, since `OpenFiles` last looked.
     """
@@ -73,8 +73,10 @@ class Segment:
         "_bytes_since_index",
         "_descriptor",
         "_directory",
+        "_doubted_times",
         "_files",
         "_holds",
+        "_interval",
         "_is_reserved",
         "_is_to_close",
         "_max_timestamp_offset",
@@ -103,7 +105,9 @@ class Segment:
         self._is_reserved = False
         self._offset_index = OffsetIndex()
         self._time_index = TimeIndex()
+        self._doubted_times: tuple[int, int] | None = None  # the last entry of the index on disk
         self._bytes_since_index = 0
+        self._interval = _CHUNK_BYTES  # of an index that is built anew
         self._max_timestamp_offset = base_offset
         self._tail_offsets = array("q")  # base offsets of the newest batches: readers are here
         self._tail_positions = array("q")
@@ -313,9 +317,9 @@ class Segment:
         self, timestamp_ms: int, from_offset: int
     ) -> Iterator[tuple[int, BatchHeader]]:
         """Batches that may hold the first record of that time or later, at or behind an offset."""
-        time_index = self._indexes()[1]
+        self.load_times()
         # One entry earlier where the index itself is in doubt.
-        before = time_index.offset_before(timestamp_ms, skip=int(self.doubt is not None))
+        before = self._time_index.offset_before(timestamp_ms, skip=int(self.doubt is not None))
         relative = max(before, from_offset - self.base_offset)
         for position, header in self.headers(self._start_for(relative)):
             if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= from_offset:
@@ -325,7 +329,7 @@ class Segment:
 
     def latest_batch(self) -> tuple[int, BatchHeader] | None:
         """The first batch that has the segment's max timestamp."""
-        self.load()
+        self.load_times()
         relative = self._max_timestamp_offset - self.base_offset
         for position, header in self.headers(self._start_for(relative)):
             if header.max_timestamp_ms == self.max_timestamp_ms:
@@ -334,7 +338,7 @@ class Segment:
 
     def newest_ms(self) -> int:
         """The time of its newest record; of its file, where its records have none, as in Kafka."""
-        self.load()
+        self.load_times()
         if self.max_timestamp_ms >= 0:
             return self.max_timestamp_ms
         return self._files.modified_ms(self.path(LOG))
@@ -346,10 +350,26 @@ class Segment:
 
     # Indexes on disk
 
-    def load(self) -> None:
-        """Read what the indexes know: times, and the way to an offset."""
-        if not self.is_loaded:
-            self._indexes()
+    def load_times(self) -> None:
+        """Have the times known, as the data have them."""
+        for _ in self.load_times_in_steps():
+            pass
+
+    def load_times_in_steps(self) -> Iterator[None]:
+        """`load_times`, in steps of half a millisecond between which anything may be done.
+
+        What the index of an earlier life says last is held against the data from there on: that is
+        the whole file where times do not rise.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        self._indexes()
+        if self._doubted_times is not None and self.doubt is not None:
+            agrees = yield from self.doubt.times_end_with(*self._doubted_times)
+            if not agrees and self._doubted_times is not None:  # nobody else was here meanwhile
+                self.scan(self._interval)
+            self._doubted_times = None
 
     def _indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         if not self.is_loaded and not self._load_indexes():
@@ -371,9 +391,9 @@ class Segment:
             return False
         last = time_index.last()
         self._offset_index, self._time_index = offset_index, time_index
-        if self.doubt is not None and not (last and self.doubt.times_end_with(*last)):
-            return False
-        self.is_loaded = True  # not before: the check may fail to read the data
+        if self.doubt is not None:
+            self._doubted_times = last or (NO_TIMESTAMP, 0)
+        self.is_loaded = True
         if last is not None:
             self.max_timestamp_ms, relative_offset = last
             self._max_timestamp_offset = self.base_offset + relative_offset
@@ -381,7 +401,7 @@ class Segment:
 
     def load_as_newest(self, interval: int) -> None:
         """After a clean stop: the indexes, and what lies behind the last entry."""
-        self.next_offset = self.base_offset
+        self.next_offset, self._interval = self.base_offset, interval
         if self.size_bytes == 0:
             return
         if self.is_loaded or not self._load_indexes():
@@ -394,6 +414,8 @@ class Segment:
         self._bytes_since_index = 0
         for position, header in self.headers(start):
             self._index(header, header.base_offset, position, header.size_bytes, _INT_MAX)
+        if self.next_offset == self.base_offset:  # what the last entry leads to is damaged
+            self.scan(interval)
 
     def scan(self, interval: int = _CHUNK_BYTES) -> None:
         """Read the headers of the whole file and build the indexes anew."""
@@ -405,6 +427,7 @@ class Segment:
         self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
         del self._tail_offsets[:], self._tail_positions[:]
         self.max_timestamp_ms, self._bytes_since_index = NO_TIMESTAMP, 0
+        self._doubted_times = None
         end_offset, self.next_offset, self.is_loaded = self.next_offset, self.base_offset, False
         try:
             for position, header in self.headers():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,6 +16,17 @@ class TimedOffset(NamedTuple):
     offset: int
     timestamp_ms: int
     leader_epoch: int
+
+
+def known_in_steps(segments: Sequence[Segment], timestamp_ms: int | None) -> Iterator[None]:
+    """Have the times known that `first_since` goes by, or `latest` (None), in short steps.
+
+    After a restart that may take as long as reading the files. Raises OSError.
+    """
+    for segment in segments:
+        yield from segment.load_times_in_steps()
+        if timestamp_ms is not None and segment.size_bytes and segment.newest_ms() >= timestamp_ms:
+            return
 
 
 def first_since(
@@ -44,7 +55,7 @@ def first_since(
 def latest(segments: Sequence[Segment]) -> TimedOffset | None:
     """The first record that has the largest timestamp of all. Raises as `first_since` does."""
     for segment in segments:
-        segment.load()
+        segment.load_times()
         segment.refuse_if_damaged()
     newest = max(segments, key=attrgetter("max_timestamp_ms"))
     found = newest.latest_batch()

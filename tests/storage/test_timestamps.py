@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
 from ottla.protocol.compression import compressed
+from ottla.storage.time_search import known_in_steps
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction, open_log
 
@@ -100,6 +101,54 @@ def test_records_without_a_time_are_as_late_as_their_file() -> None:
     assert len(log.segments) == 2
     assert log.offset_for_timestamp(3000) is None
     assert log.offset_for_timestamp(3001) == (1, 5000, 0)
+
+
+class CountingDisk(Disk):
+    """Counts the bytes that are read of data files."""
+
+    bytes_read = 0
+
+    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
+        data = super().read_at(descriptor, size_bytes, position)
+        self.bytes_read += len(data)
+        return data
+
+
+def test_times_that_do_not_rise_are_checked_in_steps_and_only_when_they_are_asked_for() -> None:
+    """All of such a file must be read once, and nobody may have to wait for all of it at once."""
+    disk = CountingDisk()
+    for _ in range(2):
+        log = open_log(disk, segment_bytes=100_000, index_interval_bytes=1000)
+        for _ in range(1000):
+            log.append(timed(5000), now_ms=NOW_MS)
+        log.roll(NOW_MS)
+        log.close(clean=True)
+    disk.bytes_read = 0
+    log = open_log(disk, segment_bytes=100_000)
+    opened = disk.bytes_read
+    log.read(log.log_start_offset, max_bytes=1, up_to=log.log_end_offset, min_one=True)
+    assert max(opened, disk.bytes_read - opened) <= 1 << 18, "more than a piece of a file"
+    steps = list(known_in_steps(log.segments, 6000))
+    assert len(steps) > 20
+    read = disk.bytes_read
+    assert log.offset_for_timestamp(6000) is None
+    assert log.offset_for_timestamp(5000) == (0, 5000, 0)
+    assert disk.bytes_read - read < 1 << 18
+
+
+def test_a_segment_that_takes_appends_while_its_times_are_checked_keeps_its_indexes() -> None:
+    disk = Disk()
+    log = open_log(disk, index_interval_bytes=0)
+    for _ in range(200):
+        log.append(timed(5000), now_ms=NOW_MS)
+    log.close(clean=True)
+    log = open_log(disk, index_interval_bytes=0)
+    (active,) = log.segments
+    for number, _ in enumerate(active.load_times_in_steps()):
+        log.append(timed(6000 + number), now_ms=NOW_MS)
+    assert number >= 1
+    assert len(active.offset_index) == 199 + number + 1
+    assert log.offset_for_timestamp(6000) == (200, 6000, 0)
 
 
 @settings(max_examples=60, deadline=None)
