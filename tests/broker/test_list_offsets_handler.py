@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,25 @@ async def test_a_partition_that_is_asked_for_twice_is_an_error(tmp_path: Path) -
             for each in answered["topics"][0]["partitions"]
         }
         assert told == {0: Code.INVALID_REQUEST, 1: Code.NONE}
+
+
+@pytest.mark.parametrize("timestamp", [START_MS + 1, MAX_TIMESTAMP])
+@in_virtual_time
+async def test_others_have_their_turns_while_old_times_are_checked(
+    tmp_path: Path, timestamp: int
+) -> None:
+    """After a restart that takes reading the whole file, where times do not rise."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        for _ in range(500):
+            it.append("orders", b"a", timestamp_ms=START_MS)
+        it.log("orders").roll(START_MS)
+    async with one_node(tmp_path) as it:
+        turns = 0
+        asked = asyncio.ensure_future(offset(it, timestamp))
+        while not asked.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns > 5
+        expected = ("NONE", -1, -1) if timestamp >= 0 else ("NONE", 0, START_MS)
+        assert asked.result() == expected
