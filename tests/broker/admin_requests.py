@@ -23,6 +23,7 @@ from ..wire.client import APIS, Address, Closed, Connection, error_name
 from .cluster_scenes import CLUSTER_SCENES, START, STOP
 from .config_scenes import CONFIG_SCENES
 from .record_scenes import RECORD_SCENES
+from .share_scenes import SHARE_SCENES
 from .topic_requests import CLOSED, Step, create, delete, topic
 
 ANSWERS: Final = Path(__file__).with_name("admin_answers.json")
@@ -312,6 +313,7 @@ SCENES: dict[str, list[Step]] = {
     ],
     **CONFIG_SCENES,
     **RECORD_SCENES,
+    **SHARE_SCENES,
 }
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 
 from ..wire.batches import batch
+from .share_scenes import CLIENT_STEPS, STATE_STEPS
 from .topic_requests import IdOf, Step
 
 NAMES: Final = ("mine", "other")
@@ -463,5 +464,6 @@ def all_steps() -> list[Step]:
     parts = (
         _clients(), _describers(), _groups(), _consumers(), _watchers(), _transactions(),
         _transaction_watchers(), _administration(), _settings(), _cluster(), _security(),
+        CLIENT_STEPS, STATE_STEPS,
     )  # fmt: skip
     return [step for part in parts for step in part]

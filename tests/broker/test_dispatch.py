@@ -73,7 +73,7 @@ def test_a_handler_of_other_versions_than_those_listed_is_not_taken() -> None:
         serves(ApiKey.HEARTBEAT, versions=(0, 3))(says_member)
 
 
-@pytest.mark.parametrize("key", [4, 7, 71, 78, 1000, -1, 32767])
+@pytest.mark.parametrize("key", [4, 7, 71, 88, 1000, -1, 32767])
 def test_an_unknown_api_is_malformed(key: int) -> None:
     data = key.to_bytes(2, "big", signed=True) + bytes(6) + b"\xff\xff" + bytes(50)
     with pytest.raises(Malformed, match=f"API key {key} is not served"):
