@@ -235,12 +235,6 @@ class BrokerConfig:
         """
         return advertised(self.listeners, self["advertised.listeners"], ports or {})
 
-    def unheeded(self) -> list[str]:
-        """The settings given that Kafka knows and Ottla does nothing with."""
-        from .settings_docs import BROKER_DOCS
-
-        return sorted(self.given.keys() - BROKER_DOCS.keys() - set(FOREIGN))
-
 
 def validate_topic_configs(configs: Mapping[str, str]) -> None:
     """Raise Refused (INVALID_CONFIG), in Kafka's words, if a topic may not have these settings."""

@@ -26,7 +26,7 @@ _VERSIONS: Final = {
     ApiKey.LIST_TRANSACTIONS: 0,
 }
 _CLIENT_ID: Final = "ottla"
-_TRANSACTION: Final = 1
+_TRANSACTION: Final = 1  # the type of key that FindCoordinator is asked for
 
 
 class NoAnswer(Exception):

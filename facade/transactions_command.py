@@ -24,7 +24,6 @@ _RETRIED: Final = frozenset(
 )
 _ABORT_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.05
-_COMMITTED: Final = 1
 
 
 @dataclass(frozen=True, slots=True)

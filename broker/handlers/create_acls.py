@@ -19,7 +19,7 @@ from ..authorization import must_cluster
 from ..context import Context
 from ..controller import random_topic_id
 from ..dispatch import serves
-from .describe_acls import known
+from .describe_acls import check_authorizer, known
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -30,8 +30,7 @@ async def create_acls(node: Node, context: Context, request: Any) -> dict[str, A
     wanted = [_acl(creation) for creation in request.creations]
     try:
         must_cluster(node, context, Operation.ALTER)
-        if node.authorizer is None:
-            raise Refused(Code.SECURITY_DISABLED, "No Authorizer is configured.")
+        check_authorizer(node)
         if any(_is_a_filter(acl) for acl in wanted):
             raise Refused(Code.UNKNOWN_SERVER_ERROR)
     except Refused as refused:

@@ -18,7 +18,7 @@ from ...storage.catalog_acls import Acl
 from ..authorization import must_cluster
 from ..context import Context
 from ..dispatch import serves
-from .describe_acls import filter_of
+from .describe_acls import check_authorizer, filter_of
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -29,8 +29,7 @@ async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, A
     filters = [filter_of(each) for each in request.filters]
     try:
         must_cluster(node, context, Operation.ALTER)
-        if node.authorizer is None:
-            raise Refused(Code.SECURITY_DISABLED, "No Authorizer is configured.")
+        check_authorizer(node)
     except Refused as refused:
         return {"filter_results": [_told(refused)] * len(filters)}
     told, records = node.catalog.acls.delete(filters)

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 async def describe_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
     wanted = filter_of(request)
     must_cluster(node, context, Operation.DESCRIBE)
-    if node.authorizer is None:
-        raise Refused(Code.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+    check_authorizer(node, "No Authorizer is configured on the broker")
     found = sorted(node.catalog.acls.matching(wanted))
     return {
         "resources": [
@@ -52,6 +51,12 @@ async def describe_acls(node: Node, context: Context, request: Any) -> dict[str,
             for (resource_type, name, pattern_type), acls in groupby(found, _resource)
         ]
     }
+
+
+def check_authorizer(node: Node, why: str = "No Authorizer is configured.") -> None:
+    """Raise Refused SECURITY_DISABLED where nobody asks for the entries."""
+    if node.authorizer is None:
+        raise Refused(Code.SECURITY_DISABLED, why)
 
 
 def _resource(acl: Acl) -> tuple[int, str, int]:

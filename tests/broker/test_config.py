@@ -257,11 +257,6 @@ def test_a_group_has_the_brokers_settings_until_it_has_its_own() -> None:
     assert config.group_value(name, {name: "60000"}) == 60_000
 
 
-def test_what_is_accepted_without_effect_can_be_listed() -> None:
-    given = {"num.io.threads": "3", "num.partitions": "2", "super.users": "User:a"}
-    assert BrokerConfig.from_settings(given).unheeded() == ["num.io.threads"]
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -44,15 +44,6 @@ class Producer:
         )
         return _errors(answer["results_by_topic_v3_and_below"])
 
-    async def add_as_a_broker(
-        self, partitions: Mapping[str, Sequence[int]], *, verify_only: bool = False
-    ) -> set[str]:
-        """AddPartitionsToTxn 5."""
-        asked = {**self.identity, "verify_only": verify_only, "topics": _topics(partitions)}
-        answer = await self.it.ask(ApiKey.ADD_PARTITIONS_TO_TXN, 5, transactions=[asked])
-        (told,) = answer["results_by_transaction"]
-        return _errors(told["topic_results"])
-
     def produce_request(
         self, topic: str, *, sequence: int = 0, partition: int = 0, version: int = 12
     ) -> tuple[ApiKey, int, dict[str, Any]]:
