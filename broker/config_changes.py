@@ -263,9 +263,6 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
         "prefix",
         "HashSet",
     )
-    if "listeners" in new:
-        why = "listeners cannot be changed while Ottla runs; set them at its start"
-        raise Refused(Code.INVALID_REQUEST, why)
     for key, text in new.items():
         _check_value(setting_of(key) or REPLICATION_RATES.get(key), text)
     if not name:
@@ -273,6 +270,9 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
             [key for key in new if _is_for_one_broker(key)],
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
+    if "listeners" in new:
+        why = "listeners cannot be changed while Ottla runs; set them at its start"
+        raise Refused(Code.INVALID_REQUEST, why)
     for key in CONNECTIONS:
         if new.get(key, "").strip() == "0":
             raise _invalid(f"Invalid {key} 0")

@@ -410,4 +410,7 @@ CONFIG_SCENES: Final[dict[str, list[Step]]] = {
         changed(LOGGER, "1", ("root", SET, "INFO")),
         *(changed(LOGGER, name, ("root", SET, "INFO")) for name in ("", "2", "x")),
     ],
+    "listeners of all brokers": [
+        changed(BROKER, "", ("listeners", SET, "PLAINTEXT://:1"), dry=dry) for dry in (True, False)
+    ],
 }
