@@ -95,9 +95,8 @@ class Background:
         yield from known_in_steps(log, now_ms)
         delete_old_segments(log, now_ms)
 
-    @staticmethod
-    def _remove_deleted(log: PartitionLog, now_ms: int) -> None:
-        log.remove_deleted(now_ms)
+    def _remove_deleted(self, log: PartitionLog, now_ms: int) -> None:
+        log.remove_deleted(now_ms, self._cluster.removals.paths)
 
     def _flush(self, log: PartitionLog, now_ms: int) -> None:
         """`flush.ms`: what has waited so long for a flush gets one."""

@@ -29,6 +29,7 @@ from .flushes import Flushes
 from .loading import Loading
 from .logs import Log
 from .metadata_snapshots import MetadataSnapshots, metadata_log_config
+from .removals import Removals
 from .storage_trouble import StorageTrouble
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class Cluster:
         )
         metadata_log.replay_into(self.catalog)
         self.flushes = Flushes(metadata_log.log)
+        self.removals = Removals(self.logs.files)
+        self.logs.on_doomed = self.removals.directory
         self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
         self.controller = Controller(
             self.catalog, metadata_log, self.logs, node_id=config.node_id, config=config,
@@ -157,6 +160,7 @@ class Cluster:
         self._background.stop()
         self._snapshots.stop()
         self.flushes.close()
+        self.removals.close()
         if clean:
             for node_id in self.nodes:
                 with suppress(Refused):  # the disk fails: the next start meets brokers that live

@@ -37,7 +37,7 @@ from .segment import (
     Segment,
     file_name,
 )
-from .segments import Segments
+from .segments import Later, Segments
 from .time_search import TimedOffset, first_since, latest
 from .transaction_check import TransactionCheck
 
@@ -485,15 +485,12 @@ class PartitionLog:
         new.rename("")
         return True
 
-    def remove_deleted(self, now_ms: int) -> None:
+    def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:
         """Remove the files of segments that were deleted `file.delete.delay.ms` ago.
 
-        The time is counted from the first call that sees them.
-
-        Raises:
-            OSError: one could not be removed.
+        See `Segments.remove_deleted`.
         """
-        self._segments.remove_deleted(now_ms, self.config.file_delete_delay_ms)
+        self._segments.remove_deleted(now_ms, self.config.file_delete_delay_ms, later)
 
     @property
     def segments(self) -> tuple[Segment, ...]:

@@ -63,6 +63,7 @@ class LogDirectory:
         broker_epoch: of its broker's registration; a clean end is marked with it (KIP-966).
         failed: why a log that should be open is not; it is tried again when it is asked for.
         on_flush_due: given to the logs that are opened from now on.
+        on_doomed: called with the path of a directory that is to be removed; None: it is at once.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class LogDirectory:
         self._untold: list[Damage] = []  # found before anybody wanted to know
         self.failed: dict[TopicPartition, str] = {}
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
+        self.on_doomed: Callable[[str], None] | None = None
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -253,7 +255,10 @@ class LogDirectory:
         self._files.rename(f"{self.path}/{name}", doomed)
         self._renamed.add(name)
         self._there.discard(name)
-        _remove_tree(self._files, doomed)
+        if self.on_doomed is None:
+            _remove_tree(self._files, doomed)
+        else:
+            self.on_doomed(doomed)
 
     def forget_past_of(self, topic: str) -> None:
         """To be called before a topic is made: what became of one of that name is on disk.

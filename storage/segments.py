@@ -7,7 +7,7 @@ What is taken out is renamed at once and removed `file.delete.delay.ms` later, a
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import attrgetter
 
@@ -15,6 +15,7 @@ from .files import Files
 from .segment import DELETED, Segment
 
 _base_offset = attrgetter("base_offset")
+Later = Callable[[Sequence[str]], None]
 
 
 class Segments:
@@ -63,22 +64,30 @@ class Segments:
         segment.close()
         self._deleted.append((None, segment.rename(DELETED, with_snapshot=with_snapshot)))
 
-    def remove_deleted(self, now_ms: int, delay_ms: int) -> None:
+    def remove_deleted(self, now_ms: int, delay_ms: int, later: Later | None = None) -> None:
         """Remove the files of what was taken out `delay_ms` ago.
 
         The time is counted from the first call that sees them.
+
+        Args:
+            later: is given their paths, to remove them; None: they are at once.
 
         Raises:
             OSError: one could not be removed.
         """
         waiting: list[tuple[int | None, list[str]]] = []
+        due: list[str] = []
         for due_ms, paths in self._deleted:
             if due_ms is None:
                 waiting.append((now_ms + delay_ms, paths))
             elif now_ms < due_ms:
                 waiting.append((due_ms, paths))
             else:
-                for path in paths:
-                    with suppress(FileNotFoundError):  # replaced by a later one of that name
-                        self._files.remove(path)
+                due += paths
+        if later is not None:
+            later(due)
+            due = []
+        for path in due:
+            with suppress(FileNotFoundError):  # replaced by a later one of that name
+                self._files.remove(path)
         self._deleted = waiting

@@ -1,0 +1,113 @@
+"""What was deleted is removed beside the requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ottla.broker import removals as removals_module
+from ottla.broker.removals import Removals
+from ottla.storage.files import RealFiles
+from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.one_node import one_node
+from tests.storage.disk import Disk
+
+PATIENCE_S = 10.0
+
+
+class SlowFiles(RealFiles):
+    """Removes a file when it is told to."""
+
+    def __init__(self) -> None:
+        self.may_remove = threading.Event()
+        self.is_removing = threading.Event()
+
+    def remove(self, path: str, /) -> None:  # type: ignore[override]
+        self.is_removing.set()
+        assert self.may_remove.wait(PATIENCE_S)
+        os.unlink(path)
+
+
+def doomed(directory: Path, *names: str) -> str:
+    """A directory with files in it."""
+    directory.mkdir()
+    for name in names:
+        (directory / name).touch()
+    return str(directory)
+
+
+def run(test: Callable[[], None]) -> None:
+    """In an event loop."""
+
+    async def body() -> None:
+        test()
+
+    asyncio.run(body())
+
+
+def test_who_asks_does_not_wait_and_a_stop_only_for_one_file(tmp_path: Path) -> None:
+    files = SlowFiles()
+    removals = Removals(files)
+    path = doomed(tmp_path / "a", "1", "2", "3")
+    run(lambda: removals.directory(path))
+    assert files.is_removing.wait(PATIENCE_S)
+    assert len(os.listdir(path)) == 3
+    closing = threading.Thread(target=removals.close)
+    closing.start()
+    while closing.is_alive() and not removals.is_closed:
+        pass
+    files.may_remove.set()
+    closing.join()
+    assert len(os.listdir(path)) == 2
+
+
+def test_what_is_removed_is_gone_whoever_was_first(tmp_path: Path) -> None:
+    removals = Removals(RealFiles())
+    one, two = (doomed(tmp_path / name, "1", "2") for name in "ab")
+
+    def ask() -> None:
+        removals.directory(one)
+        removals.paths([f"{two}/1", f"{two}/missing", f"{two}/2"])
+        removals.paths([])
+        removals.directory(two)
+
+    run(ask)
+    removals.finish()
+    assert os.listdir(tmp_path) == []
+    removals.close()
+    removals.directory(doomed(tmp_path / "c", "1"))  # nobody runs any more
+    assert os.listdir(tmp_path / "c") == ["1"]
+
+
+def test_a_failure_is_told_and_the_next_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = FakeLog()
+    monkeypatch.setattr(removals_module, "_log", log)
+    disk = Disk()
+    for path in ("data/a", "data/b"):
+        disk.close(disk.open(path))
+    disk.fail_at = disk.operations + 1
+    removals = Removals(disk)
+    run(lambda: removals.paths(["data/a"]))
+    run(lambda: removals.paths(["data/b"]))
+    removals.finish()
+    assert list(disk.files) == ["data/a"]
+    ((_, event, fields),) = log.lines
+    assert (event, fields["path"]) == ("what was deleted could not be removed now", "data/a")
+
+
+@in_virtual_time
+async def test_a_deleted_topic_leaves_no_file(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 3)
+        for partition in range(3):
+            it.append("orders", b"a", partition=partition)
+        it.node.controller.delete_topic("orders")
+        it.node.cluster.removals.finish()
+        assert not [name for name in os.listdir(tmp_path) if name.startswith("orders")]
