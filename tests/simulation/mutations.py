@@ -1,7 +1,7 @@
 """Bugs to be planted: what a simulation that is worth anything must find.
 
-Each replaces functions of the machine, the logs or the channel by wrong ones, for as long as a
-`planted` lasts. `within` is how many seeds may pass before one of them fails.
+Each replaces functions of the machine, the logs or the channel by wrong ones, for as long as
+`Plants.planted` lasts. `within` is how many seeds may pass before one of them fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .cluster import Cluster
 from .planting import Patch, Plants
 
 MUTATIONS: Final = Plants()
-_bug, planted = MUTATIONS.bug, MUTATIONS.planted
+_bug = MUTATIONS.bug
 
 
 _ANYTHING_MAY_FOLLOW: Final = dict.fromkeys(State, frozenset(State))

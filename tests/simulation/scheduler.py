@@ -7,6 +7,7 @@ same seed gives the same events in the same order, whatever the hashes of this p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -20,6 +21,19 @@ Steps = Generator[Wait, Any, T]
 
 _MOST_EVENTS: Final = 60_000
 START_MS: Final = 1_700_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run was.
+
+    Attributes:
+        trace: its events.
+        happened: how often each kind of event did.
+    """
+
+    trace: list[tuple[object, ...]]
+    happened: dict[str, int]
 
 
 class Process:

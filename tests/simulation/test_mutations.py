@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from .mutations import MUTATIONS, planted
-from .world import SimulationError, simulate
+from .mutations import MUTATIONS
+from .seeds import check_found
+from .world import simulate
 
 
 @pytest.mark.timeout(600)  # of a busy machine
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_bug_is_found(name: str) -> None:
-    failure, seed = None, -1
-    with planted(name):
-        while failure is None and seed + 1 < MUTATIONS[name].within:
-            seed += 1
-            failure = failure_of(seed)
-    assert failure is not None, f"{MUTATIONS[name].within} seeds do not find it"
-    assert f"python -m tests.simulation {seed}" in str(failure)
-    simulate(seed)  # which holds without it: it is the bug that was found
-
-
-def failure_of(seed: int) -> SimulationError | None:
-    try:
-        simulate(seed)
-    except SimulationError as failure:
-        return failure
-    return None
+    check_found(simulate, "tests.simulation", MUTATIONS, name)
 
 
 def test_there_are_many() -> None:
@@ -34,5 +20,5 @@ def test_there_are_many() -> None:
 
 
 def test_a_name_that_is_no_bug_is_refused() -> None:
-    with pytest.raises(KeyError), planted("all-is-well"):
+    with pytest.raises(KeyError), MUTATIONS.planted("all-is-well"):
         pass

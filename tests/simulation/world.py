@@ -7,7 +7,6 @@ itself, and new lives of the same programs must be able to commit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -27,7 +26,7 @@ from .faults import Faults, Plan
 from .history import History
 from .loop import running
 from .network import Chances, Network
-from .scheduler import START_MS, Scheduler
+from .scheduler import START_MS, Ran, Scheduler
 
 _TROUBLE_MS: Final = 5_000
 _FIRST_OF_THE_PAST: Final = 1_000_000  # producer ids that are not handed out
@@ -51,19 +50,6 @@ _OF_MARKERS: Final = (
 
 class SimulationError(AssertionError):
     """What does not hold, with the command that shows how it came about."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a run was.
-
-    Attributes:
-        trace: its events.
-        happened: how often each kind of event did.
-    """
-
-    trace: list[tuple[object, ...]]
-    happened: dict[str, int]
 
 
 class World:

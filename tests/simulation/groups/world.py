@@ -6,7 +6,6 @@ timeouts bound, with every partition in exactly one hand, and nobody is left wai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from ottla.coordinator.consumer_requests import ConsumerGroupSettings
 from tests.coordinator.consumer_talk import FakeTopics
 
 from ..network import Chances
-from ..scheduler import Scheduler
+from ..scheduler import Ran, Scheduler
 from .client import TRANSACTION_MS, PatientNetwork, Surroundings, Timing
 from .coordinator import Coordinator
 from .crowd import Crowd, Seat
@@ -41,14 +40,6 @@ _KINDS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 class GroupsSimulationError(AssertionError):
     """What does not hold, with the command that shows how it came about."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a run was: its events, and how often each kind of them happened."""
-
-    trace: list[tuple[object, ...]]
-    happened: dict[str, int]
 
 
 class World:

@@ -1,0 +1,87 @@
+"""What both simulations are tested by: seeds that hold and meet what they are there for, the same
+each time, and planted bugs that are found.
+
+`OTTLA_SIMULATION_SEEDS` says how many seeds; `make simulate` runs 10,000.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .planting import Plants
+
+SEEDS = int(os.environ.get("OTTLA_SIMULATION_SEEDS", "1000"))
+IN_A_TEST = 100
+FIRST_OF_EACH_TEST = range(0, SEEDS, IN_A_TEST)
+ROOT = Path(__file__).parents[2]
+
+Simulate = Callable[[int], Any]
+"""Runs a seed; what it gives has a trace, and how often each kind of event happened."""
+
+
+@cache
+def happened_in(simulate: Simulate, first: int) -> Counter[str]:
+    """Run the seeds of one test; how often each kind of event happened in them."""
+    happened: Counter[str] = Counter()
+    for seed in range(first, min(first + IN_A_TEST, SEEDS)):
+        happened.update(simulate(seed).happened)
+    return happened
+
+
+def too_rare(simulate: Simulate, happens: Mapping[str, int]) -> dict[str, int]:
+    """What happens less often in the seeds of the first test than is wanted."""
+    happened = happened_in(simulate, 0)
+    return {kind: happened[kind] for kind, least in happens.items() if happened[kind] < least}
+
+
+def check_each_time_the_same(simulate: Simulate) -> None:
+    """A seed is one run, and another seed another."""
+    first, again = simulate(7), simulate(7)
+    assert first.trace == again.trace
+    assert len(first.trace) > 200
+    assert simulate(8).trace != first.trace
+
+
+def check_replay(simulate: Simulate, module: str) -> None:
+    """The command that a failure prints shows the same run, whatever the hashes of strings are."""
+    traces = [
+        subprocess.run(
+            [sys.executable, "-m", module, "7"],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": hashes},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hashes in ("1", "2")
+    ]
+    assert "seed 7: all held" in traces[0]
+    assert len(traces[0].splitlines()) == len(simulate(7).trace) + 1
+    assert traces[0] == traces[1], "the order of events is by the hashes of strings"
+
+
+def check_found(simulate: Simulate, module: str, bugs: Plants, name: str) -> None:
+    """A planted bug is found by a seed that holds without it, and its failure says which."""
+    within = bugs[name].within
+    with bugs.planted(name):
+        failures = ((seed, _failure(simulate, seed)) for seed in range(within))
+        found = next(((seed, failure) for seed, failure in failures if failure is not None), None)
+    assert found is not None, f"{within} seeds do not find it"
+    seed, failure = found
+    assert f"python -m {module} {seed}" in str(failure)
+    simulate(seed)
+
+
+def _failure(simulate: Simulate, seed: int) -> AssertionError | None:
+    try:
+        simulate(seed)
+    except AssertionError as failure:
+        return failure
+    return None
