@@ -1,7 +1,7 @@
 """Bugs to be planted in the group coordinator: what a simulation that is worth anything must find.
 
-Each replaces functions of the machine by wrong ones, for as long as `Plants.planted` lasts. `within`
-is how many seeds may pass before one of them fails.
+Each replaces functions of the machine by wrong ones, for as long as `Plants.planted` lasts;
+`within` is how many seeds may pass before one of them fails.
 """
 
 from __future__ import annotations
