@@ -286,7 +286,8 @@ class ClassicGroup:
     def voted_protocol(self) -> str:
         """Of the protocols that all support, the one most members like best; the group has members.
 
-        Each member votes for the first of its own that all support; the first voted for wins a tie.
+        Each member votes for the first of its own that all support. Of those with as many votes
+        the first in the order of Java's hash map wins, as in Kafka.
         """
         candidates = frozenset.intersection(
             *(frozenset(name for name, _ in m.protocols) for m in self.members.values())
@@ -295,7 +296,11 @@ class ClassicGroup:
             next(name for name, _ in member.protocols if name in candidates)
             for member in self.members.values()
         )
-        return votes.most_common(1)[0][0]
+        if len(votes) == 1:
+            return next(iter(votes))
+        from .consumer_order import names_in_order  # who all prefer the same never need it
+
+        return max(names_in_order(votes), key=votes.__getitem__)
 
     def elect_a_leader(self) -> bool:
         """Make sure that the leader is among those who joined; False when nobody has."""

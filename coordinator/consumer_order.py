@@ -71,6 +71,12 @@ def members_in_order(known: Collection[str], new: Iterable[str] = ()) -> list[st
     return sorted(listed, key=lambda member_id: _spread(member_id) & mask)
 
 
+def names_in_order(names: Collection[str]) -> list[str]:
+    """A HashMap filled with the names one by one."""
+    mask = _grown(len(names))
+    return sorted(names, key=lambda name: _spread(name) & mask)
+
+
 def ids_in_order(topic_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
     """A HashSet of topic ids."""
     if len(topic_ids) < 2:

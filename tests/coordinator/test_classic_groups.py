@@ -232,6 +232,28 @@ def test_the_protocol_most_members_like_best_is_chosen() -> None:
     assert Client(talk, "d", protocols=(("x", b""),)).join() is Code.INCONSISTENT_GROUP_PROTOCOL
 
 
+@pytest.mark.parametrize(
+    ("liked", "chosen"),
+    [
+        (("range", "sticky"), "sticky"),
+        (("roundrobin", "range"), "range"),
+        (("cooperative-sticky", "range"), "range"),
+        (("sticky", "custom"), "custom"),
+    ],
+)
+def test_of_two_liked_alike_it_is_the_first_in_java_s_order(
+    liked: tuple[str, str], chosen: str
+) -> None:
+    for first, second in (liked, liked[::-1]):
+        talk = GroupTalk()
+        a = Client(talk, "a", protocols=((first, b""), (second, b"")))
+        b = Client(talk, "b", protocols=((second, b""), (first, b"")))
+        joined_group(talk, a, b)
+        reply = b.joined()
+        assert reply is not None
+        assert reply.protocol == chosen
+
+
 def test_when_a_member_leaves_the_others_rebalance_at_once() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import permutations
 from typing import Any
 
 from ..broker import Broker
@@ -152,6 +153,33 @@ def group__two_members(broker: Broker) -> Any:
     }
     out["left"] = second.leave()
     out["told_again"] = retrying(first.heartbeat, transient=frozenset({"NONE"}))
+    return out
+
+
+@case
+def group__members_who_like_different_protocols(broker: Broker) -> Any:
+    """Each likes another one better: neither of them decides by who came first."""
+    out = {}
+    names = ("range", "roundrobin", "sticky", "cooperative-sticky")
+    for first, second in permutations(names, 2):
+        group = broker.fresh("g")
+        liked = tuple((name, b"") for name in (first, second))
+        member = join_raw(broker, group, instance="i", protocols=liked)
+        connection = broker.connect()
+        body = _join_body(group, "") | {
+            "group_instance_id": "j",
+            "protocols": [{"name": name, "metadata": b""} for name in (second, first)],
+        }
+        connection.send("JoinGroup", 7, body)
+        retrying(
+            Member(broker, group, member["member_id"], 1, "i").heartbeat,
+            transient=frozenset({"NONE"}),
+        )
+        again = join_raw(
+            broker, group, member_id=member["member_id"], instance="i", protocols=liked
+        )
+        assert connection.receive("JoinGroup", 7)[1]["protocol_name"] == again["protocol_name"]
+        out[f"{first}, {second}"] = again["protocol_name"]
     return out
 
 
