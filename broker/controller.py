@@ -27,7 +27,13 @@ from ..storage.catalog import (
     Topic,
     topic_of,
 )
-from ..storage.features import FEATURES, SUPPORTED_FEATURES, FeatureUpdate, changes
+from ..storage.features import (
+    FEATURES,
+    KRAFT_VERSION,
+    SUPPORTED_FEATURES,
+    FeatureUpdate,
+    changes,
+)
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_records import (
     AbortTransactionRecord,
@@ -42,9 +48,11 @@ from ..storage.metadata_records import (
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
+from ..storage.quorum import ReplicaKey, Voter
 from .config import BrokerConfig, validate_topic_configs
 from .fencing import caught_up, fenced
 from .logs import Log
+from .quorum_requests import CONTROLLER_LISTENER
 from .storage_trouble import remedy
 from .topic_names import check_topic_name
 
@@ -513,9 +521,30 @@ class Controller:
         self, updates: Iterable[FeatureUpdate], *, validate_only: bool = False
     ) -> None:
         """Finalize other levels of features, all or none. Raises as `features.changes` does."""
-        records = changes(self.catalog.features, updates, node_id=self._node_id)
-        if not validate_only:
-            self._commit(records)
+        updates = list(updates)
+        finalized = {**self.catalog.features, KRAFT_VERSION: self.kraft_version}
+        records = changes(finalized, updates, node_id=self._node_id)
+        if validate_only:
+            return
+        wanted = {update.name: update.level for update in updates}
+        if wanted.get(KRAFT_VERSION, 0) > self.kraft_version:
+            key = ReplicaKey(self._node_id, self._directory.directory_id)
+            at = self.catalog.brokers[self._node_id].end_points[0]
+            self._metadata_log.begin_voters(
+                Voter(key, CONTROLLER_LISTENER, at.host, at.port), now_ms=self._clock.now_ms()
+            )
+            self.on_decided()
+        self._commit(records)
+
+    @property
+    def kraft_version(self) -> int:
+        """The quorum's own feature level; see `MetadataLog`."""
+        return self._metadata_log.kraft_version
+
+    @property
+    def voters(self) -> tuple[ReplicaKey, ...]:
+        """Who votes for the controller, from kraft.version 1 on."""
+        return self._metadata_log.voters
 
     def set_configs(
         self, resource_type: int, resource_name: str, changes: Mapping[str, str | None]

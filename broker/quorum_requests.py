@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.errors import Code, Refused
+from ..storage.log_directory import encode_uuid
+from ..storage.quorum import ReplicaKey
 
 if TYPE_CHECKING:
     from .node import Node
@@ -20,6 +22,16 @@ def check_cluster_id(node: Node, request: Any) -> None:
             Code.INCONSISTENT_CLUSTER_ID,
             f'The given id "{given}" doesn\'t match the cluster id "{node.cluster_id}"',
         )
+
+
+def shown(voter: ReplicaKey) -> str:
+    """As Java shows it."""
+    return f"ReplicaKey(id={voter.node_id}, directoryId={encode_uuid(voter.directory_id)})"
+
+
+def all_shown(node: Node) -> str:
+    """The voters, as Java shows them."""
+    return f"[{', '.join(map(shown, node.controller.voters))}]"
 
 
 def check_voter(request: Any, verb: str) -> None:

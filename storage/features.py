@@ -152,11 +152,9 @@ def _check_metadata(update: FeatureUpdate, current: int) -> None:
 
 
 def _check_kraft(update: FeatureUpdate, current: int) -> None:
-    """The quorum's own version is no feature record; here there is one voter, and it stays."""
+    """The quorum's own version is no feature record: the metadata log has it for itself."""
     if update.level < current:
         raise _refused(update, "Can't downgrade the version of this feature.")
-    if update.level > current:
-        raise _refused(update, "The set of voters of this cluster cannot change.")
 
 
 def _check_needs(update: FeatureUpdate, proposed: Mapping[str, int]) -> None:

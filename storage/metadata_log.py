@@ -34,10 +34,18 @@ from .metadata_snapshot import (
     write,
 )
 from .quorum import (
+    DYNAMIC_VOTERS,
+    KRAFT_VERSION_TYPE,
     STATIC_VOTERS,
+    VOTERS_TYPE,
     QuorumState,
+    ReplicaKey,
+    Voter,
+    kraft_version_in,
     leader_change_batch,
     read_quorum_state,
+    voters_begin,
+    voters_in,
     write_bootstrap_checkpoint,
     write_quorum_state,
 )
@@ -148,6 +156,36 @@ class MetadataLog:
         """The offset that the next record gets."""
         return self._log.log_end_offset
 
+    @property
+    def kraft_version(self) -> int:
+        """Who votes is named by settings (0), or by the log itself (1)."""
+        record = self._controls.get(KRAFT_VERSION_TYPE)
+        return 0 if record is None else kraft_version_in(record[1])
+
+    @property
+    def voters(self) -> tuple[ReplicaKey, ...]:
+        """Who votes, by the log."""
+        record = self._controls.get(VOTERS_TYPE)
+        return () if record is None else voters_in(record[1])
+
+    def begin_voters(self, voter: Voter, *, now_ms: int) -> None:
+        """Have the log say who votes from now on: kraft.version 1. Raises OSError."""
+        records = voters_begin(voter)
+        epoch = self._log.leader_epoch
+        batch = build(
+            [records[kind] for kind in sorted(records)],
+            timestamp_ms=now_ms,
+            control=True,
+            leader_epoch=epoch,
+        )
+        self._append_control(batch, now_ms)
+        self._controls |= records
+
+    def _append_control(self, batch: bytearray, now_ms: int) -> None:
+        self._newest_ms = now_ms
+        self.bytes_since_snapshot += len(batch)
+        self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+
     def append(self, records: Sequence[MetadataRecord], *, now_ms: int) -> int:
         """Write one decision, as one batch; the offset of its first record."""
         batch = build(
@@ -168,13 +206,13 @@ class MetadataLog:
         files, log = self._data_directory.files, self._log
         before = read_quorum_state(files, log.directory)
         epoch = max(log.leader_epoch, before.leader_epoch if before else 0) + 1
-        state = QuorumState(node_id, epoch, before.version if before else STATIC_VOTERS)
+        version = before.version if before else STATIC_VOTERS
+        if self.kraft_version:
+            version = DYNAMIC_VOTERS
+        state = QuorumState(node_id, epoch, version)
         write_quorum_state(files, log.directory, state)
         log.leader_epoch = epoch
-        batch = leader_change_batch(state, timestamp_ms=now_ms)
-        self._newest_ms = now_ms
-        self.bytes_since_snapshot += len(batch)
-        log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+        self._append_control(leader_change_batch(state, timestamp_ms=now_ms), now_ms)
 
     def write_bootstrap(self, records: Sequence[MetadataRecord], *, now_ms: int) -> None:
         """Keep what the cluster begins with where Kafka does, for whoever formats by it."""

@@ -18,6 +18,7 @@ from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
 from .files import Files, append_whole
 from .metadata_records import MetadataRecord, decode, encode
+from .quorum import KRAFT_VERSION_TYPE, VOTERS_TYPE
 
 SUFFIX: Final = ".checkpoint"
 PART_SUFFIX: Final = ".checkpoint.part"
@@ -28,8 +29,6 @@ _RECORDS_IN_A_BATCH: Final = 64
 _KEY: Final = struct.Struct(">hh")
 _HEADER_TYPE: Final = 3
 _FOOTER_TYPE: Final = 4
-_KRAFT_VERSION_TYPE: Final = 5
-_VOTERS_TYPE: Final = 6
 _HEADER: Final = struct.Struct(">hqB")  # version, last contained timestamp, no tagged fields
 _FOOTER: Final = struct.pack(">hB", 0, 0)
 
@@ -111,7 +110,7 @@ def controls_in(
     for record in records_in(data, position, header):
         key = bytes(record.key or b"")
         kind = _KEY.unpack(key)[1] if len(key) == _KEY.size else 0
-        if kind in (_KRAFT_VERSION_TYPE, _VOTERS_TYPE):
+        if kind in (KRAFT_VERSION_TYPE, VOTERS_TYPE):
             found[kind] = (key, bytes(record.value or b""))
     return found
 

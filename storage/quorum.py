@@ -1,8 +1,9 @@
-"""`quorum-state` and `bootstrap.checkpoint`: what KRaft keeps beside and before the metadata log.
+"""`quorum-state`, `bootstrap.checkpoint`, voters: what KRaft keeps beside its metadata records.
 
 The first says who leads the quorum and since which epoch: an epoch is there before anything is
 written under it, so that no epoch is ever used twice (org.apache.kafka.raft.FileQuorumStateStore).
 The second is what `kafka-storage format` begins a cluster with (KIP-778), in a snapshot's format.
+Since kraft.version 1 the log itself says who votes, in control records (KIP-853).
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from ..protocol.batch import build
+from ..protocol.varints import read_unsigned, unsigned
 from .files import Files, read_if_there, write_atomically
 
 QUORUM_STATE: Final = "quorum-state"
@@ -33,6 +36,28 @@ _VOTERS: Final = struct.Struct(">BiB")  # how many and one; the voter; its tagge
 # SnapshotHeaderRecord, version 0: version, last contained timestamp, no tagged fields.
 _SNAPSHOT_HEADER: Final = struct.pack(">hqB", 0, 0, 0)
 _SNAPSHOT_FOOTER: Final = struct.pack(">hB", 0, 0)
+KRAFT_VERSION_TYPE: Final = 5
+VOTERS_TYPE: Final = 6
+_KEY: Final = struct.Struct(">hh")
+_KRAFT_VERSION: Final = struct.Struct(">hhB")  # version; kraft.version; no tagged fields
+_VOTER: Final = struct.Struct(">i16s")
+_SUPPORTED: Final = struct.pack(">hhB", 0, 1, 0)  # kraft.version 0 to 1; no tagged fields
+
+
+class ReplicaKey(NamedTuple):
+    """A voter: its node and its directory."""
+
+    node_id: int
+    directory_id: UUID
+
+
+class Voter(NamedTuple):
+    """A voter, and where it listens for other controllers."""
+
+    key: ReplicaKey
+    listener: str
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +116,56 @@ def leader_change_batch(state: QuorumState, *, timestamp_ms: int) -> bytearray:
         timestamp_ms=timestamp_ms,
         leader_epoch=state.leader_epoch,
     )
+
+
+def voters_begin(voter: Voter) -> dict[int, tuple[bytes, bytes]]:
+    """The control records from which on the log says who votes: kraft.version 1, and one voter."""
+    named = b"".join(unsigned(len(text) + 1) + text.encode() for text in voter[1:3])
+    listener = named + struct.pack(">HB", voter.port, 0)
+    value = (
+        struct.pack(">hB", 0, 2)
+        + _VOTER.pack(voter.key.node_id, voter.key.directory_id.bytes)
+        + unsigned(2)
+        + listener
+        + _SUPPORTED
+        + bytes(2)  # no tagged fields: of the voter, of the record
+    )
+    return {
+        KRAFT_VERSION_TYPE: (_KEY.pack(0, KRAFT_VERSION_TYPE), _KRAFT_VERSION.pack(0, 1, 0)),
+        VOTERS_TYPE: (_KEY.pack(0, VOTERS_TYPE), value),
+    }
+
+
+def kraft_version_in(value: bytes) -> int:
+    """Of a KRaftVersionRecord."""
+    return int(_KRAFT_VERSION.unpack_from(value)[1])
+
+
+def voters_in(value: bytes) -> tuple[ReplicaKey, ...]:
+    """Of a VotersRecord. Raises struct.error or IndexError for one that is cut."""
+    view = memoryview(value)
+    count, position = read_unsigned(view, 2)
+    voters = []
+    for _ in range(count - 1):
+        node_id, directory = _VOTER.unpack_from(view, position)
+        voters.append(ReplicaKey(node_id, UUID(bytes=directory)))
+        listeners, position = read_unsigned(view, position + _VOTER.size)
+        for _ in range(listeners - 1):
+            for _ in range(2):
+                size, position = read_unsigned(view, position)
+                position += size - 1
+            position = _after_tags(view, position + 2)
+        position = _after_tags(view, _after_tags(view, position + 4))
+    return tuple(voters)
+
+
+def _after_tags(value: memoryview, position: int) -> int:
+    count, position = read_unsigned(value, position)
+    for _ in range(count):
+        _, position = read_unsigned(value, position)
+        size, position = read_unsigned(value, position)
+        position += size
+    return position
 
 
 def write_bootstrap_checkpoint(

@@ -1,7 +1,8 @@
 """AddRaftVoter (80), version 0: let another node vote for the controller (KIP-853).
 
-Who votes is fixed at the start (kraft.version 0), so that every sound request is refused, as by an
-Apache Kafka that was set up so. Skipped: nothing.
+At kraft.version 0 every sound request is refused, as by an Apache Kafka that was set up so. At 1 it
+is refused too, as by one that does not reach the new voter: Ottla's nodes are one process, and none
+is anywhere else. Skipped: voters in other processes.
 """
 
 from __future__ import annotations
@@ -10,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...storage.quorum import ReplicaKey
 from ..context import Context
 from ..dispatch import serves
-from ..quorum_requests import CONTROLLER_LISTENER, check_cluster_id, check_voter
+from ..quorum_requests import (
+    CONTROLLER_LISTENER,
+    all_shown,
+    check_cluster_id,
+    check_voter,
+    shown,
+)
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -32,5 +40,12 @@ async def add_raft_voter(node: Node, context: Context, request: Any) -> dict[str
             f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{given}}})) "
             f"for the default listener ListenerName({CONTROLLER_LISTENER})",
         )
-    why = "Cluster doesn't support adding voter because the kraft.version feature is 0"
-    raise Refused(Code.UNSUPPORTED_VERSION, why)
+    if not node.controller.kraft_version:
+        why = "Cluster doesn't support adding voter because the kraft.version feature is 0"
+        raise Refused(Code.UNSUPPORTED_VERSION, why)
+    voter = ReplicaKey(request.voter_id, request.voter_directory_id)
+    if voter.node_id in dict(node.controller.voters):
+        why = f"The voter id for {shown(voter)} is already part of the set of voters"
+        raise Refused(Code.DUPLICATE_VOTER, f"{why} {all_shown(node)}.")
+    why = f"New voter {shown(voter)} is not ready to receive requests"
+    raise Refused(Code.REQUEST_TIMED_OUT, why)

@@ -12,11 +12,12 @@ Skipped: nothing. A version above 4 is answered by broker/dispatch.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ...storage.features import SUPPORTED_FEATURES
+from ...storage.features import KRAFT_VERSION, SUPPORTED_FEATURES
 from ..context import Context
 from ..dispatch import serves
 from . import HANDLERS
@@ -58,11 +59,16 @@ async def api_versions(node: Node, context: Context, request: Any) -> dict[str, 
         "finalized_features_epoch": node.catalog.last_offset,
         "finalized_features": [
             {"name": name, "min_version_level": level, "max_version_level": level}
-            for name, level in node.catalog.features.items()
+            for name, level in _finalized(node)
             if level > 0
         ],
         "zk_migration_ready": False,
     }
+
+
+def _finalized(node: Node) -> Iterator[tuple[str, int]]:
+    yield from node.catalog.features.items()
+    yield KRAFT_VERSION, node.controller.kraft_version
 
 
 def _offered(node: Node) -> list[dict[str, int]]:

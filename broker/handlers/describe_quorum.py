@@ -90,7 +90,7 @@ def _quorum(node: Node) -> dict[str, Any]:
         "leader_id": leader_id,
         "leader_epoch": log.leader_epoch,
         "high_watermark": log.log_end_offset,
-        "current_voters": [replica(leader_id)],
+        "current_voters": [replica(leader_id, dict(node.controller.voters).get(leader_id))],
         "observers": [
             replica(node_id, next(iter(broker.log_dirs), None))
             for node_id, broker in sorted(node.catalog.brokers.items())

@@ -1,7 +1,7 @@
 """RemoveRaftVoter (81), version 0: let a node vote for the controller no more (KIP-853).
 
-Who votes is fixed at the start (kraft.version 0), so that every sound request is refused, as by an
-Apache Kafka that was set up so. Skipped: nothing.
+At kraft.version 0 every sound request is refused, as by an Apache Kafka that was set up so; at 1
+too, for the only voter cannot go, and there is no other. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...storage.quorum import ReplicaKey
 from ..context import Context
 from ..dispatch import serves
-from ..quorum_requests import check_cluster_id, check_voter
+from ..quorum_requests import all_shown, check_cluster_id, check_voter, shown
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -22,5 +23,9 @@ if TYPE_CHECKING:
 async def remove_raft_voter(node: Node, context: Context, request: Any) -> dict[str, Any]:
     check_cluster_id(node, request)
     check_voter(request, "Remove")
-    why = "Cluster doesn't support removing voter because the kraft.version feature is 0"
-    raise Refused(Code.UNSUPPORTED_VERSION, why)
+    if not node.controller.kraft_version:
+        why = "Cluster doesn't support removing voter because the kraft.version feature is 0"
+        raise Refused(Code.UNSUPPORTED_VERSION, why)
+    voter = shown(ReplicaKey(request.voter_id, request.voter_directory_id))
+    why = f"Cannot remove voter {voter} from the set of voters {all_shown(node)}"
+    raise Refused(Code.VOTER_NOT_FOUND, why)

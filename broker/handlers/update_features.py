@@ -5,8 +5,7 @@
 2    the answer says nothing of single features
 
 One update that is refused refuses all, and is told at the top. A new level counts at once:
-ApiVersions tells it, and the next transaction goes by it.
-Skipped: kraft.version cannot be raised to 1; the quorum is this one process.
+ApiVersions tells it, and the next transaction goes by it. Skipped: nothing.
 """
 
 from __future__ import annotations

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from ottla.protocol.batch import headers_in
 from ottla.protocol.records import records_in
+from ottla.storage.catalog import Catalog
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
 from ottla.storage.metadata_records import FeatureLevelRecord, decode
-from ottla.storage.quorum import QuorumState, read_quorum_state
+from ottla.storage.quorum import (
+    VOTERS_TYPE,
+    QuorumState,
+    ReplicaKey,
+    Voter,
+    read_quorum_state,
+    voters_begin,
+    voters_in,
+)
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS
 
@@ -97,3 +108,63 @@ def test_the_bootstrap_checkpoint_is_a_snapshot_of_the_first_records() -> None:
     assert (head.key, head.value) == (bytes.fromhex("00000003"), bytes(11))
     assert (foot.key, foot.value) == (bytes.fromhex("00000004"), bytes(3))
     assert [decode(record.value or b"") for record in records] == features
+
+
+# As Apache Kafka 4.1.1 wrote them into its log when kraft.version became 1.
+KRAFT_VERSION = bytes.fromhex("0000000100")
+VOTERS = bytes.fromhex(
+    "0000020000000146e2864c919848a92dbae2254bdcf490020b434f4e54524f4c4c4552"
+    "0a3132372e302e302e3161b30000000001000000"
+)
+KEY = ReplicaKey(1, UUID("46e2864c-9198-48a9-2dba-e2254bdcf490"))
+
+
+def controls_of(disk: Disk) -> list[tuple[bytes, bytes]]:
+    """Keys and values of the last control batch of the log."""
+    data = disk.read(f"{PLACE}/00000000000000000000.log")
+    position, header = [each for each in headers_in(data) if each[1].is_control][-1]
+    return [
+        (bytes(record.key or b""), bytes(record.value or b""))
+        for record in records_in(data, position, header)
+    ]
+
+
+def test_from_kraft_version_1_on_the_log_says_who_votes() -> None:
+    disk = Disk()
+    log = started(disk)
+    assert (log.kraft_version, log.voters) == (0, ())
+    log.begin_voters(Voter(KEY, "CONTROLLER", "127.0.0.1", 25011), now_ms=NOW_MS)
+    assert controls_of(disk) == [
+        (bytes.fromhex("00000005"), KRAFT_VERSION),
+        (bytes.fromhex("00000006"), VOTERS),
+    ]
+    assert (log.kraft_version, log.voters) == (1, (KEY,))
+    assert read_quorum_state(disk, PLACE) == QuorumState(1, 1, 0), "until somebody is elected"
+
+
+def test_who_votes_is_known_to_the_next_life_and_to_its_snapshots() -> None:
+    disk = Disk()
+    started(disk).begin_voters(Voter(KEY, "CONTROLLER", "127.0.0.1", 25011), now_ms=NOW_MS)
+    for epoch in (2, 3):
+        disk = disk.after_kill()
+        directory = LogDirectory.open(disk, "data", node_id=1, cluster_id=None, now_ms=NOW_MS)
+        log = MetadataLog.open(directory, now_ms=NOW_MS)
+        catalog = Catalog()
+        log.replay_into(catalog)
+        assert (log.kraft_version, log.voters) == (1, (KEY,))
+        log.lead(1, now_ms=NOW_MS)
+        assert read_quorum_state(disk, PLACE) == QuorumState(1, epoch, 1)
+        content = log.take_snapshot(catalog, now_ms=NOW_MS)
+        assert content is not None
+        for step in log.write_snapshot(content, now_ms=NOW_MS):
+            if step is not None:
+                step()
+
+
+def test_voters_of_other_clusters_are_read_too() -> None:
+    other = ReplicaKey(70_000, UUID(int=7))
+    one = voters_begin(Voter(KEY, "CONTROLLER", "a" * 200, 9093))[VOTERS_TYPE][1]
+    two = voters_begin(Voter(other, "C", "b", 65_535))[VOTERS_TYPE][1]
+    # Two voters; the second one with a tagged field of five bytes.
+    both = b"\0\0\3" + one[3:-1] + two[3:-2] + b"\1\7\5fives" + b"\0"
+    assert voters_in(both) == (KEY, other)

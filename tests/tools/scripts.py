@@ -445,6 +445,7 @@ SCRIPTS: dict[str, list[Command]] = {
         run("FeatureCommand", f"{SERVER} upgrade --feature transaction.version=9"),
         run("FeatureCommand", f"{SERVER} upgrade --feature nonsense.version=1"),
         run("FeatureCommand", f"{SERVER} downgrade --feature group.version=1 --dry-run"),
+        run("FeatureCommand", f"{SERVER} upgrade --release-version 4.1 --dry-run"),
         run("FeatureCommand", f"{SERVER} version-mapping --release-version 4.1-IV1"),
         run("BrokerApiVersionsCommand", f"{SERVER}", without=("Share",)),
         run("AclCommand", f"{SERVER} --list"),
