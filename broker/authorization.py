@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AclResource", "Operation", "authorized_operations", "authorizer_of",
-    "check_settings", "is_principal", "may", "may_cluster", "may_some", "must", "must_cluster",
+    "check_settings", "is_principal", "may", "may_cluster", "may_some", "may_topic", "must",
+    "must_cluster",
 ]  # fmt: skip
 
 _log = Log("authorization")
@@ -35,6 +36,13 @@ _CODES: Final = {
     AclResource.TRANSACTIONAL_ID: Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     AclResource.DELEGATION_TOKEN: Code.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
+WHY: Final = {
+    Code.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+    Code.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
+    Code.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
+}
+"""Kafka's words, where a refusal has any (Errors)."""
 
 
 def may(
@@ -52,6 +60,11 @@ def may(
         resource=resource.name, name=name, **context.log_fields(),
     )  # fmt: skip
     return False
+
+
+def may_topic(node: Node, context: Context, operation: Operation, name: str) -> bool:
+    """Whether who asks may do this to a topic."""
+    return may(node, context, operation, AclResource.TOPIC, name)
 
 
 def may_cluster(node: Node, context: Context, operation: Operation) -> bool:

@@ -13,9 +13,9 @@ from ..protocol.acls import AclResource, Operation
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import ResourceType
-from .authorization import may, may_cluster, must_cluster
+from .authorization import WHY, may, may_cluster, may_topic, must_cluster
 from .guard_clients import cluster_operations
-from .guards import Body, Handler, guards, parted
+from .guards import Body, Handler, guards, parted, told_of_each
 
 if TYPE_CHECKING:
     from .context import Context
@@ -23,19 +23,10 @@ if TYPE_CHECKING:
 
 _TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
 _CLUSTER_REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
-_WHY: Final = {
-    _TOPIC_REFUSED: "Topic authorization failed.",
-    _CLUSTER_REFUSED: "Cluster authorization failed.",
-    Code.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
-}
-
-
-def _may_topic(node: Node, context: Context, operation: Operation, name: str) -> bool:
-    return may(node, context, operation, AclResource.TOPIC, name)
 
 
 @guards(ApiKey.CREATE_TOPICS)
-async def create_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def create_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     times = Counter(topic.name for topic in request.topics)
     anywhere = may_cluster(node, context, Operation.CREATE)
     request.topics, refused = parted(
@@ -43,15 +34,14 @@ async def create_topics(node: Node, context: Context, request: Any, handle: Hand
         lambda topic: (
             anywhere
             or times[topic.name] > 1  # refused for that
-            or _may_topic(node, context, Operation.CREATE, topic.name)
+            or may_topic(node, context, Operation.CREATE, topic.name)
         ),
     )
     body = await handle(node, context, request)
-    assert body is not None
     hidden = {"num_partitions": -1, "replication_factor": -1, "configs": []}
     for topic in body["topics"]:
         is_made = topic.get("error_code", Code.NONE) == Code.NONE
-        if is_made and not _may_topic(node, context, Operation.DESCRIBE_CONFIGS, topic["name"]):
+        if is_made and not may_topic(node, context, Operation.DESCRIBE_CONFIGS, topic["name"]):
             topic.update(hidden, topic_config_error_code=_TOPIC_REFUSED)
     why = "Authorization failed."
     body["topics"] += [
@@ -62,7 +52,7 @@ async def create_topics(node: Node, context: Context, request: Any, handle: Hand
 
 
 @guards(ApiKey.DELETE_TOPICS)
-async def delete_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def delete_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if may_cluster(node, context, Operation.DELETE):
         return await handle(node, context, request)
     request.topic_names, names = parted(
@@ -72,12 +62,11 @@ async def delete_topics(node: Node, context: Context, request: Any, handle: Hand
         request.topics, lambda topic: _may_delete(node, context, _name_of(node, topic))
     )
     body = await handle(node, context, request)
-    assert body is not None
-    refused = {"error_code": _TOPIC_REFUSED, "error_message": _WHY[_TOPIC_REFUSED]}
+    refused = {"error_code": _TOPIC_REFUSED, "error_message": WHY[_TOPIC_REFUSED]}
     body["responses"] += [{"name": name, **refused} for name in dict.fromkeys(names)]
     for topic in topics:
         name = _name_of(node, topic)
-        if topic.name is None and not _may_topic(node, context, Operation.DESCRIBE, name or ""):
+        if topic.name is None and not may_topic(node, context, Operation.DESCRIBE, name or ""):
             name = None
         body["responses"].append({"name": name, "topic_id": topic.topic_id, **refused})
     return body
@@ -96,18 +85,15 @@ def _may_delete(node: Node, context: Context, name: str | None) -> bool:
     if name is None:
         return True
     is_there = name in node.catalog.topics
-    return _may_topic(node, context, Operation.DELETE if is_there else Operation.DESCRIBE, name)
+    return may_topic(node, context, Operation.DELETE if is_there else Operation.DESCRIBE, name)
 
 
 @guards(ApiKey.CREATE_PARTITIONS)
-async def create_partitions(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def create_partitions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     request.topics, refused = parted(
-        request.topics, lambda topic: _may_topic(node, context, Operation.ALTER, topic.name)
+        request.topics, lambda topic: may_topic(node, context, Operation.ALTER, topic.name)
     )
     body = await handle(node, context, request)
-    assert body is not None
     body["results"] += [
         {"name": topic.name, "error_code": _TOPIC_REFUSED, "error_message": None}
         for topic in refused
@@ -116,28 +102,20 @@ async def create_partitions(
 
 
 @guards(ApiKey.DELETE_RECORDS)
-async def delete_records(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def delete_records(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     request.topics, refused = parted(
-        request.topics, lambda topic: _may_topic(node, context, Operation.DELETE, topic.name)
+        request.topics, lambda topic: may_topic(node, context, Operation.DELETE, topic.name)
     )
     body = await handle(node, context, request)
-    assert body is not None
-    body["topics"] += [
-        {
-            "name": topic.name,
-            "partitions": [
-                {
-                    "partition_index": partition.partition_index,
-                    "low_watermark": -1,
-                    "error_code": _TOPIC_REFUSED,
-                }
-                for partition in topic.partitions
-            ],
-        }
-        for topic in refused
-    ]
+    body["topics"] += told_of_each(
+        refused,
+        "partitions",
+        lambda partition: {
+            "partition_index": partition.partition_index,
+            "low_watermark": -1,
+            "error_code": _TOPIC_REFUSED,
+        },
+    )
     return body
 
 
@@ -146,7 +124,7 @@ def _refusal_of(node: Node, context: Context, operation: Operation, resource: An
     name = resource.resource_name or ""
     match resource.resource_type:
         case ResourceType.TOPIC:
-            is_right = _may_topic(node, context, operation, name)
+            is_right = may_topic(node, context, operation, name)
             code = _TOPIC_REFUSED
         case ResourceType.GROUP:
             is_right = may(node, context, operation, AclResource.GROUP, name)
@@ -167,9 +145,7 @@ def _told(resource: Any, code: Code, why: str | None) -> Body:
 
 
 @guards(ApiKey.DESCRIBE_CONFIGS)
-async def describe_configs(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def describe_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     known = {int(kind) for kind in ResourceType}
     if any(resource.resource_type not in known for resource in request.resources):
         return await handle(node, context, request)  # wrong as a whole
@@ -180,16 +156,15 @@ async def describe_configs(
         if code is None:
             right.append(resource)
         else:
-            refused.append({**_told(resource, code, _WHY[code]), "configs": []})
+            refused.append({**_told(resource, code, WHY[code]), "configs": []})
     request.resources = right
     body = await handle(node, context, request)
-    assert body is not None
     body["results"] += refused
     return body
 
 
 @guards(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
-async def alter_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def alter_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     times = Counter((each.resource_type, each.resource_name) for each in request.resources)
     refused, right = [], []
     for resource in request.resources:
@@ -201,20 +176,16 @@ async def alter_configs(node: Node, context: Context, request: Any, handle: Hand
         if code is None or is_wrong:
             right.append(resource)
         else:
-            refused.append(_told(resource, code, None if is_logger else _WHY[code]))
+            refused.append(_told(resource, code, None if is_logger else WHY[code]))
     request.resources = right
     body = await handle(node, context, request)
-    assert body is not None
     body["responses"] += refused
     return body
 
 
 @guards(ApiKey.DESCRIBE_CLUSTER)
-async def describe_cluster(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def describe_cluster(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     body = await handle(node, context, request)
-    assert body is not None
     if body.get("authorized_operations") is not None:
         body["authorized_operations"] = cluster_operations(node, context)
     return body
@@ -223,7 +194,7 @@ async def describe_cluster(
 @guards(ApiKey.ALTER_REPLICA_LOG_DIRS)
 async def alter_replica_log_dirs(
     node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+) -> Body:
     if may_cluster(node, context, Operation.ALTER):
         return await handle(node, context, request)
     return {
@@ -242,7 +213,7 @@ async def alter_replica_log_dirs(
 
 
 @guards(ApiKey.ELECT_LEADERS)
-async def elect_leaders(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def elect_leaders(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
@@ -265,22 +236,17 @@ async def elect_leaders(node: Node, context: Context, request: Any, handle: Hand
 @guards(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
 async def alter_partition_reassignments(
     node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+) -> Body:
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
         told = {"error_code": refused.code, "error_message": refused.why}
         return {
             **told,
-            "responses": [
-                {
-                    "name": topic.name,
-                    "partitions": [
-                        {"partition_index": partition.partition_index, **told}
-                        for partition in topic.partitions
-                    ],
-                }
-                for topic in request.topics
-            ],
+            "responses": told_of_each(
+                request.topics,
+                "partitions",
+                lambda partition: {"partition_index": partition.partition_index, **told},
+            ),
         }
     return await handle(node, context, request)

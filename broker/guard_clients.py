@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..protocol.acls import AclResource, Operation, bits
+from ..protocol.acls import CLUSTER_NAME, AclResource, Operation, bits
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
-from .authorization import authorized_operations, may, may_cluster
-from .guards import Body, Handler, guards, parted
+from .authorization import WHY, authorized_operations, may, may_cluster, may_topic
+from .guards import Body, Handler, guards, parted, told_of_each
 
 if TYPE_CHECKING:
     from .context import Context
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 
 _IDS_SINCE: Final = 12
 _REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
-_CLUSTER: Final = "kafka-cluster"
 
 
 def _may_describe(node: Node, context: Context, name: str) -> bool:
-    return may(node, context, Operation.DESCRIBE, AclResource.TOPIC, name)
+    return may_topic(node, context, Operation.DESCRIBE, name)
 
 
 @guards(ApiKey.METADATA)
-async def metadata(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def metadata(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     refused: list[Body] = []
     asked = request.topics
     is_all = asked is None or (context.version == 0 and not asked)
@@ -45,7 +44,6 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
     else:
         is_none = False
     body = await handle(node, context, request)
-    assert body is not None
     topics = [] if is_none else body["topics"]
     if is_all:
         topics = [topic for topic in topics if _may_describe(node, context, topic["name"])]
@@ -73,7 +71,7 @@ def _may_be_made(node: Node, context: Context, name: str | None) -> bool:
         name is None
         or name in node.catalog.topics
         or may_cluster(node, context, Operation.CREATE)
-        or may(node, context, Operation.CREATE, AclResource.TOPIC, name)
+        or may_topic(node, context, Operation.CREATE, name)
     )
 
 
@@ -88,13 +86,13 @@ def cluster_operations(node: Node, context: Context) -> frozenset[int]:
     """What who asks may do to the cluster; nothing for whom it is not describable."""
     if not may_cluster(node, context, Operation.DESCRIBE):
         return frozenset()
-    return authorized_operations(node, context, AclResource.CLUSTER, _CLUSTER)
+    return authorized_operations(node, context, AclResource.CLUSTER, CLUSTER_NAME)
 
 
 @guards(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 async def describe_topic_partitions(
     node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+) -> Body:
     asked = request.topics
     refused: list[Any] = []
     is_all = not asked
@@ -114,7 +112,6 @@ async def describe_topic_partitions(
     if not request.topics:
         return {"topics": unseen, "next_cursor": None}
     body = await handle(node, context, request)
-    assert body is not None
     for topic in body["topics"]:
         if topic.get("topic_authorized_operations") is not None:
             may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
@@ -133,42 +130,35 @@ class _Named:
 
 
 @guards(ApiKey.LIST_OFFSETS)
-async def list_offsets(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def list_offsets(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     request.topics, refused = parted(
         request.topics, lambda topic: _may_describe(node, context, topic.name)
     )
     body = await handle(node, context, request)
-    assert body is not None
-    body["topics"] += [
-        {
-            "name": topic.name,
-            "partitions": [
-                {
-                    "partition_index": partition.partition_index,
-                    "error_code": _REFUSED,
-                    "offset": -1,
-                    "timestamp": -1,
-                    "leader_epoch": -1,
-                }
-                for partition in topic.partitions
-            ],
-        }
-        for topic in refused
-    ]
+    body["topics"] += told_of_each(
+        refused,
+        "partitions",
+        lambda partition: {
+            "partition_index": partition.partition_index,
+            "error_code": _REFUSED,
+            "offset": -1,
+            "timestamp": -1,
+            "leader_epoch": -1,
+        },
+    )
     return body
 
 
 @guards(ApiKey.OFFSET_FOR_LEADER_EPOCH)
 async def offset_for_leader_epoch(
     node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+) -> Body:
     if may_cluster(node, context, Operation.CLUSTER_ACTION):
         return await handle(node, context, request)
     request.topics, refused = parted(
         request.topics, lambda topic: _may_describe(node, context, topic.topic)
     )
     body = await handle(node, context, request)
-    assert body is not None
     body["topics"] += [
         {
             "topic": topic.topic,
@@ -189,21 +179,15 @@ async def offset_for_leader_epoch(
 
 _BATCHED_SINCE: Final = 4
 _COORDINATED: Final = {
-    0: (AclResource.GROUP, Code.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
-    1: (
-        AclResource.TRANSACTIONAL_ID,
-        Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        "Transactional Id authorization failed.",
-    ),
+    0: (AclResource.GROUP, Code.GROUP_AUTHORIZATION_FAILED),
+    1: (AclResource.TRANSACTIONAL_ID, Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
 }
 _SHARE: Final = 2
 _SHARE_SINCE: Final = 6
 
 
 @guards(ApiKey.FIND_COORDINATOR)
-async def find_coordinator(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def find_coordinator(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     nowhere = {"node_id": -1, "host": "", "port": -1}
     if request.key_type == _SHARE and context.version >= _SHARE_SINCE:
         if not may_cluster(node, context, Operation.CLUSTER_ACTION):
@@ -213,17 +197,16 @@ async def find_coordinator(
         return await handle(node, context, request)
     if request.key_type not in _COORDINATED:
         return await handle(node, context, request)
-    resource, code, why = _COORDINATED[request.key_type]
+    resource, code = _COORDINATED[request.key_type]
     if context.version < _BATCHED_SINCE:
         if may(node, context, Operation.DESCRIBE, resource, request.key):
             return await handle(node, context, request)
-        return {"error_code": code, "error_message": why, **nowhere}
+        return {"error_code": code, "error_message": WHY[code], **nowhere}
     request.coordinator_keys, refused = parted(
         request.coordinator_keys,
         lambda key: may(node, context, Operation.DESCRIBE, resource, key),
     )
     body = await handle(node, context, request)
-    assert body is not None
     body["coordinators"] += [
         {"key": key, "error_code": code, "error_message": "", **nowhere} for key in refused
     ]

@@ -6,13 +6,14 @@ told so for the topics they name, and is not told of the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.acls import AclResource, Operation
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, Refused
-from .authorization import authorized_operations, may, may_cluster, must
-from .guards import Body, Handler, guards, parted
+from .authorization import authorized_operations, may, may_cluster, may_topic, must
+from .guards import Body, Handler, guards, parted, told_of_each
 
 if TYPE_CHECKING:
     from .context import Context
@@ -28,12 +29,8 @@ def _may_group(node: Node, context: Context, operation: Operation, group_id: str
     return may(node, context, operation, AclResource.GROUP, group_id)
 
 
-def _may_topic(node: Node, context: Context, operation: Operation, name: str) -> bool:
-    return may(node, context, operation, AclResource.TOPIC, name)
-
-
 @guards(ApiKey.JOIN_GROUP)
-async def join_group(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def join_group(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if _may_group(node, context, Operation.READ, request.group_id):
         return await handle(node, context, request)
     name = None if context.version >= 7 else ""
@@ -48,35 +45,29 @@ async def join_group(node: Node, context: Context, request: Any, handle: Handler
     }
 
 
-def offsets_refused(topics: Any, code: Code) -> list[Body]:
+def offsets_refused(topics: Iterable[Any], code: Code) -> list[Body]:
     """The answers to commits of offsets that are refused."""
-    return [
-        {
-            "name": topic.name,
-            "partitions": [
-                {"partition_index": each.partition_index, "error_code": code}
-                for each in topic.partitions
-            ],
-        }
-        for topic in topics
-    ]
+    return told_of_each(
+        topics,
+        "partitions",
+        lambda partition: {"partition_index": partition.partition_index, "error_code": code},
+    )
 
 
 @guards(ApiKey.OFFSET_COMMIT)
-async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not _may_group(node, context, Operation.READ, request.group_id):
         return {"topics": offsets_refused(request.topics, _GROUP_REFUSED)}
     request.topics, refused = parted(
-        request.topics, lambda topic: _may_topic(node, context, Operation.READ, topic.name)
+        request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
-    assert body is not None
     body["topics"] += offsets_refused(refused, _TOPIC_REFUSED)
     return body
 
 
 @guards(ApiKey.OFFSET_FETCH)
-async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if context.version < _SEVERAL_SINCE:
         return await _fetch_of_one(node, context, request, handle)
     groups, refused = parted(
@@ -86,7 +77,6 @@ async def offset_fetch(node: Node, context: Context, request: Any, handle: Handl
     everything = [group.topics is None for group in groups]
     request.groups = groups
     body = await handle(node, context, request)
-    assert body is not None
     for answer, hidden, is_all in zip(body["groups"], unseen, everything, strict=True):
         _finish(node, context, answer, hidden, is_all=is_all)
     body["groups"] += [
@@ -96,14 +86,13 @@ async def offset_fetch(node: Node, context: Context, request: Any, handle: Handl
     return body
 
 
-async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not _may_group(node, context, Operation.DESCRIBE, request.group_id):
         if context.version >= _GROUP_ERROR_SINCE:
             raise Refused(_GROUP_REFUSED)
-        return {"topics": [_unfetched(topic, _GROUP_REFUSED) for topic in request.topics]}
+        return {"topics": _unfetched(request.topics, _GROUP_REFUSED)}
     hidden, is_all = _without_unseen(node, context, request), request.topics is None
     body = await handle(node, context, request)
-    assert body is not None
     _finish(node, context, body, hidden, is_all=is_all)
     return body
 
@@ -113,7 +102,7 @@ def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
     if group.topics is None:
         return []
     group.topics, hidden = parted(
-        group.topics, lambda topic: _may_topic(node, context, Operation.DESCRIBE, topic.name)
+        group.topics, lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name)
     )
     return hidden
 
@@ -123,37 +112,32 @@ def _finish(node: Node, context: Context, answer: Body, hidden: list[Any], *, is
         answer["topics"] = [
             topic
             for topic in answer["topics"]
-            if _may_topic(node, context, Operation.DESCRIBE, topic["name"])
+            if may_topic(node, context, Operation.DESCRIBE, topic["name"])
         ]
     if answer.get("error_code", Code.NONE) == Code.NONE:
-        answer["topics"] += [_unfetched(topic, _TOPIC_REFUSED) for topic in hidden]
+        answer["topics"] += _unfetched(hidden, _TOPIC_REFUSED)
 
 
-def _unfetched(topic: Any, code: Code) -> Body:
-    return {
-        "name": topic.name,
-        "partitions": [
-            {
-                "partition_index": index,
-                "committed_offset": -1,
-                "committed_leader_epoch": -1,
-                "metadata": "",
-                "error_code": code,
-            }
-            for index in topic.partition_indexes
-        ],
-    }
+def _unfetched(topics: Iterable[Any], code: Code) -> list[Body]:
+    return told_of_each(
+        topics,
+        "partition_indexes",
+        lambda index: {
+            "partition_index": index,
+            "committed_offset": -1,
+            "committed_leader_epoch": -1,
+            "metadata": "",
+            "error_code": code,
+        },
+    )
 
 
 @guards(ApiKey.DESCRIBE_GROUPS)
-async def describe_groups(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def describe_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     request.groups, refused = parted(
         request.groups, lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id)
     )
     body = await handle(node, context, request)
-    assert body is not None
     _tell_operations(node, context, body["groups"])
     body["groups"] += [
         {"group_id": group_id, "error_code": _GROUP_REFUSED, "error_message": None}
@@ -171,9 +155,8 @@ def _tell_operations(node: Node, context: Context, groups: list[Body]) -> None:
 
 
 @guards(ApiKey.LIST_GROUPS)
-async def list_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def list_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     body = await handle(node, context, request)
-    assert body is not None
     if not may_cluster(node, context, Operation.DESCRIBE):
         body["groups"] = [
             group
@@ -184,12 +167,11 @@ async def list_groups(node: Node, context: Context, request: Any, handle: Handle
 
 
 @guards(ApiKey.DELETE_GROUPS)
-async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     request.groups_names, refused = parted(
         request.groups_names, lambda group_id: _may_group(node, context, Operation.DELETE, group_id)
     )
     body = await handle(node, context, request)
-    assert body is not None
     body["results"] += [
         {"group_id": group_id, "error_code": _GROUP_REFUSED} for group_id in refused
     ]
@@ -197,13 +179,12 @@ async def delete_groups(node: Node, context: Context, request: Any, handle: Hand
 
 
 @guards(ApiKey.OFFSET_DELETE)
-async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     must(node, context, Operation.DELETE, AclResource.GROUP, request.group_id)
     request.topics, refused = parted(
-        request.topics, lambda topic: _may_topic(node, context, Operation.READ, topic.name)
+        request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
     )
     body = await handle(node, context, request)
-    assert body is not None
     if body.get("error_code", Code.NONE) == Code.NONE:
         body["topics"] = [*body.get("topics", ()), *offsets_refused(refused, _TOPIC_REFUSED)]
     return body

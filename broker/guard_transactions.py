@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ..protocol.acls import AclResource, Operation
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code
-from .authorization import may, may_cluster, may_some, must, must_cluster
+from .authorization import WHY, may, may_cluster, may_some, may_topic, must, must_cluster
 from .guard_groups import offsets_refused
-from .guards import Body, Handler, guards, parted
+from .guards import Body, Handler, guards, parted, told_of_each
 
 if TYPE_CHECKING:
     from .context import Context
@@ -29,9 +29,7 @@ def _may_write(node: Node, context: Context, transactional_id: str) -> bool:
 
 
 @guards(ApiKey.INIT_PRODUCER_ID)
-async def init_producer_id(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def init_producer_id(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     transactional_id = request.transactional_id
     if transactional_id is None:
         if not may_cluster(node, context, Operation.IDEMPOTENT_WRITE) and not may_some(
@@ -50,7 +48,7 @@ def _no_producer(code: Code) -> Body:
 @guards(ApiKey.ADD_PARTITIONS_TO_TXN)
 async def add_partitions_to_txn(
     node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+) -> Body:
     if context.version >= _FROM_BROKERS_SINCE:
         must_cluster(node, context, Operation.CLUSTER_ACTION)
         return await handle(node, context, request)
@@ -58,7 +56,7 @@ async def add_partitions_to_txn(
     if not _may_write(node, context, request.v3_and_below_transactional_id):
         return {"results_by_topic_v3_and_below": _joined(topics, _ID_REFUSED)}
     right, wrong = parted(
-        topics, lambda topic: may(node, context, Operation.WRITE, AclResource.TOPIC, topic.name)
+        topics, lambda topic: may_topic(node, context, Operation.WRITE, topic.name)
     )
     if not wrong:
         return await handle(node, context, request)
@@ -87,55 +85,43 @@ def _joined(topics: Any, code: Code) -> list[Body]:
 
 
 @guards(ApiKey.ADD_OFFSETS_TO_TXN)
-async def add_offsets_to_txn(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def add_offsets_to_txn(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     must(node, context, Operation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id)
     must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
     return await handle(node, context, request)
 
 
 @guards(ApiKey.TXN_OFFSET_COMMIT)
-async def txn_offset_commit(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def txn_offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not _may_write(node, context, request.transactional_id):
         return {"topics": offsets_refused(request.topics, _ID_REFUSED)}
     if not may(node, context, Operation.READ, AclResource.GROUP, request.group_id):
         return {"topics": offsets_refused(request.topics, Code.GROUP_AUTHORIZATION_FAILED)}
     request.topics, refused = parted(
         request.topics,
-        lambda topic: may(node, context, Operation.READ, AclResource.TOPIC, topic.name),
+        lambda topic: may_topic(node, context, Operation.READ, topic.name),
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
-    assert body is not None
     body["topics"] += offsets_refused(refused, _TOPIC_REFUSED)
     return body
 
 
 @guards(ApiKey.WRITE_TXN_MARKERS)
-async def write_txn_markers(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def write_txn_markers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if may_cluster(node, context, Operation.ALTER) or may_cluster(
         node, context, Operation.CLUSTER_ACTION
     ):
         return await handle(node, context, request)
     code = Code.CLUSTER_AUTHORIZATION_FAILED
+
+    def told(index: int) -> Body:
+        return {"partition_index": index, "error_code": code}
+
     return {
         "markers": [
             {
                 "producer_id": marker.producer_id,
-                "topics": [
-                    {
-                        "name": topic.name,
-                        "partitions": [
-                            {"partition_index": index, "error_code": code}
-                            for index in topic.partition_indexes
-                        ],
-                    }
-                    for topic in marker.topics
-                ],
+                "topics": told_of_each(marker.topics, "partition_indexes", told),
             }
             for marker in request.markers
         ]
@@ -145,18 +131,17 @@ async def write_txn_markers(
 @guards(ApiKey.DESCRIBE_TRANSACTIONS)
 async def describe_transactions(
     node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+) -> Body:
     request.transactional_ids, refused = parted(
         request.transactional_ids, lambda each: _may_describe(node, context, each)
     )
     body = await handle(node, context, request)
-    assert body is not None
     for state in body["transaction_states"]:
         if "topics" in state:
             state["topics"] = [
                 topic
                 for topic in state["topics"]
-                if may(node, context, Operation.DESCRIBE, AclResource.TOPIC, topic["topic"])
+                if may_topic(node, context, Operation.DESCRIBE, topic["topic"])
             ]
     body["transaction_states"] += [
         {"error_code": _ID_REFUSED, "transactional_id": each} for each in refused
@@ -169,11 +154,8 @@ def _may_describe(node: Node, context: Context, transactional_id: str) -> bool:
 
 
 @guards(ApiKey.LIST_TRANSACTIONS)
-async def list_transactions(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def list_transactions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     body = await handle(node, context, request)
-    assert body is not None
     body["transaction_states"] = [
         state
         for state in body.get("transaction_states", ())
@@ -183,24 +165,19 @@ async def list_transactions(
 
 
 @guards(ApiKey.DESCRIBE_PRODUCERS)
-async def describe_producers(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body | None:
+async def describe_producers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     request.topics, refused = parted(
         request.topics,
-        lambda topic: may(node, context, Operation.READ, AclResource.TOPIC, topic.name),
+        lambda topic: may_topic(node, context, Operation.READ, topic.name),
     )
     body = await handle(node, context, request)
-    assert body is not None
-    why = "Topic authorization failed."
-    body["topics"] += [
-        {
-            "name": topic.name,
-            "partitions": [
-                {"partition_index": index, "error_code": _TOPIC_REFUSED, "error_message": why}
-                for index in topic.partition_indexes
-            ],
-        }
-        for topic in refused
-    ]
+    body["topics"] += told_of_each(
+        refused,
+        "partition_indexes",
+        lambda index: {
+            "partition_index": index,
+            "error_code": _TOPIC_REFUSED,
+            "error_message": WHY[_TOPIC_REFUSED],
+        },
+    )
     return body

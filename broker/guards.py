@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ..protocol.acls import AclResource, Operation
 from ..protocol.api_keys import ApiKey
 from ..protocol.errors import Code, Refused
-from .authorization import may_cluster, must, must_cluster
+from .authorization import WHY, may_cluster, must, must_cluster
 
 if TYPE_CHECKING:
     from .context import Context
+    from .dispatch import Handler as AnyHandler
     from .node import Node
 
 Body: TypeAlias = dict[str, Any]
-Handler = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body | None]]
-Guard = Callable[["Node", "Context", Any, Handler], Coroutine[Any, Any, Body | None]]
+# Of what has a guard every handler answers; Produce, whose client may want no answer, has none.
+Handler = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body]]
+Guard = Callable[["Node", "Context", Any, Handler], Coroutine[Any, Any, Body]]
 
 # Requests that are right or wrong as a whole, and whose answer says so at its top.
 _OF_CLUSTER: Final[Mapping[ApiKey, Operation]] = {
@@ -118,7 +120,7 @@ def guards(*api_keys: ApiKey) -> Callable[[Guard], Guard]:
     return mark
 
 
-def guarded(api_key: ApiKey, handler: Handler) -> Handler:
+def guarded(api_key: ApiKey, handler: AnyHandler) -> AnyHandler:
     """A handler behind its guard; an API that nothing is said of is for nobody."""
     if api_key in OPEN or api_key in BY_THEMSELVES:
         return handler
@@ -126,8 +128,8 @@ def guarded(api_key: ApiKey, handler: Handler) -> Handler:
     if guard is None:
         guard = _found[api_key] = _guard(api_key)
 
-    def both(node: Node, context: Context, request: Any) -> Coroutine[Any, Any, Body | None]:
-        return guard(node, context, request, handler)
+    def both(node: Node, context: Context, request: Any) -> Coroutine[Any, Any, Body]:
+        return guard(node, context, request, cast("Handler", handler))
 
     return both
 
@@ -150,7 +152,7 @@ def _guard(api_key: ApiKey) -> Guard:
 
 
 def _whole(operation: Operation, resource: AclResource, field: str) -> Guard:
-    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body:
         must(node, context, operation, resource, getattr(request, field))
         return await handle(node, context, request)
 
@@ -158,16 +160,17 @@ def _whole(operation: Operation, resource: AclResource, field: str) -> Guard:
 
 
 def _cluster(operation: Operation) -> Guard:
-    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body:
         must_cluster(node, context, operation)
         return await handle(node, context, request)
 
     return guard
 
 
-async def _voters(node: Node, context: Context, request: Any, handle: Handler) -> Body | None:
+async def _voters(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not may_cluster(node, context, Operation.ALTER):  # in words of its own, as Kafka
-        raise Refused(Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
+        code = Code.CLUSTER_AUTHORIZATION_FAILED
+        raise Refused(code, WHY[code])
     return await handle(node, context, request)
 
 
@@ -178,3 +181,16 @@ def parted(items: Iterable[Any], allowed: Callable[[Any], bool]) -> tuple[list[A
     for item in items:
         (yes if allowed(item) else no).append(item)
     return yes, no
+
+
+def told_of_each(topics: Iterable[Any], field: str, told: Callable[[Any], Body]) -> list[Body]:
+    """An answer that says something of each partition of each topic.
+
+    Args:
+        field: of a topic in the request: its partitions, or their indexes.
+        told: what is said of one of those.
+    """
+    return [
+        {"name": topic.name, "partitions": [told(each) for each in getattr(topic, field)]}
+        for topic in topics
+    ]

@@ -34,7 +34,7 @@ from .quota_rates import Rate, TokenBucket, Window
 if TYPE_CHECKING:
     from .config import BrokerConfig
     from .context import Context
-    from .guards import Body, Handler
+    from .dispatch import Handler
     from .node import Node
 
 _IDLE_MS: Final = 3_600_000
@@ -241,10 +241,10 @@ def who_asks(context: Context) -> tuple[str, str]:
 def metered(handler: Handler) -> Handler:
     """A handler whose work, and the bytes of whose requests, count against quotas."""
 
-    async def both(node: Node, context: Context, request: Any) -> Body | None:
+    async def both(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
         steps = _Steps(monotonic_s() - context.started_s)  # it had to be read from its bytes
         try:
-            body: Body | None = await _Timed(handler(node, context, request), steps)
+            body: dict[str, Any] | None = await _Timed(handler(node, context, request), steps)
         except Refused:
             _throttle(node, context, request, steps)
             raise
