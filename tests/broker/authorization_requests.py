@@ -34,7 +34,7 @@ from .authorization_steps import (
     of_stranger,
     topics,
 )
-from .topic_requests import CLOSED, IdOf, Step
+from .topic_requests import CLOSED, Step, resolved
 
 ANSWERS: Final = Path(__file__).with_name("authorization_answers.json")
 OWNER: Final = "127.0.0.1"
@@ -209,18 +209,6 @@ def comparable(value: Any, names: Mapping[UUID, str]) -> Any:
     return made
 
 
-def _filled(value: Any, ids: Mapping[str, UUID]) -> Any:
-    match value:
-        case IdOf():
-            return ids[value.name]
-        case dict():
-            return {key: _filled(each, ids) for key, each in value.items()}
-        case list():
-            return [_filled(each, ids) for each in value]
-        case _:
-            return value
-
-
 Ask = Callable[[str, Step], Mapping[str, Any] | None]
 """Make a request from an address; None is a closed connection."""
 
@@ -244,7 +232,7 @@ def play(ask: Ask, steps: list[Step], settled: Callable[[int], None]) -> list[di
             ask(OWNER, grant(rights))
             settled(len(rights))
         for step, answers in zip(steps, found, strict=True):
-            answer = ask(STRANGER, Step(step.api, step.version, _filled(step.body, ids)))
+            answer = ask(STRANGER, Step(step.api, step.version, resolved(step.body, ids)))
             text = CLOSED if answer is None else json.dumps(comparable(answer, names))
             answers.setdefault(text, []).append(row)
         ask(OWNER, REVOKE)

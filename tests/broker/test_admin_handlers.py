@@ -10,7 +10,7 @@ from ottla.broker.context import ANONYMOUS
 
 from ..wire.client import error_name
 from .admin_requests import PRELUDE, SCENES, play, recorded
-from .test_topic_handlers import CONNECTION, Talk, talk_with
+from .talk import CONNECTION, Talk, talk_with
 from .topic_requests import Step, cluster, create, metadata
 
 RECORDED = recorded()

@@ -11,7 +11,7 @@ from ..wire.client import error_name
 from .admin_requests import produce
 from .config_scenes import BROKER, DELETE, SET, changed
 from .record_scenes import deleted
-from .test_topic_handlers import NOW_MS, Talk, talk_with
+from .talk import NOW_MS, Talk, talk_with
 from .topic_requests import Step, create
 
 LONG_AGO_MS = 1_600_000_000_000

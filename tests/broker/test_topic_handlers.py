@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.context import ConnectionInfo
-from ottla.broker.dispatch import Dispatch
-from ottla.broker.listeners import Listener
-from ottla.broker.node import Node
-from ottla.protocol.errors import Malformed
-
-from ..wire.client import decode, encode, error_name
+from ..wire.client import error_name
+from .talk import talk_with
 from .topic_requests import (
     PRELUDE,
     SCENES,
@@ -33,56 +25,8 @@ from .topic_requests import (
     topic,
 )
 
-NOW_MS = 1_700_000_000_000
 RECORDED = recorded()
 DISABLED = "TOPIC_DELETION_DISABLED"
-CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", ("localhost", 9092))
-
-
-class StoppedClock:
-    def now_ms(self) -> int:
-        return NOW_MS
-
-
-class Talk:
-    """A node, spoken to in bytes, in an event loop that turns only while it answers."""
-
-    def __init__(self, runner: asyncio.Runner, node: Node) -> None:
-        self.node = node
-        self._runner = runner
-        self._dispatch = Dispatch(node)
-
-    def ask(self, step: Step) -> dict[str, Any] | None:
-        """The answer; None when the connection would be closed."""
-        return self._runner.run(self._ask(step))
-
-    async def _ask(self, step: Step) -> dict[str, Any] | None:
-        frame = encode(step.api, step.version, step.body, correlation_id=7)
-        try:
-            _, reply = self._dispatch.serve(memoryview(bytearray(frame[4:])), CONNECTION)
-        except Malformed:
-            return None
-        assert isinstance(reply, bytearray), "nothing here waits"
-        return decode(step.api, step.version, bytes(reply[4:]))
-
-
-@contextmanager
-def talk_with(data_dir: Path, settings: Mapping[str, str] | None = None) -> Iterator[Talk]:
-    """A node on a data directory, which is left as a clean stop leaves it."""
-    config = BrokerConfig.from_settings({"node.id": "1", **(settings or {})})
-
-    async def start() -> Node:
-        node = Node(config, data_dir, StoppedClock())
-        node.start([Listener("PLAINTEXT", "localhost", 9092)])
-        return node
-
-    async def stop(node: Node) -> None:
-        node.close()
-
-    with asyncio.Runner() as runner:
-        node = runner.run(start())
-        yield Talk(runner, node)
-        runner.run(stop(node))
 
 
 def codes(answer: Mapping[str, Any] | None) -> list[str]:

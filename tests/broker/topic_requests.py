@@ -422,7 +422,7 @@ def play(
     answers = []
     for step in SCENES[scene]:
         ids = {name: topic_id for topic_id, name in names.items()}
-        answer = call(Step(step.api, step.version, _resolved(step.body, ids)))
+        answer = call(Step(step.api, step.version, resolved(step.body, ids)))
         if answer is None:
             answers.append(CLOSED)
             continue
@@ -433,14 +433,15 @@ def play(
     return answers
 
 
-def _resolved(value: Any, ids: Mapping[str, UUID]) -> Any:
+def resolved(value: Any, ids: Mapping[str, UUID]) -> Any:
+    """A request with the ids of topics in the place of those that were meant."""
     match value:
         case IdOf():
             return ids[value.name]
         case dict():
-            return {key: _resolved(each, ids) for key, each in value.items()}
+            return {key: resolved(each, ids) for key, each in value.items()}
         case list():
-            return [_resolved(each, ids) for each in value]
+            return [resolved(each, ids) for each in value]
         case _:
             return value
 
