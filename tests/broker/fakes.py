@@ -125,6 +125,13 @@ class FakeLog:
         self.lines.append(("error", event, fields))
 
 
+class ChattyLog(FakeLog):
+    """One that takes the lines for those who look for faults, too."""
+
+    def debug(self, event: str, **fields: Any) -> None:
+        self.lines.append(("debug", event, fields))
+
+
 def frame(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:
     """A request without its size: the fields given, to any depth, and defaults."""
     whole = reference_request(key, version, _filled(schema(key, "Request"), fields, version))

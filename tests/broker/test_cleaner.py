@@ -16,7 +16,7 @@ from ottla.broker.cleaner import Cleaner
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.throttle import Throttle
-from tests.broker.fakes import START_MS, FakeLog
+from tests.broker.fakes import START_MS, ChattyLog, FakeLog
 from tests.broker.one_node import OneNode, one_node
 from tests.storage.compacting import values
 
@@ -24,14 +24,9 @@ COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "segment_bytes": str(1 <
 NEVER_BY_ITSELF = {"log_cleaner_backoff_ms": "1000000"}
 
 
-class SaidAll(FakeLog):
-    def debug(self, event: str, **fields: Any) -> None:
-        self.lines.append(("debug", event, fields))
-
-
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    log = SaidAll()
+    log = ChattyLog()
     monkeypatch.setattr(cleaner_module, "_log", log)
     return log
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ottla.broker import metadata_snapshots
 from ottla.storage.directory_inspection import inspect_directory
-from tests.broker.fakes import FakeLog
+from tests.broker.fakes import ChattyLog, FakeLog
 from tests.broker.one_node import OneNode, one_node
 
 OFTEN = {
@@ -21,14 +20,9 @@ OFTEN = {
 PLACE = "__cluster_metadata-0"
 
 
-class SaidAll(FakeLog):
-    def debug(self, event: str, **fields: Any) -> None:
-        self.lines.append(("debug", event, fields))
-
-
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    log = SaidAll()
+    log = ChattyLog()
     monkeypatch.setattr(metadata_snapshots, "_log", log)
     return log
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from ottla.testing import running_broker
 
 from .copying import Command, Copying, aiokafka, confluent, java
+from .reading import READ_TIMEOUT_S, committed
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
-
-READ_TIMEOUT_S = 30.0
 
 
 def make_topics(bootstrap: str, partitions: int) -> None:
@@ -47,33 +45,6 @@ def fill(bootstrap: str, partitions: int, count: int) -> list[list[str]]:
     return given
 
 
-def committed(bootstrap: str, partitions: int) -> list[list[str]]:
-    """What a reader of committed records finds in each partition of `output`."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "reader",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-    }
-    consumer = Consumer(settings)
-    consumer.assign([TopicPartition("output", index, 0) for index in range(partitions)])
-    found: list[list[str]] = [[] for _ in range(partitions)]
-    ended = 0
-    deadline = time.monotonic() + READ_TIMEOUT_S
-    while ended < partitions:
-        assert time.monotonic() < deadline, "the end was not reached"
-        for message in consumer.consume(1000, 0.2):
-            error = message.error()
-            if error is None:
-                found[message.partition() or 0].append((message.value() or b"").decode())
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                ended += 1
-    consumer.close()
-    return found
-
-
 def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, kills: int) -> None:
     """Copy through kills; the output is the input, once and in order."""
     settings = {"group.initial.rebalance.delay.ms": "0"}
@@ -84,7 +55,7 @@ def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, 
         copying = Copying(broker, random.Random(seed), scratch, commands)
         copying.run(broker_kills=kills, loop_kills=kills, limit_s=240)
         assert (copying.broker_kills, copying.loop_kills) == (kills, kills), "over before the kills"
-        for partition, values in enumerate(committed(broker.bootstrap, len(commands))):
+        for partition, values in enumerate(committed(broker.bootstrap, "output", len(commands))):
             assert values == given[partition], f"partition {partition}"
 
 

@@ -21,6 +21,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from ottla.testing import RunningBroker, running_broker
 
+from .reading import committed
+
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 TOPIC, INPUT, GROUP = "orders", "input", "shop"
@@ -139,32 +141,7 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
 
 def committed_values(bootstrap: str) -> list[str]:
     """Everything that a reader of committed records is given, up to the stable end."""
-    settings = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "reader",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-    }
-    consumer = Consumer(settings)
-    try:
-        consumer.assign([TopicPartition(TOPIC, i, 0) for i in range(PARTITIONS)])
-        values: list[str] = []
-        at_end: set[int] = set()
-        deadline = time.monotonic() + LIMIT_S
-        while len(at_end) < PARTITIONS and time.monotonic() < deadline:
-            message = consumer.poll(0.2)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                values.append((message.value() or b"").decode())
-            elif error.code() == KafkaError._PARTITION_EOF:
-                at_end.add(int(message.partition() or 0))
-        assert len(at_end) == PARTITIONS, "the end was not reached"
-        return values
-    finally:
-        consumer.close()
+    return [value for values in committed(bootstrap, TOPIC, PARTITIONS) for value in values]
 
 
 def committed_offset(bootstrap: str) -> int:

@@ -5,20 +5,19 @@ As test_random_requests.py; here the log is simple and the reading is not.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ..wire.batches import batch, batches_in
 from ..wire.broker import NO_SUCH_TOPIC, Broker, Topic
 from ..wire.client import Answer, error_name
 from .conftest import Pair
+from .conversations import hold
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -161,18 +160,4 @@ UNKNOWN_ID = uuid.UUID("12345678-1234-4234-8234-123456789abc")
 
 
 def test_random_reads_go_the_same_way(pair: Pair) -> None:
-    class OnThisPair(Reading):
-        pass
-
-    OnThisPair.pair = pair
-    run_state_machine_as_test(
-        OnThisPair,
-        settings=settings(
-            max_examples=int(os.environ.get("OTTLA_CONVERSATIONS", "25")),
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-            print_blob=True,
-        ),
-    )
+    hold(Reading, pair)

@@ -3,23 +3,21 @@
 Hypothesis chooses the requests, right ones and wrong ones; each goes to both brokers, and both
 must answer alike: error names, offsets, epochs, what readers see. Producer ids, times and texts
 are never compared. A failure is shrunk to the shortest conversation that still shows it.
-OTTLA_CONVERSATIONS says how many to hold (25).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ..wire.broker import Broker
 from ..wire.transactions import Producer
 from .conftest import Pair
+from .conversations import hold
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -193,18 +191,4 @@ def _comparable(answer: Any) -> Any:
 
 
 def test_random_conversations_go_the_same_way(pair: Pair) -> None:
-    class OnThisPair(Conversation):
-        pass
-
-    OnThisPair.pair = pair
-    run_state_machine_as_test(
-        OnThisPair,
-        settings=settings(
-            max_examples=int(os.environ.get("OTTLA_CONVERSATIONS", "25")),
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate, Phase.shrink],
-            print_blob=True,
-        ),
-    )
+    hold(Conversation, pair)

@@ -1,0 +1,38 @@
+"""What a reader of committed records finds, when everything has come to rest."""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+READ_TIMEOUT_S = 30.0
+
+
+def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
+    """The values in each partition of a topic, up to its stable end."""
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "reader",
+        "isolation.level": "read_committed",
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer(settings)
+    try:
+        consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
+        found: list[list[str]] = [[] for _ in range(partitions)]
+        at_end: set[int] = set()
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        while len(at_end) < partitions:
+            assert time.monotonic() < deadline, "the end was not reached"
+            for message in consumer.consume(1000, 0.2):
+                error, partition = message.error(), message.partition() or 0
+                if error is None:
+                    found[partition].append((message.value() or b"").decode())
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    at_end.add(partition)
+        return found
+    finally:
+        consumer.close()
