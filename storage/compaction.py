@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import add, gt
 from typing import Final, TypeVar
 
 from ..protocol.batch import (
@@ -32,7 +33,6 @@ from .cleanable import Cleanable
 from .cleaned_batches import Span, delete_horizon_ms, emptied, payload_with, sealed, spans_in
 from .cleaned_transactions import CleanedTransactions
 from .files import Files, write_atomically
-from .indexes import TIME_ENTRY
 from .key_map import NewestOffsets
 from .log_config import LONG_MAX, LogConfig
 from .segment import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TRANSACTION_INDEX, Segment
@@ -316,18 +316,18 @@ def _elsewhere(work: Callable[[], bytes]) -> Steps[bytes]:
 
 
 def groups_of(segments: Sequence[Segment], config: LogConfig) -> Iterator[list[Segment]]:
-    """Neighbours that make one segment together, as large as segments may be."""
-    # An entry of the indexes stands for more than `index.interval.bytes`.
-    entries = config.segment_index_bytes // TIME_ENTRY.size - 2
-    limit_bytes = min(config.segment_bytes, entries * max(config.index_interval_bytes, 1))
+    """Neighbours that make one segment together, as large as segments and their indexes may be."""
+    limits = (config.segment_bytes, config.segment_index_bytes, config.segment_index_bytes)
     group: list[Segment] = []
+    sizes: tuple[int, ...] = (0, 0, 0)
     for segment in segments:
+        own = (segment.size_bytes, *segment.index_sizes())
+        sizes = tuple(map(add, sizes, own))
         if group and (
-            sum(each.size_bytes for each in group) + segment.size_bytes > limit_bytes
-            or segment.next_offset - 1 - group[0].base_offset > _INT_MAX
+            any(map(gt, sizes, limits)) or segment.next_offset - 1 - group[0].base_offset > _INT_MAX
         ):
             yield group
-            group = []
+            group, sizes = [], own
         group.append(segment)
     if group:
         yield group

@@ -479,6 +479,14 @@ class Segment:
             write_atomically(self._files, self.path(INDEX), self._offset_index.encode())
             write_atomically(self._files, self.path(TIME_INDEX), self._time_index.encode())
 
+    def index_sizes(self) -> tuple[int, int]:
+        """Of the offset's and the time's index on disk, in bytes."""
+        sizes = [0, 0]
+        for at, suffix in enumerate((INDEX, TIME_INDEX)):
+            with suppress(FileNotFoundError):
+                sizes[at] = self._files.size(self.path(suffix))
+        return sizes[0], sizes[1]
+
     @property
     def offset_index(self) -> OffsetIndex:
         return self._offset_index

@@ -468,8 +468,13 @@ def values_readable(log: PartitionLog) -> list[int]:
     return [header.base_offset for _, header in headers_in(read.records)]
 
 
-def part(base_offset: int, next_offset: int, size_bytes: int) -> Any:
-    return SimpleNamespace(base_offset=base_offset, next_offset=next_offset, size_bytes=size_bytes)
+def part(
+    base_offset: int, next_offset: int, size_bytes: int, index_sizes: tuple[int, int] = (0, 0)
+) -> Any:
+    return SimpleNamespace(
+        base_offset=base_offset, next_offset=next_offset, size_bytes=size_bytes,
+        index_sizes=lambda: index_sizes,
+    )  # fmt: skip
 
 
 def test_segments_are_joined_as_far_as_sizes_offsets_and_indexes_allow() -> None:
@@ -482,8 +487,19 @@ def test_segments_are_joined_as_far_as_sizes_offsets_and_indexes_allow() -> None
     assert sizes(*three, segment_bytes=100) == [1, 1, 1]
     far = [part(0, 10, 1), part(10, 2**31, 1), part(2**31, 2**31 + 1, 1)]
     assert sizes(*far) == [2, 1]
-    # Ten entries of 12 bytes, two of them kept free, each for more than 100 bytes of data.
-    assert sizes(*three, segment_index_bytes=120, index_interval_bytes=100) == [2, 1]
+    for index_sizes in ((40, 12), (8, 40)):
+        indexed = [part(0, 10, 1, index_sizes), part(10, 20, 1, index_sizes), part(20, 30, 1)]
+        assert sizes(*indexed, segment_index_bytes=80) == [3]
+        assert sizes(*indexed, segment_index_bytes=79) == [1, 2]
+
+
+def test_the_sizes_of_a_segments_indexes_are_those_on_disk() -> None:
+    log = open_log(Disk(), index_interval_bytes=0)
+    for number in range(4):
+        log.append(batch(timestamp_ms=NOW_MS + number), now_ms=NOW_MS)
+    assert log.segments[0].index_sizes() == (0, 0), "not written yet"
+    log.roll(NOW_MS)
+    assert log.segments[0].index_sizes() == (3 * 8, 3 * 12)
 
 
 def test_segments_that_are_deleted_meanwhile_end_the_round() -> None:
