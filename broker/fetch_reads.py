@@ -16,7 +16,7 @@ from .fetch_sessions import Item, PartitionKey, TopicRef, Wanted
 if TYPE_CHECKING:
     from .node import Node
 
-_NO_EPOCH = -1
+NO_EPOCH = -1
 
 
 class Limits(NamedTuple):
@@ -69,7 +69,7 @@ def read_all(
             unknown.append(PartitionRead(key, Code.TOPIC_AUTHORIZATION_FAILED, aborted=[]))
             continue
         log = node.log_of(name, key[1])
-        if log is None:
+        if log is None or name not in node.catalog.topics:
             nameless = not name and not isinstance(key[0], str)
             code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
             unknown.append(PartitionRead(key, code, aborted=[]))
@@ -139,10 +139,10 @@ def name_of(node: Node, ref: TopicRef) -> str:
 
 def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
     """Where the asker's log and this one part (KIP-595); None when they do not."""
-    if asked.last_fetched_epoch == _NO_EPOCH:
+    if asked.last_fetched_epoch == NO_EPOCH:
         return None
     epoch, end_offset = log.offset_for_leader_epoch(asked.last_fetched_epoch)
-    if epoch == _NO_EPOCH or end_offset == -1:
+    if epoch == NO_EPOCH or end_offset == -1:
         raise Refused(Code.OFFSET_OUT_OF_RANGE, "an epoch that this log never had")
     if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
         return epoch, end_offset

@@ -168,6 +168,8 @@ class Node:
         if log is None:
             raise Refused(self.why_missing(topic, partition))
         if not self.leads(topic, partition):
+            if topic not in self.catalog.topics:  # the log of the metadata is none to clients
+                raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return log
 

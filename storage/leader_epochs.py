@@ -133,7 +133,7 @@ class LeaderEpochs:
         Returns:
             (epoch, end offset); (-1, -1) for an epoch newer than all (KIP-101).
         """
-        if not self._entries or epoch > self.latest or epoch < 0:
+        if not self._entries or epoch > self.latest or epoch == NO_EPOCH:
             return NO_EPOCH, NO_OFFSET
         if epoch == self.latest:
             return epoch, log_end_offset

@@ -27,7 +27,7 @@ from ...protocol.errors import Code, Refused
 from ..cluster import NewLeaders
 from ..context import Context
 from ..dispatch import serves
-from ..fetch_reads import Limits, PartitionRead, name_of, read_all
+from ..fetch_reads import NO_EPOCH, Limits, PartitionRead, name_of, read_all
 from ..fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -225,8 +225,8 @@ def _wanted(node: Node, request: Any, *, by_id: bool) -> list[Item]:
                 Wanted(
                     asked.fetch_offset,
                     asked.partition_max_bytes,
-                    asked.current_leader_epoch,
-                    asked.last_fetched_epoch,
+                    max(asked.current_leader_epoch, NO_EPOCH),
+                    max(asked.last_fetched_epoch, NO_EPOCH),
                 ),
             )
     return list(wanted.values())

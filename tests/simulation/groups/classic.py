@@ -80,7 +80,7 @@ class ClassicClient(Client):
         self.is_stable = False
         if not self.cooperative:
             self.hold(())
-        life = self.around.coordinator.life
+        life, is_new = self.around.coordinator.life, not self.member_id
         reply = yield from self._send_join()
         if isinstance(reply, Code) or reply is LOST:
             return (yield from self._refused(reply))
@@ -103,8 +103,9 @@ class ClassicClient(Client):
         told, assigned = synced
         if told.error is not Code.NONE:
             return (yield from self._refused(told.error))
-        if self.around.coordinator.life != life:
-            self.around.coordinator.took_for_another.add(self.group_id)
+        takes_over = self.cooperative and self.instance is not None and is_new
+        if self.around.coordinator.life != life or takes_over:
+            self.around.coordinator.owing.add(self.group_id)
         return self._synced(assigned)
 
     def _send_join(self) -> Steps[Any]:

@@ -62,9 +62,10 @@ class Coordinator:
         dies_in: appends until its death; 0 for none planned.
         forgot_to_rebalance: groups that had become classic when it died: that their members were
             to join again is not in the log, here as in Apache Kafka.
-        took_for_another: groups of which a member took a generation for the one of that number
-            which an earlier life had begun: what it gave up then is still dealt to it, here as in
-            Apache Kafka, until the group rebalances.
+        owing: groups that owe somebody a rebalance, here as in Apache Kafka, until there is one
+            for another reason: what a cooperative member gave up goes to nobody before. It said
+            so in a generation that died with the coordinator, and took another one for that; or it
+            died before it did, and its place was taken over.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Coordinator:
         self.dies_in = 0
         self._to_rebalance: set[str] = set()
         self.forgot_to_rebalance: set[str] = set()
-        self.took_for_another: set[str] = set()
+        self.owing: set[str] = set()
         self.late_ms = late_ms
         self.refused = refused
         self._quiet_until_ms = 0  # a timer's work was refused
@@ -219,7 +220,7 @@ class Coordinator:
             if is_new:
                 self._to_rebalance -= group_ids
                 self.forgot_to_rebalance -= group_ids
-                self.took_for_another -= group_ids
+                self.owing -= group_ids
             else:
                 self._to_rebalance |= group_ids
         if GroupRemoved in kinds and MemberSubscription in kinds and CurrentMember in kinds:

@@ -157,9 +157,8 @@ class World:
         Where a static member takes a place in the other protocol, or who joins asks for topics
         that match what no topic does, the group changes its kind without a rebalance: who had just
         joined has nothing, and what topics have become is not seen, until something changes, here
-        as in Apache Kafka; so it is when the coordinator dies upon a downgrade, or in a rebalance
-        and a member takes the next one for that. So something does change, twice: members may be
-        late.
+        as in Apache Kafka; so it is when the coordinator dies upon a downgrade, and in groups
+        that owe somebody a rebalance. So something does change, twice: members may be late.
         """
         timing = self.timing
         bound_ms = 3 * timing.session_ms + 4 * timing.rebalance_ms + 15_000
@@ -168,7 +167,7 @@ class World:
         for number in range(bound_ms // _SLICE_MS):
             self._pass_time()
             self.crowd.revive()
-            grows = grows or bool(self.coordinator.took_for_another)
+            grows = grows or bool(self.coordinator.owing)
             if number in _GROWS and grows:
                 at_rest = 0
                 self.faults.grow_all()

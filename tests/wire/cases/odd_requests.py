@@ -247,3 +247,43 @@ def odd__who_has_diverged_is_told_of_no_aborted_transactions(broker: Broker) -> 
         part = broker.call("Fetch", 12, body)["responses"][0]["partitions"][0]
         out[name] = [error_name(part["error_code"]), part["aborted_transactions"]]
     return out
+
+
+@case
+def odd__the_log_of_the_metadata_is_no_topic(broker: Broker) -> Any:
+    name = "__cluster_metadata"
+    fetched = broker.fetch(name)
+    asked = [{"topic": name, "partitions": [{"partition": 0, "leader_epoch": 0}]}]
+    ended = broker.call("OffsetForLeaderEpoch", 4, {"replica_id": -1, "topics": asked})
+    return {
+        "Fetch": [error_name(fetched["error_code"]), fetched["aborted_transactions"]],
+        "ListOffsets": broker.list_offset(name)[0],
+        "OffsetForLeaderEpoch": error_name(ended["topics"][0]["partitions"][0]["error_code"]),
+    }
+
+
+@case
+def odd__epochs_below_none(broker: Broker) -> Any:
+    """Fetch takes them for none; an epoch before the first one ends where that begins."""
+    topic = broker.topic()
+    broker.produce_raw([(topic, 0, batch((b"a", b"b")))])
+    out: dict[str, Any] = {}
+    for epoch in (-3, -2, -1):
+        for field in ("current_leader_epoch", "last_fetched_epoch"):
+            asked = {
+                "partition": 0,
+                "fetch_offset": 0,
+                "partition_max_bytes": 1 << 20,
+                field: epoch,
+            }
+            body = {
+                "max_wait_ms": 10, "min_bytes": 0, "max_bytes": 1 << 20, "session_epoch": -1,
+                "topics": [{"topic": topic, "partitions": [asked]}],
+            }  # fmt: skip
+            part = broker.call("Fetch", 12, body)["responses"][0]["partitions"][0]
+            out[f"{field} {epoch}"] = [error_name(part["error_code"]), part["high_watermark"]]
+        end = {"partition": 0, "leader_epoch": epoch}
+        body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [end]}]}
+        told = broker.call("OffsetForLeaderEpoch", 4, body)["topics"][0]["partitions"][0]
+        out[f"end {epoch}"] = [told["leader_epoch"], told["end_offset"]]
+    return out
