@@ -1,15 +1,13 @@
 """Changes to topics, settings, brokers and producer id blocks, in one order each.
 
 Decide on the catalog, append to the metadata log, replay, then make it so on disk and tell who
-wants to know. Nothing here waits. What a crash leaves undone between the log and the partitions'
-directories, `open_logs` does at the next start.
+wants to know. Nothing here waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
@@ -51,16 +49,14 @@ from ..storage.metadata_records import (
 from ..storage.quorum import ReplicaKey, Voter
 from .config import BrokerConfig, validate_topic_configs
 from .fencing import caught_up, fenced
-from .logs import Log
 from .quorum_requests import CONTROLLER_LISTENER
-from .storage_trouble import remedy
+from .topic_logs import TopicLogs
 from .topic_names import check_topic_name
 
 if TYPE_CHECKING:
     from ..storage.metadata_log import MetadataLog
     from .clock import Clock
 
-_log = Log("controller")
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 
 
@@ -130,6 +126,7 @@ class Controller:
         new_id: makes topic ids.
 
     Attributes:
+        topic_logs: the logs of the topics, kept to what the catalog says.
         on_topic_created, on_topic_deleted: called after the logs are there, or gone.
         on_partitions_created: called with the topic as it is now, and the first new index.
         on_configs_changed: called with the type and name of the resource.
@@ -149,6 +146,7 @@ class Controller:
         new_id: Callable[[], UUID] = random_topic_id,
     ) -> None:
         self.catalog = catalog
+        self.topic_logs = TopicLogs(catalog, directory, config, clock)
         self.on_topic_created: list[Callable[[Topic], None]] = []
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
@@ -174,7 +172,7 @@ class Controller:
         for topic_id in dict.fromkeys(changed):
             topic = self.catalog.topic_by_id(topic_id)
             if topic is not None:
-                self._take_leader_epochs(topic)
+                self.topic_logs.take_leader_epochs(topic)
                 for tell in self.on_leaders_changed:
                     tell(topic)
 
@@ -281,7 +279,7 @@ class Controller:
         if node_id == self._node_id:
             self._directory.broker_epoch = self.catalog.brokers[node_id].epoch
         for topic in self.catalog.topics.values():
-            self._take_leader_epochs(topic)
+            self.topic_logs.take_leader_epochs(topic)
 
     def _finish_reassignments(self) -> None:
         """Replicas that were to come to a broker are there once it is."""
@@ -294,71 +292,6 @@ class Controller:
             from .reassignments import finished
 
             self._commit(tuple(finished(self.catalog)))
-
-    def _take_leader_epochs(self, topic: Topic) -> None:
-        """The logs write under the leader epochs that clients are told."""
-        for partition in topic.partitions:
-            log = self._directory.log_of(topic.name, partition.index)
-            if log is not None:
-                log.leader_epoch = partition.leader_epoch
-
-    def open_logs(self) -> None:
-        """Open every partition's log, making those that a crash left out.
-
-        Directories of topics that are no more, or were made anew, are set aside.
-        """
-        expected = {
-            f"{topic.name}-{partition.index}"
-            for topic in self.catalog.topics.values()
-            for partition in topic.partitions
-        }
-        for name in self._directory.partitions_found() - expected - {f"{CLUSTER_METADATA}-0"}:
-            self._set_aside(name)
-        for topic in self.catalog.topics.values():
-            self._open_logs(topic)
-
-    def _open_logs(self, topic: Topic, first: int = 0) -> None:
-        overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
-        config = self._config.log_config(overrides)
-        now_ms = self._clock.now_ms()
-        for partition in topic.partitions[first:]:
-            place = (topic.name, partition.index)
-            open_log = partial(
-                self._directory.open_log, *place,
-                topic_id=topic.topic_id, config=config, now_ms=now_ms,
-                leader_epoch=partition.leader_epoch,
-            )  # fmt: skip
-            try:
-                try:
-                    open_log()
-                except WrongDirectory:  # a topic of this name that was deleted, and not its files
-                    self._set_aside(f"{topic.name}-{partition.index}")
-                    open_log()
-            except OSError as failed:
-                self._cannot_open(place, failed)
-        self._take_leader_epochs(topic)
-
-    def _cannot_open(self, place: tuple[str, int], failed: OSError) -> None:
-        """Let the others go on without it."""
-        if place not in self._directory.failed:
-            _log.error(
-                "a log cannot be opened",
-                topic=place[0], partition=place[1], reason=str(failed), remedy=remedy(failed),
-            )  # fmt: skip
-        self._directory.failed[place] = str(failed)
-
-    def _set_aside(self, name: str) -> None:
-        """Of a topic that was deleted, or of one that a harmed metadata log has lost."""
-        _log.warning(
-            "a directory belongs to no topic, and is set aside",
-            directory=f"{self._directory.path}/{name}",
-            renamed_to=self._directory.set_aside(name),
-            reason=f"{self._metadata_log.log.directory} does not have it",
-        )
-
-    def open_logs_of(self, name: str) -> None:
-        """Try once more to open what could not be opened."""
-        self._open_logs(self.catalog.topics[name])
 
     # Topics.
 
@@ -411,7 +344,7 @@ class Controller:
             raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
         self._commit(records)
         topic = self.catalog.topics[name]
-        self._open_logs(topic)
+        self.topic_logs.open_of(topic)
         for tell in self.on_topic_created:
             tell(topic)
         return topic
@@ -469,8 +402,7 @@ class Controller:
                 Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
         self._commit(self.catalog.delete_topic(topic.topic_id))
-        for partition in topic.partitions:
-            self._directory.delete_log(name, partition.index)
+        self.topic_logs.delete_of(topic)
         for tell in self.on_topic_deleted:
             tell(topic)
         return topic
@@ -490,7 +422,7 @@ class Controller:
         first = len(self.catalog.topics[name].partitions)
         self._commit(records)
         topic = self.catalog.topics[name]
-        self._open_logs(topic, first)
+        self.topic_logs.open_of(topic, first)
         for tell in self.on_partitions_created:
             tell(topic, first)
 
@@ -556,10 +488,10 @@ class Controller:
         """
         self._commit(self.catalog.set_configs(resource_type, resource_name, changes))
         if resource_type == ResourceType.TOPIC:
-            self._configure_logs([self.catalog.topics[resource_name]])
+            self.topic_logs.configure([self.catalog.topics[resource_name]])
         elif resource_type == ResourceType.BROKER:
             self._use_dynamic_settings()
-            self._configure_logs(self.catalog.topics.values())
+            self.topic_logs.configure(self.catalog.topics.values())
         for tell in self.on_configs_changed:
             tell(resource_type, resource_name)
 
@@ -568,15 +500,6 @@ class Controller:
             self.catalog.overrides(ResourceType.BROKER, ""),
             self.catalog.overrides(ResourceType.BROKER, str(self._node_id)),
         )
-
-    def _configure_logs(self, topics: Iterable[Topic]) -> None:
-        for topic in topics:
-            overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
-            config = self._config.log_config(overrides)
-            for partition in topic.partitions:
-                log = self._directory.log_of(topic.name, partition.index)
-                if log is not None:
-                    log.config = config
 
     def next_producer_id_block(self, node_id: int) -> tuple[int, int]:
         """The first of a block of producer ids that only a node gets, and how many they are."""

@@ -87,7 +87,7 @@ class Cluster:
         self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
         self.controller.on_decided = self._snapshots.decided
         self.controller.bootstrap()
-        self.controller.open_logs()
+        self.controller.topic_logs.open_all()
         self.controller.on_topic_created.append(self._follow)
         self.controller.on_topic_deleted.append(self._topic_deleted)
         self.controller.on_partitions_created.append(lambda topic, _: self._follow(topic))
@@ -101,7 +101,8 @@ class Cluster:
         """The log of a partition; None: see `Node.why_missing`."""
         log = self.logs.log_of(topic, partition)
         if log is None and (topic, partition) in self.logs.failed:
-            self.controller.open_logs_of(topic)  # the disk may have room again
+            # The disk may have room again.
+            self.controller.topic_logs.open_of(self.catalog.topics[topic])
             log = self.logs.log_of(topic, partition)
         return log
 

@@ -48,7 +48,7 @@ class Life:
         self.controller.bootstrap()
         for node_id in node_ids:
             self.controller.register_broker(node_id, [HERE])
-        self.controller.open_logs()
+        self.controller.topic_logs.open_all()
 
     def logs(self) -> set[str]:
         """The partitions that have an open log."""

@@ -304,7 +304,7 @@ def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
         node.logs.failed[BOTH[1]] = "too many open files"
         closed = node.logs._logs.pop(BOTH[1])
         with monkeypatch.context() as patch:
-            patch.setattr(node.controller, "open_logs_of", lambda topic: None)
+            patch.setattr(node.controller.topic_logs, "open_of", lambda topic: None)
             end(node, producers[0])
             await turns_of_the_loop()
             assert known(node).state is State.PREPARE_COMMIT

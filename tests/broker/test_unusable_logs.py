@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import controller, coordinators, nodes
+from ottla.broker import coordinators, nodes, topic_logs
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
@@ -171,7 +171,7 @@ async def test_a_directory_that_the_metadata_log_does_not_have_is_told_when_it_i
         it.topic("orders")
     (tmp_path / "orders-0").rename(tmp_path / "nobodys-0")
     told = FakeLog()
-    monkeypatch.setattr(controller, "_log", told)
+    monkeypatch.setattr(topic_logs, "_log", told)
     async with one_node(tmp_path):
         ((_, event, fields),) = told.lines
     assert event == "a directory belongs to no topic, and is set aside"

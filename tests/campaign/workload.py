@@ -68,7 +68,7 @@ class World:
             new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
         )  # fmt: skip
         self.controller.bootstrap()
-        self.controller.open_logs()
+        self.controller.topic_logs.open_all()
         self.controller.register_broker(1, [HERE])
         self.groups: Shard[Groups] | None = None
         self.transactions: Shard[Transactions] | None = None

@@ -1,0 +1,114 @@
+"""The logs of the catalog's topics: there, under their leader epochs and settings, and no others.
+
+What a crash leaves undone between the metadata log and the partitions' directories is done by
+`open_all` at the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..storage.catalog import CLUSTER_METADATA, Catalog, ResourceType, Topic
+from ..storage.log_directory import LogDirectory, WrongDirectory
+from .logs import Log
+from .storage_trouble import remedy
+
+if TYPE_CHECKING:
+    from ..storage.log_config import LogConfig
+    from .clock import Clock
+    from .config import BrokerConfig
+
+_log = Log("topic_logs")
+_METADATA = f"{CLUSTER_METADATA}-0"
+
+
+class TopicLogs:
+    """What the controller's decisions mean for the logs of one data directory."""
+
+    def __init__(
+        self, catalog: Catalog, directory: LogDirectory, config: BrokerConfig, clock: Clock
+    ) -> None:
+        self._catalog = catalog
+        self._directory = directory
+        self._config = config
+        self._clock = clock
+
+    def open_all(self) -> None:
+        """Open every partition's log, making those that a crash left out.
+
+        Directories of topics that are no more, or were made anew, are set aside.
+        """
+        expected = {
+            f"{topic.name}-{partition.index}"
+            for topic in self._catalog.topics.values()
+            for partition in topic.partitions
+        }
+        for name in self._directory.partitions_found() - expected - {_METADATA}:
+            self._set_aside(name)
+        for topic in self._catalog.topics.values():
+            self.open_of(topic)
+
+    def open_of(self, topic: Topic, first: int = 0) -> None:
+        """Open the logs of a topic that are not open, from a partition on, making new ones."""
+        config, now_ms = self._config_of(topic), self._clock.now_ms()
+        for partition in topic.partitions[first:]:
+            place = (topic.name, partition.index)
+            open_log = partial(
+                self._directory.open_log, *place,
+                topic_id=topic.topic_id, config=config, now_ms=now_ms,
+                leader_epoch=partition.leader_epoch,
+            )  # fmt: skip
+            try:
+                try:
+                    open_log()
+                except WrongDirectory:  # a topic of this name that was deleted, and not its files
+                    self._set_aside(f"{topic.name}-{partition.index}")
+                    open_log()
+            except OSError as failed:
+                self._cannot_open(place, failed)
+        self.take_leader_epochs(topic)
+
+    def delete_of(self, topic: Topic) -> None:
+        """Close the logs of a topic that was deleted, and remove their files."""
+        for partition in topic.partitions:
+            self._directory.delete_log(topic.name, partition.index)
+
+    def take_leader_epochs(self, topic: Topic) -> None:
+        """The logs write under the leader epochs that clients are told."""
+        for partition in topic.partitions:
+            log = self._directory.log_of(topic.name, partition.index)
+            if log is not None:
+                log.leader_epoch = partition.leader_epoch
+
+    def configure(self, topics: Iterable[Topic]) -> None:
+        """Open logs go by the settings that hold now."""
+        for topic in topics:
+            config = self._config_of(topic)
+            for partition in topic.partitions:
+                log = self._directory.log_of(topic.name, partition.index)
+                if log is not None:
+                    log.config = config
+
+    def _config_of(self, topic: Topic) -> LogConfig:
+        return self._config.log_config(self._catalog.overrides(ResourceType.TOPIC, topic.name))
+
+    def _cannot_open(self, place: tuple[str, int], failed: OSError) -> None:
+        """Let the others go on without it."""
+        if place not in self._directory.failed:
+            _log.error(
+                "a log cannot be opened",
+                topic=place[0], partition=place[1], reason=str(failed), remedy=remedy(failed),
+            )  # fmt: skip
+        self._directory.failed[place] = str(failed)
+
+    def _set_aside(self, name: str) -> None:
+        """Of a topic that was deleted, or of one that a harmed metadata log has lost."""
+        path = self._directory.path
+        _log.warning(
+            "a directory belongs to no topic, and is set aside",
+            directory=f"{path}/{name}",
+            renamed_to=self._directory.set_aside(name),
+            reason=f"{path}/{_METADATA} does not have it",
+        )
