@@ -1,1 +1,1 @@
-"""The data pipeline on PySpark: session, demo."""
+"""The data pipeline on PySpark: session, connector, streaming queries, audit, demo."""
