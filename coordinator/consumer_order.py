@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final
 
-from .partitioning import java_hash_code
+from ..protocol.java_hash import java_hash_code
 
 _LEAST_CAPACITY: Final = 16
 _FIBONACCI: Final = 0x9E3779B97F4A7C15

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
+from ..protocol.java_hash import in_hash_map, java_hash_code
 from .metadata_records import ClientQuotaRecord, EntityData, MetadataRecord
 
 USER: Final = "user"
@@ -69,7 +70,8 @@ class ClientQuotas:
     """The quotas of all entities.
 
     Attributes:
-        by_entity: value of each quota. Not to be changed by others.
+        by_entity: value of each quota, an entity's in the order in which Apache Kafka lists them.
+            Not to be changed by others.
         changes: counts what was replayed.
     """
 
@@ -85,13 +87,15 @@ class ClientQuotas:
     ) -> list[tuple[Entity, Mapping[str, float]]]:
         """DescribeClientQuotas: the entities that have each of the parts; strictly, no others.
 
+        All is in the order of Apache Kafka's HashMaps: entities, their parts, their quotas.
+
         Raises:
             Refused: INVALID_REQUEST, UNSUPPORTED_VERSION.
         """
         exact, specified = _parsed(components)
         return [
-            (entity, quotas)
-            for entity, quotas in self.by_entity.items()
+            (_parts_in_order(entity), self.by_entity[entity])
+            for entity in in_hash_map(self.by_entity, _hash_of_entity, first_capacity=1)
             if _is_meant(dict(entity), exact, specified, strict=strict)
         ]
 
@@ -127,7 +131,9 @@ class ClientQuotas:
         present = self.by_entity.get(entity, _NOTHING)
         parts = tuple(EntityData(*part) for part in entity)
         records: list[ClientQuotaRecord] = []
-        for key, value in changes.items():
+        # Those new to the entity are put behind the others in this order.
+        for key in in_hash_map(changes, java_hash_code):
+            value = changes[key]
             if value is None:
                 if key in present:
                     records.append(ClientQuotaRecord(parts, key, remove=True))
@@ -141,12 +147,16 @@ class ClientQuotas:
         """Make true what the log says."""
         self.changes += 1
         entity = entity_of((part.entity_type, part.entity_name) for part in record.entity)
-        if not record.remove:
-            self.by_entity.setdefault(entity, {})[record.key] = record.value
-            return
-        quotas = self.by_entity.get(entity, {})
-        quotas.pop(record.key, None)
-        if not quotas:
+        before = self.by_entity.get(entity, _NOTHING)
+        quotas = dict(before)
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if quotas:
+            keys = in_hash_map(quotas, java_hash_code, first_capacity=1)
+            self.by_entity[entity] = {key: quotas[key] for key in keys}
+        else:
             self.by_entity.pop(entity, None)
 
     def records(self) -> Iterator[MetadataRecord]:
@@ -156,6 +166,19 @@ class ClientQuotas:
             for entity, quotas in self.by_entity.items()
             for key, value in quotas.items()
         )
+
+
+def _hash_of_entity(entity: Entity) -> int:
+    """As java.util.Objects.hash of a map of the parts; that of null is 0."""
+    parts = (
+        java_hash_code(kind) ^ (0 if name is None else java_hash_code(name))
+        for kind, name in entity
+    )
+    return 31 + sum(parts)
+
+
+def _parts_in_order(entity: Entity) -> Entity:
+    return tuple(in_hash_map(entity, lambda part: java_hash_code(part[0])))
 
 
 def _text(entity: Entity) -> str:

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
+from ..protocol.java_hash import in_hash_map, java_hash_code
 from .metadata_records import FeatureLevelRecord, FeatureRange
 
 METADATA_VERSION: Final = "metadata.version"
@@ -92,17 +93,7 @@ def changes(
 
 def _in_order(updates: Sequence[FeatureUpdate]) -> list[FeatureUpdate]:
     """In the order of a Java HashMap, which decides whose error a client is told."""
-    buckets = 16
-    while buckets * 3 // 4 < len(updates):
-        buckets *= 2
-
-    def bucket(update: FeatureUpdate) -> int:
-        hashed = 0
-        for unit in memoryview(update.name.encode("utf-16-le")).cast("H"):
-            hashed = 31 * hashed + unit & 0xFFFFFFFF
-        return (hashed ^ hashed >> 16) & buckets - 1
-
-    return sorted(updates, key=bucket)
+    return in_hash_map(updates, lambda update: java_hash_code(update.name))
 
 
 def _refused(update: FeatureUpdate, why: str) -> Refused:

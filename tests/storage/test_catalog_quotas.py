@@ -167,3 +167,51 @@ def test_its_records_lead_back_to_it_and_an_entity_without_quotas_is_gone() -> N
     for entity, key, _ in SET:
         altered(catalog.quotas, Alteration(entity, [(key, None)]))
     assert catalog.quotas == ClientQuotas()
+
+
+def test_all_is_listed_in_apache_kafka_s_order() -> None:
+    # As Apache Kafka 4.1.1 listed them, set in this order.
+    P, C, R, M = (
+        "producer_byte_rate",
+        "consumer_byte_rate",
+        "request_percentage",
+        "controller_mutation_rate",
+    )
+    quotas = ClientQuotas()
+    for entity, keys in [
+        ([("user", "alice")], (P, R, C)),
+        ([("user", "bob")], (R,)),
+        ([("user", "bob")], (P,)),
+        ([("user", "carol")], (P,)),
+        ([("user", "carol")], (R,)),
+        ([("user", None)], (P, C, R, M)),
+        ([("client-id", "c")], (M, P)),
+        ([("user", "alice"), ("client-id", "c")], (C,)),
+        ([("client-id", None)], (C, M)),
+        ([("ip", "10.0.0.1")], ("connection_creation_rate",)),
+        ([("ip", None)], ("connection_creation_rate",)),
+        ([("user", None), ("client-id", None)], (R, P)),
+    ]:
+        altered(quotas, Alteration(entity, [(key, 9.0) for key in keys]))
+    assert [(entity, tuple(values)) for entity, values in quotas.describe([], strict=False)] == [
+        ((("user", "alice"),), (C, R, P)),
+        ((("ip", None),), ("connection_creation_rate",)),
+        ((("client-id", "c"), ("user", "alice")), (C,)),
+        ((("user", "bob"),), (R, P)),
+        ((("user", None),), (P, C, M, R)),
+        ((("client-id", "c"),), (M, P)),
+        ((("client-id", None),), (C, M)),
+        ((("ip", "10.0.0.1"),), ("connection_creation_rate",)),
+        ((("user", "carol"),), (P, R)),
+        ((("client-id", None), ("user", None)), (R, P)),
+    ]
+
+
+def test_a_quota_taken_away_leaves_the_others_in_the_order_in_which_they_were_listed() -> None:
+    quotas = ClientQuotas()
+    names = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+    altered(quotas, Alteration(ALICE, [(name, 9.0) for name in names]))
+    altered(quotas, Alteration(ALICE, [("controller_mutation_rate", 9.0)]))
+    altered(quotas, Alteration(ALICE, [("consumer_byte_rate", None)]))
+    ((_, values),) = quotas.describe([], strict=False)
+    assert list(values) == ["controller_mutation_rate", "producer_byte_rate", "request_percentage"]

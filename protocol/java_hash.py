@@ -1,0 +1,45 @@
+"""Java's hash codes, and the order in which a java.util.HashMap lists what is in it.
+
+Where Kafka walks a HashMap, that order is in its answers: of what is the same to Kafka the first is
+told first, and which one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+_WORD: Final = 1 << 32
+
+
+def java_hash_code(text: str) -> int:
+    """What java.lang.String.hashCode returns: a signed 32-bit int over the UTF-16 code units."""
+    if text.isascii():
+        units: bytes | memoryview = text.encode("ascii")
+    else:
+        units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    code = 0
+    for unit in units:
+        code = (31 * code + unit) % _WORD
+    return code - _WORD if code >= _WORD // 2 else code
+
+
+def in_hash_map(
+    keys: Collection[T], hash_code: Callable[[T], int], *, first_capacity: int = 16
+) -> list[T]:
+    """The keys as a HashMap lists them that they were put into one by one, in the given order.
+
+    Args:
+        first_capacity: what the map was made for, at least; 16 is what `new HashMap<>()` has.
+    """
+    capacity = 1
+    while capacity < first_capacity or len(keys) > capacity * 3 // 4:
+        capacity *= 2
+
+    def slot(key: T) -> int:
+        code = hash_code(key) % _WORD
+        return (code ^ code >> 16) & (capacity - 1)
+
+    return sorted(keys, key=slot)
