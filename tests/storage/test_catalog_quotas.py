@@ -177,8 +177,7 @@ def test_all_is_listed_in_apache_kafka_s_order() -> None:
         "request_percentage",
         "controller_mutation_rate",
     )
-    quotas = ClientQuotas()
-    for entity, keys in [
+    asked: list[tuple[list[tuple[str, str | None]], tuple[str, ...]]] = [
         ([("user", "alice")], (P, R, C)),
         ([("user", "bob")], (R,)),
         ([("user", "bob")], (P,)),
@@ -191,7 +190,9 @@ def test_all_is_listed_in_apache_kafka_s_order() -> None:
         ([("ip", "10.0.0.1")], ("connection_creation_rate",)),
         ([("ip", None)], ("connection_creation_rate",)),
         ([("user", None), ("client-id", None)], (R, P)),
-    ]:
+    ]
+    quotas = ClientQuotas()
+    for entity, keys in asked:
         altered(quotas, Alteration(entity, [(key, 9.0) for key in keys]))
     assert [(entity, tuple(values)) for entity, values in quotas.describe([], strict=False)] == [
         ((("user", "alice"),), (C, R, P)),
