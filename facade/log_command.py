@@ -16,7 +16,7 @@ from ottla.protocol.records import records_in
 from ottla.storage.directory_inspection import DirectoryReport, inspect_directory
 from ottla.storage.inspection import PartitionReport, SegmentReport, inspect_partition
 from ottla.storage.segment import Segment
-from ottla.tables import Table, line, moment, table
+from ottla.tables import Table, counted, line, moment, table
 
 _BATCHES_SHOWN = 1000
 
@@ -74,8 +74,11 @@ def verify(path: str) -> int:
         report.close()
     for damage in damages:
         line(f"damaged: {damage}")
-    verdict = f"{len(damages)} damages" if damages else "nothing is damaged"
-    line(f"{partitions} partitions, {batches} batches, {_size(size_bytes)}: {verdict}")
+    verdict = counted(len(damages), "damage", "damages") if damages else "nothing is damaged"
+    seen = (
+        f"{counted(partitions, 'partition', 'partitions')}, {counted(batches, 'batch', 'batches')}"
+    )
+    line(f"{seen}, {_size(size_bytes)}: {verdict}")
     return 1 if damages else 0
 
 
@@ -119,9 +122,9 @@ def _show_directory(directory: DirectoryReport) -> None:
         "partition", "first", "end", "segments", "batches", "records", "size", "open txns",
         "aborted", "health",
     )  # fmt: skip
-    table(Table(f"{len(directory.partitions)} partitions", columns, rows))
+    table(Table(counted(len(directory.partitions), "partition", "partitions"), columns, rows))
     if empty:
-        line(f"{empty} partitions are empty")
+        line(f"{counted(empty, 'partition is', 'partitions are')} empty")
     for damage in directory.damages:
         line(f"damaged: {damage}")
 

@@ -34,6 +34,11 @@ def table(shown: Table) -> None:
     Console().print(drawn(shown))
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """So many things: `1 batch`, `2 batches`."""
+    return f"{number} {one if number == 1 else several}"
+
+
 def moment(time_ms: int) -> str:
     """A time of Kafka's in ISO 8601, UTC; `-` for none."""
     if time_ms < 0:

@@ -16,7 +16,7 @@ from typing import Final
 from ottla.client import Answered, Client, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.tables import Table, drawn, line, moment, table
+from ottla.tables import Table, counted, drawn, line, moment, table
 
 OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 _RETRIED: Final = frozenset(
@@ -232,7 +232,7 @@ def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
                 _some(each.partitions),
             )
         )
-    return Table(f"{len(rows)} transactional ids", columns, rows)
+    return Table(counted(len(rows), "transactional id", "transactional ids"), columns, rows)
 
 
 def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:

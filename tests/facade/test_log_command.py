@@ -83,7 +83,7 @@ def test_a_directory_is_shown_partition_by_partition(
     (orders,) = [line.split() for line in shown.splitlines() if line.startswith("  orders-0")]
     assert orders[:6] == ["orders-0", "0", "16", "2", "16", "16"]
     assert orders[-3:] == ["1", "1", "good"]
-    assert "1 partitions are empty" in shown
+    assert "1 partition is empty" in shown
 
 
 def test_a_topic_is_shown_with_segments_transactions_and_batches(
