@@ -97,7 +97,8 @@ class ConsumerGroup:
         member = self.members.get(member_id)
         if member is None:
             raise Refused(
-                Code.UNKNOWN_MEMBER_ID, f"Group {self.group_id} has no member {member_id}."
+                Code.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.group_id}.",
             )
         return member
 
@@ -118,13 +119,12 @@ class ConsumerGroup:
             return self.member(member_id)
         member = self.static_member(instance_id)
         if member is None:
-            raise Refused(
-                Code.UNKNOWN_MEMBER_ID, f"Group {self.group_id} has no instance {instance_id}."
-            )
+            raise Refused(Code.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
         if member.member_id != member_id:
             raise Refused(
                 Code.FENCED_INSTANCE_ID,
-                f"Instance {instance_id} is now member {member.member_id}, not {member_id}.",
+                f"Static member {member_id} with instance id {instance_id} was fenced by member "
+                f"{member.member_id}.",
             )
         return member
 

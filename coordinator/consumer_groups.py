@@ -186,7 +186,7 @@ class ConsumerGroups:
             if known is None:
                 return group.members.get(request.member_id) or ConsumerMember(request.member_id)
             if known.classic is None:
-                check_released(known)
+                check_released(known, request.member_id)
             return self.steps.take_place(group, known, request.member_id, turn)
         check_epoch(member, request.member_epoch, request.owned)
         return member
@@ -403,14 +403,14 @@ def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:
     epoch = request.member_epoch
     needs_id = request.must_bring_its_id or epoch > JOINING_EPOCH or epoch == LEAVING_EPOCH
     for wrong, why in (
-        (needs_id and not request.member_id.strip(), "The member id is empty."),
-        (not request.group_id.strip(), "The group id is empty."),
-        (_is_blank(request.instance_id), "The instance id is empty."),
-        (_is_blank(request.rack_id), "The rack id is empty."),
-        (epoch < STATIC_LEAVING_EPOCH, "There is no such member epoch."),
+        (needs_id and not request.member_id.strip(), "MemberId can't be empty."),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (_is_blank(request.instance_id), "InstanceId can't be empty."),
+        (_is_blank(request.rack_id), "RackId can't be empty."),
+        (epoch < STATIC_LEAVING_EPOCH, "MemberEpoch is invalid."),
         (
             epoch == STATIC_LEAVING_EPOCH and request.instance_id is None,
-            "Only a static member leaves for a while: the instance id is missing.",
+            "InstanceId can't be null.",
         ),
     ):
         if wrong:
@@ -420,18 +420,22 @@ def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise Refused(
             Code.UNSUPPORTED_ASSIGNOR,
-            f"There is no assignor {request.server_assignor}; there are {', '.join(assignors)}.",
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
+            f"{', '.join(assignors)}.",
         )
 
 
 def _check_join(request: HeartbeatRequest) -> None:
     why = None
     if request.rebalance_timeout_ms == -1:
-        why = "Who joins has to give its rebalance timeout."
+        why = "RebalanceTimeoutMs must be provided in first request."
     elif request.owned is None or request.owned:
-        why = "Who joins owns nothing, and has to say so."
+        why = "TopicPartitions must be empty when (re-)joining."
     elif request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        why = "Who joins has to subscribe to topics, by name or by a regular expression."
+        why = (
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+            "(re-)joining."
+        )
     if why is not None:
         raise Refused(Code.INVALID_REQUEST, why)
 

@@ -41,21 +41,24 @@ def upgraded(
     """
     why = None
     if not settings.may_upgrade:
-        why = "the broker's policy is against it"
+        why = "online upgrade is disabled"
     elif not classic.uses_consumer_protocol:
-        why = "its members are no consumers"
+        why = "the group does not use the consumer embedded protocol"
     elif len(classic.members) > settings.max_size:
-        why = "it has too many members"
+        why = "the group size exceeds the consumer group maximum size"
     if why is None:
         try:
             return _converted(classic, topics), _sent_away(classic)
-        except Malformed as wrong:
-            why = f"what its members say of themselves cannot be read: {wrong}"
+        except Malformed:
+            why = "the embedded consumer protocol is malformed"
         except _CustomAssignor:
-            why = "its assignor gave members data of its own, which would be lost"
+            why = (
+                "an unsupported custom assignor is in use. Please refer to the documentation or "
+                "switch to a default assignor before re-attempting the upgrade"
+            )
     raise Refused(
         Code.GROUP_ID_NOT_FOUND,
-        f"Classic group {classic.group_id} cannot become a consumer group: {why}.",
+        f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}.",
     )
 
 

@@ -87,7 +87,8 @@ class Steps:
         if len(group.members) >= self.settings.max_size and member_id not in group.members:
             raise Refused(
                 Code.GROUP_MAX_SIZE_REACHED,
-                f"The group has {len(group.members)} members, and no room for more.",
+                "The consumer group has reached its maximum capacity of "
+                f"{self.settings.max_size} members.",
             )
 
     def take_place(
@@ -305,10 +306,12 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) ->
         and _is_within(owned, member.assigned)
     ):
         return
+    size = "smaller" if epoch < member.member_epoch else "greater"
     raise Refused(
         Code.FENCED_MEMBER_EPOCH,
-        f"The member is in epoch {member.member_epoch}, not {epoch}: it has to give up all of its"
-        " partitions and join again.",
+        f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the "
+        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions "
+        "and rejoin.",
     )
 
 
@@ -319,7 +322,7 @@ def _is_within(owned: Assignment, assigned: Mapping[Any, frozenset[int]]) -> boo
     )
 
 
-def check_released(member: ConsumerMember) -> None:
+def check_released(member: ConsumerMember, member_id: str) -> None:
     """Whether a static member has left for now, so that its instance may join anew.
 
     Raises:
@@ -328,5 +331,6 @@ def check_released(member: ConsumerMember) -> None:
     if member.member_epoch != STATIC_LEAVING_EPOCH:
         raise Refused(
             Code.UNRELEASED_INSTANCE_ID,
-            f"Instance {member.instance_id} is still used by member {member.member_id}.",
+            f"Static member {member_id} with instance id {member.instance_id} cannot join the "
+            f"group because the instance id is owned by {member.member_id} member.",
         )

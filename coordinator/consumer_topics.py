@@ -96,6 +96,19 @@ def _hash(data: bytes) -> int:
     return value - 2 * _SIGN if value >= _SIGN else value
 
 
+_RE2J: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
+
+
 def compiled(regex: str) -> Any:
     """A regular expression in RE2's syntax, which is what Kafka uses.
 
@@ -112,8 +125,16 @@ def compiled(regex: str) -> Any:
         why = wrong.args[0] if wrong.args else ""
         text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
         raise Refused(
-            Code.INVALID_REGULAR_EXPRESSION, f"The pattern {regex!r} is not valid: {text}"
+            Code.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: "
+            f"{_in_words_of_re2j(text)}.",
         ) from None
+
+
+def _in_words_of_re2j(why: str) -> str:
+    """What Kafka's RE2 says where the C++ one says this."""
+    kind = why.partition(":")[0]
+    return _RE2J.get(kind, kind)
 
 
 def matches(regexes: Collection[str], names: Iterable[str]) -> dict[str, frozenset[str]]:
