@@ -75,10 +75,8 @@ def verify(path: str) -> int:
     for damage in damages:
         line(f"damaged: {damage}")
     verdict = counted(len(damages), "damage", "damages") if damages else "nothing is damaged"
-    seen = (
-        f"{counted(partitions, 'partition', 'partitions')}, {counted(batches, 'batch', 'batches')}"
-    )
-    line(f"{seen}, {_size(size_bytes)}: {verdict}")
+    seen = counted(partitions, "partition", "partitions"), counted(batches, "batch", "batches")
+    line(f"{', '.join(seen)}, {_size(size_bytes)}: {verdict}")
     return 1 if damages else 0
 
 
