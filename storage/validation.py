@@ -102,33 +102,23 @@ def check_size(size_bytes: int, max_message_bytes: int) -> None:
         )
 
 
-def check_frames(records: Bytes) -> None:
-    """Whether all whole batches in `records` can be told apart.
-
-    Kafka looks for transactional batches in all of a request's partitions first, so one that fails
-    here is every partition's error.
-
-    Raises:
-        Refused: CORRUPT_MESSAGE, in Kafka's words (ByteBufferLogInputStream).
-    """
-    end: int | None = 0
-    while end is not None:
-        end = _frame_end(records, end)
-
-
 def _refuse_unless_framed(records: Bytes) -> None:
     """Read the frames as ByteBufferLogInputStream does; exactly one of format v2 may pass."""
-    end = _frame_end(records, 0)
+    end = frame_end(records, 0)
     if end is None:
         raise NotOneBatch("there must be one record batch for each partition")
     if records[_UP_TO_MAGIC - 1] != MAGIC:
         raise NotOneBatch("only record batches of format 2 may be produced")
-    if _frame_end(records, end) is not None:
+    if frame_end(records, end) is not None:
         raise NotOneBatch("there must be no second record batch for a partition")
 
 
-def _frame_end(records: Bytes, start: int) -> int | None:
-    """Where the batch at `start` ends; None when no whole one begins there."""
+def frame_end(records: Bytes, start: int) -> int | None:
+    """Where the batch at `start` ends; None when no whole one begins there.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE, in Kafka's words (ByteBufferLogInputStream).
+    """
     left = len(records) - start
     if left < LOG_OVERHEAD:
         return None

@@ -15,7 +15,6 @@ Skipped: nothing. Versions 0-2 are offered and closed, as Kafka does.
 
 from __future__ import annotations
 
-import struct
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +33,7 @@ from ...protocol.batch import (
 from ...protocol.errors import Code, Refused
 from ...storage.catalog import INTERNAL_TOPICS
 from ...storage.log import PartitionLog
-from ...storage.validation import InvalidRecords, NotOneBatch
+from ...storage.validation import InvalidRecords, NotOneBatch, frame_end
 from ..authorization import AclResource, Operation, may
 from ..cluster import NewLeaders
 from ..code_versions import code_for
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from ..shard import Shard
 
 _VALID_ACKS: Final = (0, 1, -1)
-_SIZE: Final = struct.Struct(">i")
-_LEAST_SIZE: Final = 14  # of the oldest format's records
-_UP_TO_MAGIC: Final = 17
 _ALL: Final = -1
 _ZSTD_SINCE: Final = 7
 _LEADERS_SINCE: Final = 10
@@ -131,11 +127,15 @@ def _refused_whole(node: Node, context: Context, request: Any) -> dict[str, Any]
     for topic_data in request.topic_data:
         for partition_data in topic_data.partition_data:
             records = partition_data.records
-            if records is None or len(records) < _UP_TO_MAGIC:
+            if records is None:
                 continue
-            # Kafka looks for a transactional batch, and gives up the whole request on the way.
-            if not producers and (why := _why_unreadable(records)) is not None:
-                return _error(Code.CORRUPT_MESSAGE, why)
+            if not producers:
+                try:
+                    # Kafka looks for a transactional batch, and gives up the whole request if one
+                    # before it cannot be read.
+                    frame_end(records, 0)
+                except Refused as refused:
+                    return _error(refused.code, refused.why)
             if _is_transactional(records):
                 header = read_header(records)
                 producers.add((header.producer_id, header.producer_epoch))
@@ -153,18 +153,8 @@ def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> b
     return may(node, context, Operation.WRITE, resource, transactional_id)
 
 
-def _why_unreadable(records: bytes) -> str | None:
-    # Bytes are looked at: of most batches the header is read once, where they are appended.
-    (size,) = _SIZE.unpack_from(records, 8)
-    if size < _LEAST_SIZE:
-        return f"Record size {size} is less than the minimum record overhead ({_LEAST_SIZE})"
-    magic = records[_UP_TO_MAGIC - 1]
-    if magic > MAGIC:
-        return f"Invalid magic found in record: {magic - 256 if magic > 127 else magic}"
-    return None
-
-
 def _is_transactional(records: bytes) -> bool:
+    # Two bytes looked at: of most batches the header is read once, where they are appended.
     return (
         len(records) >= HEADER_SIZE and records[16] == MAGIC and bool(records[22] & TRANSACTIONAL)
     )

@@ -14,7 +14,7 @@ from ottla.protocol.batch import crc_is_right
 from ottla.protocol.errors import Refused
 from ottla.storage.log import Origin, PartitionLog
 from ottla.storage.record_walk import largest_timestamp_delta
-from ottla.storage.validation import InvalidRecords, check_frames
+from ottla.storage.validation import InvalidRecords, frame_end
 from tests.storage.logs import NOW_MS, end_of, everything, in_transaction, open_log
 from tests.wire import batches
 from tests.wire.batches import record
@@ -317,17 +317,25 @@ def test_bad_records_are_told_in_kafkas_words() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (batch() + batch(magic=3), "Invalid magic found in record: 3"),
+        (batch(magic=3), "Invalid magic found in record: 3"),
         (batch(magic=-2), "Invalid magic found in record: -2"),
         (bytes(80), "Record size 0 is less than the minimum record overhead (14)"),
     ],
 )
-def test_frames_that_cannot_be_told_apart_are_found(data: bytes, why: str) -> None:
-    with pytest.raises(Refused) as refused:
-        check_frames(data)
-    assert (refused.value.code.name, refused.value.why) == ("CORRUPT_MESSAGE", why)
-    for good in (b"", batch(), batch()[:-1], batch() + batch(), batch(magic=0)):
-        check_frames(good)
+def test_a_frame_of_which_nobody_knows_the_end_is_found(data: bytes, why: str) -> None:
+    for start, records in ((0, data), (len(batch()), batch() + data)):
+        with pytest.raises(Refused) as refused:
+            frame_end(records, start)
+        assert (refused.value.code.name, refused.value.why) == ("CORRUPT_MESSAGE", why)
+
+
+def test_a_frame_ends_where_its_length_says_if_all_of_it_is_there() -> None:
+    one = batch()
+    for records in (one, batch(magic=0), one + one):
+        assert frame_end(records, 0) == len(one)
+    assert frame_end(one + one, len(one)) == 2 * len(one)
+    for cut in (b"", one[:11], one[:16], one[:-1]):
+        assert frame_end(cut, 0) is None
 
 
 def test_a_batch_that_grows_over_the_limit_is_too_large() -> None:
