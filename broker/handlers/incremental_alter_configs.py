@@ -9,7 +9,8 @@ Each resource succeeds or fails as a whole (KIP-339). Skipped: alter.config.poli
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -19,6 +20,7 @@ from ..config_changes import (
     Operation,
     answered,
     changed,
+    check_node_id,
     check_request,
     known_type,
     set_all,
@@ -30,25 +32,55 @@ from ..loggers import check_level, set_level
 if TYPE_CHECKING:
     from ..node import Node
 
+OPERATIONS: Final = frozenset(Operation)
+
 
 @serves(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1))
 async def incremental_alter_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    spoilt = any(map(_is_beyond_the_controller, request.resources))
+
     def alter(resource: Any) -> None:
-        changes = [Change(c.name, c.config_operation, c.value) for c in resource.configs]
+        changes = _changes(resource)
         check_request(changes)
         name = resource.resource_name or ""
         resource_type = known_type(resource.resource_type)
         if resource_type is ResourceType.BROKER_LOGGER:
             _alter_loggers(node, name, changes, dry=request.validate_only)
             return
+        if resource_type is ResourceType.BROKER:
+            check_node_id(name, node.node_id)
+        elif spoilt:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
         present = node.catalog.overrides(resource_type, name)
         wanted = changed(resource_type, present, changes)
         named = {change.name for change in changes}
-        set_all(node, resource_type, name, wanted, named=named, dry=request.validate_only)
+        dry = request.validate_only or spoilt
+        set_all(node, resource_type, name, wanted, named=named, dry=dry)
+        if spoilt:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
 
     answer = answered(request.resources, alter)
     await node.decided()
     return answer
+
+
+def _changes(resource: Any) -> list[Change]:
+    return [Change(each.name, each.config_operation, each.value) for each in resource.configs]
+
+
+def _is_beyond_the_controller(resource: Any) -> bool:
+    """Whether its operation is none and only Kafka's controller sees it.
+
+    The controller then fails with all that it was sent together.
+    """
+    if resource.resource_type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
+        return False
+    changes = _changes(resource)
+    with suppress(Refused):
+        known_type(resource.resource_type)
+        check_request(changes)
+        return any(change.operation not in OPERATIONS for change in changes)
+    return False
 
 
 def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -> None:
@@ -58,8 +90,10 @@ def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -
         why = f"Unexpected node id. Expected {node.node_id}, but received {name}"
         raise Refused(Code.INVALID_REQUEST, why)
     for change in changes:
+        if change.operation not in OPERATIONS:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
         if change.operation not in (Operation.SET, Operation.DELETE):
-            what = Operation(change.operation).name if change.operation in set(Operation) else "?"
+            what = Operation(change.operation).name
             why = f"{what} operation is not allowed for the BROKER_LOGGER resource"
             raise Refused(Code.INVALID_REQUEST, why)
         check_level(change.name, None if change.operation == Operation.DELETE else change.value)

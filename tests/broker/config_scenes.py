@@ -8,7 +8,7 @@ from typing import Any, Final
 from .topic_requests import Step, create, delete
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
-SET, DELETE, APPEND, SUBTRACT = range(4)
+SET, DELETE, APPEND, SUBTRACT, NONE = range(5)
 
 Value = str | None
 
@@ -52,6 +52,12 @@ def changed(
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
     body = {"resources": [resource] * times, "validate_only": dry}
     return Step("IncrementalAlterConfigs", version, body)
+
+
+def together(*steps: Step) -> Step:
+    """The resources of several IncrementalAlterConfigs in one."""
+    resources = [each for step in steps for each in step.body["resources"]]
+    return Step("IncrementalAlterConfigs", 1, {"resources": resources, "validate_only": False})
 
 
 def replaced(
@@ -412,5 +418,37 @@ CONFIG_SCENES: Final[dict[str, list[Step]]] = {
     ],
     "listeners of all brokers": [
         changed(BROKER, "", ("listeners", SET, "PLAINTEXT://:1"), dry=dry) for dry in (True, False)
+    ],
+    "operations that are none": [
+        *(changed(TOPIC, "one", ("retention.ms", number, "1000")) for number in (NONE, -1, 127)),
+        changed(TOPIC, "one", ("retention.ms", NONE, "1000"), dry=True),
+        changed(TOPIC, "one", ("retention.ms", NONE, None)),
+        changed(TOPIC, "one", ("nonsense", NONE, "1000"), ("retention.ms", SET, "1000")),
+        changed(TOPIC, "nobody", ("retention.ms", NONE, "1000")),
+        changed(TOPIC, "one", ("retention.ms", NONE, "1000"), times=2),
+        changed(METRICS, "m", ("interval.ms", NONE, "1000")),
+        changed(GROUP, "g", ("consumer.session.timeout.ms", NONE, "50000")),
+        *(changed(LOGGER, "1", (name, NONE, "INFO")) for name in ("root", "nonsense")),
+        changed(LOGGER, "2", ("root", NONE, "INFO")),
+        *(changed(BROKER, name, ("log.cleaner.threads", NONE, "1")) for name in ("", "1", "2")),
+        together(
+            changed(TOPIC, "one", ("retention.ms", NONE, "1000")),
+            changed(TOPIC, "two", ("retention.ms", SET, "1000")),
+            changed(BROKER, "1", ("background.threads", SET, "9")),
+            changed(BROKER, "", ("background.threads", SET, "x")),
+            changed(LOGGER, "1", ("root", SET, "INFO")),
+            changed(GROUP, "g", ("nonsense", SET, "1")),
+            changed(99, "g", ("nonsense", SET, "1")),
+            changed(METRICS, "m", ("interval.ms", SET, None)),
+        ),
+        together(
+            changed(LOGGER, "1", ("root", NONE, "INFO")),
+            changed(BROKER, "1", ("background.threads", NONE, "9")),
+            changed(TOPIC, "one", ("retention.ms", NONE, None)),
+            changed(TOPIC, "two", ("retention.ms", SET, "1000")),
+        ),
+        described((TOPIC, "one", ["retention.ms"]), (TOPIC, "two", ["retention.ms"])),
+        described((BROKER, "1", ["background.threads"])),
+        changed(TOPIC, "two", ("retention.ms", DELETE, None)),
     ],
 }

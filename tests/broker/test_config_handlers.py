@@ -235,7 +235,7 @@ ALTER = """
 2  orders  leader.replication.throttled.replicas = *    NONE
 2  orders  flush.ms = 1, bad = 1         INVALID_CONFIG
 2  orders  message.format.version = 2.8  INVALID_CONFIG
-2  orders  retention.ms ? 1              INVALID_REQUEST
+2  orders  retention.ms ? 1              UNKNOWN_SERVER_ERROR
 2  no-such retention.ms = 1              UNKNOWN_TOPIC_OR_PARTITION
 2  no-such retention.ms = x              INVALID_CONFIG
 2  -       retention.ms = 1              INVALID_REQUEST
