@@ -265,6 +265,8 @@ def test_nobody_goes_on_for_a_coordinator_that_is_unloaded(
             end(node, producer)
         node.transactions.unload()
         await turns_of_the_loop()
+        assert markers_of(node, BOTH[0]) == [(True, 1)]
+        assert markers_of(node, BOTH[1]) == [], "its partition would take it again"
 
     on_a_node(tmp_path, talk)
 
