@@ -235,7 +235,6 @@ ALTER = """
 2  orders  leader.replication.throttled.replicas = *    NONE
 2  orders  flush.ms = 1, bad = 1         INVALID_CONFIG
 2  orders  message.format.version = 2.8  INVALID_CONFIG
-2  orders  retention.ms ? 1              UNKNOWN_SERVER_ERROR
 2  no-such retention.ms = 1              UNKNOWN_TOPIC_OR_PARTITION
 2  no-such retention.ms = x              INVALID_CONFIG
 2  -       retention.ms = 1              INVALID_REQUEST
@@ -295,7 +294,7 @@ ALTER = """
 8  7       root = INFO                   INVALID_REQUEST
 8  -       root = INFO                   INVALID_REQUEST
 """
-OPERATIONS = {"=": SET, "+": APPEND, "-": SUBTRACT, "?": 9}
+OPERATIONS = {"=": SET, "+": APPEND, "-": SUBTRACT}
 
 
 def change(words: str) -> tuple[str, int, str | None]:
