@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
 from ..context import Context
 from ..delegation_tokens import NO_TIME_MS, why_refused
 from ..dispatch import serves
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 @serves(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3))
 async def create_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
     kind, _, name = context.principal.partition(":")
-    owner_kind, owner_name = kind, name
+    owner_kind, owner_name, code = kind, name, why_refused(context)
     if request.owner_principal_name:
-        owner_kind, owner_name = request.owner_principal_type, request.owner_principal_name
+        if request.owner_principal_type is None:  # Kafka cannot make a principal of that
+            code = Code.UNKNOWN_SERVER_ERROR
+        else:
+            owner_kind, owner_name = request.owner_principal_type, request.owner_principal_name
     return {
-        "error_code": why_refused(context),
+        "error_code": code,
         "principal_type": owner_kind,
         "principal_name": owner_name,
         "token_requester_principal_type": kind,

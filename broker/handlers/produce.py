@@ -16,6 +16,7 @@ Skipped: nothing. Versions 0-2 are offered and closed, as Kafka does.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -141,9 +142,26 @@ def _refused_whole(node: Node, context: Context, request: Any) -> dict[str, Any]
                 producers.add((header.producer_id, header.producer_epoch))
     if producers and not _may_use_id(node, context, request.transactional_id):
         return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if len(producers) > 1:
-        return _error(Code.INVALID_PRODUCER_ID_MAPPING)
+    if len(producers) > 1 and len(set(_producers_of_valid(node, context, request))) > 1:
+        why = "Transactional records contained more than one producer ID"
+        return _error(Code.INVALID_PRODUCER_ID_MAPPING, why)
     return None
+
+
+def _producers_of_valid(node: Node, context: Context, request: Any) -> Iterator[tuple[int, int]]:
+    """Ids and epochs of the transactional batches that nothing is wrong with so far."""
+    for topic_data in request.topic_data:
+        name, unknown = _topic(node, context, topic_data)
+        for partition_data in () if unknown else topic_data.partition_data:
+            records = partition_data.records
+            if records is None or not _is_transactional(records):
+                continue
+            if node.log_of(name, partition_data.index) is None:
+                continue
+            header = read_header(records)
+            is_known = header.compression != Compression.ZSTD or context.version >= _ZSTD_SINCE
+            if is_known and len(records) <= header.size_bytes + HEADER_SIZE:
+                yield header.producer_id, header.producer_epoch
 
 
 def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> bool:
@@ -229,6 +247,8 @@ def _append(
     except Refused as refused:
         if log is not None:
             node.storage_trouble.tell(log, refused)
+        if refused.code is Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            asked = log  # whoever found it: in Kafka it is the log
         return _with_start(_error(refused.code), refused, asked), _NONE
     if not appended.is_duplicate:
         node.appended(log)

@@ -123,6 +123,25 @@ def odd__a_batch_that_cannot_be_read_spoils_all(broker: Broker) -> Any:
 
 
 @case
+def odd__two_producers_of_which_one_counts(broker: Broker) -> Any:
+    """Transactional batches of two producers spoil all, if both are for partitions that exist."""
+    topic = broker.topic(2)
+    producer, other = broker.open_transaction(topic), broker.producer()
+    out = {}
+    for name, index in (("there", 1), ("not_there", 7)):
+        parts = [
+            (topic, 0, producer.batch(sequence=1 if name == "there" else 3)),
+            (topic, index, other.batch()),
+        ]
+        answers = broker.produce_raw(parts, transactional_id=producer.transactional_id)
+        out[name] = [
+            [error_name(answer["error_code"]), answer["log_start_offset"], answer["error_message"]]
+            for answer in answers
+        ]
+    return out
+
+
+@case
 def odd__markers_of_nobody(broker: Broker) -> Any:
     """A marker without a producer spoils all of them, where there is a partition for it."""
     topic, group = broker.topic(), broker.fresh("g")
@@ -287,3 +306,16 @@ def odd__epochs_below_none(broker: Broker) -> Any:
         told = broker.call("OffsetForLeaderEpoch", 4, body)["topics"][0]["partitions"][0]
         out[f"end {epoch}"] = [told["leader_epoch"], told["end_offset"]]
     return out
+
+
+@case
+def odd__a_token_for_somebody_of_no_kind(broker: Broker) -> Any:
+    body = {
+        "owner_principal_type": None, "owner_principal_name": "me", "renewers": [],
+        "max_lifetime_ms": -1,
+    }  # fmt: skip
+    answer = broker.call("CreateDelegationToken", 3, body)
+    return [
+        error_name(answer.pop("error_code")),
+        {name: value for name, value in answer.items() if value not in ("", b"", 0)},
+    ]
