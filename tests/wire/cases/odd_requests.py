@@ -310,7 +310,7 @@ def odd__epochs_below_none(broker: Broker) -> Any:
 
 @case
 def odd__a_token_for_somebody_of_no_kind(broker: Broker) -> Any:
-    body = {
+    body: dict[str, Any] = {
         "owner_principal_type": None, "owner_principal_name": "me", "renewers": [],
         "max_lifetime_ms": -1,
     }  # fmt: skip
