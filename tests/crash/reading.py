@@ -11,6 +11,12 @@ READ_TIMEOUT_S = 30.0
 
 def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
     """The values in each partition of a topic, up to its stable end."""
+    records = committed_records(bootstrap, topic, partitions)
+    return [[value for _, value in partition] for partition in records]
+
+
+def committed_records(bootstrap: str, topic: str, partitions: int) -> list[list[tuple[str, str]]]:
+    """Keys and values in each partition of a topic, up to its stable end."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "reader",
@@ -21,7 +27,7 @@ def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
     consumer = Consumer(settings)
     try:
         consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
-        found: list[list[str]] = [[] for _ in range(partitions)]
+        found: list[list[tuple[str, str]]] = [[] for _ in range(partitions)]
         at_end: set[int] = set()
         deadline = time.monotonic() + READ_TIMEOUT_S
         while len(at_end) < partitions:
@@ -29,7 +35,8 @@ def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
             for message in consumer.consume(1000, 0.2):
                 error, partition = message.error(), message.partition() or 0
                 if error is None:
-                    found[partition].append((message.value() or b"").decode())
+                    key, value = message.key() or b"", message.value() or b""
+                    found[partition].append((key.decode(), value.decode()))
                 else:
                     assert error.code() == KafkaError._PARTITION_EOF, error
                     at_end.add(partition)

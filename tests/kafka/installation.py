@@ -1,6 +1,7 @@
 """Kafka's jars by Maven, kept outside of the checkout, and the command lines that use them.
 
-They lie in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`; getting them takes a minute, once.
+They lie in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`, those of Kafka Streams beside them;
+getting them takes a minute, once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 POM = HERE / "pom.xml"
+STREAMS = HERE / "kafka-streams.xml"
 VERSION = "4.1.1"
 MAVEN_TIMEOUT_S = 600
 TOOL_TIMEOUT_S = 60
@@ -39,24 +41,25 @@ def cache_directory() -> Path:
     return Path(os.environ.get("OTTLA_CACHE") or Path.home() / ".cache/ottla")
 
 
-def libraries() -> Path:
+def libraries(pom: Path = POM) -> Path:
     """The directory of the jars; Maven gets them the first time. Raises NotInstalled."""
-    directory = cache_directory() / f"kafka-{VERSION}" / "libs"
+    name = "kafka" if pom == POM else pom.stem
+    directory = cache_directory() / f"{name}-{VERSION}" / "libs"
     complete = directory / ".complete"
-    if complete.exists() and complete.read_text() == POM.read_text():
+    if complete.exists() and complete.read_text() == pom.read_text():
         return directory
     directory.parent.mkdir(parents=True, exist_ok=True)
     with (directory.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists() or complete.read_text() != POM.read_text():
-            _install(directory)
-            complete.write_text(POM.read_text())
+        if not complete.exists() or complete.read_text() != pom.read_text():
+            _install(pom, directory)
+            complete.write_text(pom.read_text())
     return directory
 
 
-def _install(directory: Path) -> None:
+def _install(pom: Path, directory: Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
-    command = ["mvn", "-B", "-q", "-f", str(POM), "dependency:copy-dependencies"]
+    command = ["mvn", "-B", "-q", "-f", str(pom), "dependency:copy-dependencies"]
     command.append(f"-DoutputDirectory={directory}")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=MAVEN_TIMEOUT_S)
@@ -66,13 +69,13 @@ def _install(directory: Path) -> None:
         raise NotInstalled(f"Maven: {done.stdout[-2000:]}")
 
 
-def java(*arguments: str, logging: str = "log4j2-tools.xml") -> list[str]:
+def java(*arguments: str, logging: str = "log4j2-tools.xml", pom: Path = POM) -> list[str]:
     """A command line of the JVM with Kafka's classes. Raises NotInstalled."""
     executable = shutil.which("java")
     if executable is None:
         raise NotInstalled("there is no java")
     settings = f"-Dlog4j2.configurationFile={HERE / logging}"
-    return [executable, "-cp", f"{libraries()}/*", settings, *arguments]
+    return [executable, "-cp", f"{libraries(pom)}/*", settings, *arguments]
 
 
 def tool_class(name: str) -> str:
