@@ -1,16 +1,20 @@
-"""A transport that is a list, a loop whose time is a number, and a log that remembers."""
+"""A transport that is a list, a loop whose time is a number, logs that remember, broken markers."""
 
 from __future__ import annotations
 
 import asyncio
 import selectors
 import struct
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec
 
+import pytest
+
 from ottla.broker.context import ConnectionInfo
 from ottla.protocol.api_keys import ApiKey
+from ottla.storage.log import PartitionLog
 from tests.protocol.message_values import reference_request, schema
 
 P = ParamSpec("P")
@@ -173,3 +177,18 @@ def correlation_ids(written: bytes) -> list[int]:
         position += 4 + size
     assert position == len(written)
     return found
+
+
+@contextmanager
+def broken_markers(monkeypatch: pytest.MonkeyPatch, *places: tuple[str, int]) -> Iterator[None]:
+    """No marker can be appended to these partitions."""
+    working = PartitionLog.append_marker
+
+    def append_marker(self: PartitionLog, marker: Any, *, now_ms: int) -> Any:
+        if (self.topic, self.partition) in places:
+            raise OSError(5, "Input/output error")
+        return working(self, marker, now_ms=now_ms)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionLog, "append_marker", append_marker)
+        yield

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +19,7 @@ from ottla.protocol.batch import build, headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
-from ottla.storage.log import PartitionLog
+from tests.broker.fakes import broken_markers
 
 SHOP = "shop"
 NOW_MS = 1_700_000_000_000
@@ -31,21 +29,6 @@ BOTH = [("orders", 0), ("orders", 1)]
 class StillClock:
     def now_ms(self) -> int:
         return NOW_MS
-
-
-@contextmanager
-def broken_markers(monkeypatch: pytest.MonkeyPatch, *places: tuple[str, int]) -> Iterator[None]:
-    """No marker can be appended to these partitions."""
-    working = PartitionLog.append_marker
-
-    def append_marker(self: PartitionLog, marker: Any, *, now_ms: int) -> Any:
-        if (self.topic, self.partition) in places:
-            raise OSError(5, "Input/output error")
-        return working(self, marker, now_ms=now_ms)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(PartitionLog, "append_marker", append_marker)
-        yield
 
 
 def on_a_node(directory: Path, talk: Callable[[Node], Awaitable[None]]) -> None:

@@ -11,9 +11,8 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import in_virtual_time
+from tests.broker.fakes import broken_markers, in_virtual_time
 from tests.broker.one_node import OneNode, one_node, read
-from tests.broker.test_markers import broken_markers
 from tests.broker.transacting import error, producer
 
 SMALL = {

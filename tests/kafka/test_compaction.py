@@ -12,10 +12,10 @@ import pytest
 from ..wire.batches import batch
 from ..wire.client import until
 from .dump import INDEXES, complaints, dumped, files_in
+from .on_disk import batches_of, plain
 from .place import Place
 from .seen import seen
 from .story import OK, START_MS, connected, find_coordinators
-from .test_same_files import batches_of, plain
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

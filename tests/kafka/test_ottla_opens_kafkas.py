@@ -29,6 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from ..wire.client import until
 from . import node
 from .installation import tool
+from .on_disk import OFTEN, newest_snapshot
 from .place import Place
 from .seen import seen
 from .story import Story, connected
@@ -42,10 +43,6 @@ SNAPSHOTS = {
     "metadata.max.idle.interval.ms": "100",
 }
 # An Ottla that replaces what it has read by a snapshot of its own, and keeps only that.
-OFTEN = {
-    "metadata.log.max.record.bytes.between.snapshots": "1000",
-    "metadata.max.retention.bytes": "1",
-}
 TIMEOUT_S = 20.0
 SCRAM = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
 ACL = AclBinding(
@@ -76,11 +73,6 @@ def test_a_metadata_log_that_begins_with_a_snapshot(place: Place) -> None:
     with place.kafka() as kafka:
         assert seen(kafka) == left
         story.play(kafka)
-
-
-def newest_snapshot(log: Path) -> int:
-    """The end offset of the newest snapshot, -1 when there is none."""
-    return max((int(file.name.partition("-")[0]) for file in log.glob("*.checkpoint")), default=-1)
 
 
 def last_segment(log: Path) -> int:

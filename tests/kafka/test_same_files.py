@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ..wire.batches import Batch, batches_in
 from .dump import CLUSTER_METADATA, CONSUMER_OFFSETS, INDEXES, TRANSACTION_STATE, dumped, files_in
 from .installation import libraries
+from .on_disk import batches_of, plain
 from .place import INTERNAL_PARTITIONS, Place
-from .story import CODECS, PARTITIONS, START_MS, Story
+from .story import CODECS, PARTITIONS, Story
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -52,34 +51,6 @@ def tell(bootstrap: str) -> None:
     story = Story()
     for _ in range(ROUNDS):
         story.play(bootstrap)
-
-
-def batches_of(partition: Path) -> list[Batch]:
-    """All batches of a partition that are still on disk."""
-    logs = sorted(partition.glob("*.log"))
-    return [found for log in logs for found in batches_in(log.read_bytes())]
-
-
-def plain(found: Batch) -> dict[str, Any]:
-    """What a batch says, without the times that were now."""
-    return {
-        "offsets": (found.base_offset, found.last_offset),
-        "leader epoch": found.leader_epoch,
-        "attributes": found.attributes,
-        "times": (given(found.first_timestamp), given(found.max_timestamp)),
-        "producer": (found.producer_id, found.epoch, found.sequence),
-        "crc": found.crc_is_right,
-        "size": found.size_bytes,
-        "records": [
-            (one.offset, given(one.timestamp), one.key, one.value, one.headers)
-            for one in found.records
-        ],
-    }
-
-
-def given(timestamp_ms: int) -> int | None:
-    """A time that a client gave; None for one that was now when it happened."""
-    return timestamp_ms if START_MS <= timestamp_ms < START_MS + 1_000_000 else None
 
 
 @pytest.mark.parametrize(

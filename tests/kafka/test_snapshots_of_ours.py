@@ -8,10 +8,10 @@ import pytest
 
 from ..wire.client import until
 from .dump import complaints, dumped
+from .on_disk import OFTEN, newest_snapshot
 from .place import Place
 from .seen import seen
 from .story import Story
-from .test_ottla_opens_kafkas import OFTEN, newest_snapshot
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from uuid import UUID
 
 import pytest
 
@@ -14,15 +13,13 @@ from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
 from ottla.storage.metadata_records import (
-    EndPoint,
     MetadataRecord,
-    RegisterBrokerRecord,
     encode,
 )
+from tests.storage.decisions import BROKER, decide, orders
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import NOW_MS
 
-BROKER = RegisterBrokerRecord(1, UUID(int=1), 0, (EndPoint("X", "here", 1),), fenced=False)
 # What KRaft's first leader of Apache Kafka 4.1.1, node 1, wrote into its log.
 LEADER_CHANGE_KEY = bytes.fromhex("00000002")
 LEADER_CHANGE_VALUE = bytes.fromhex("00000000000102000000010002000000010000")
@@ -38,22 +35,6 @@ def replayed(disk: Disk) -> Catalog:
     catalog = Catalog()
     log.replay_into(catalog)
     return catalog
-
-
-def decide(log: MetadataLog, catalog: Catalog, records: tuple[MetadataRecord, ...]) -> None:
-    offset = log.append(records, now_ms=NOW_MS)
-    for delta, record in enumerate(records):
-        catalog.replay(record, offset + delta)
-
-
-def orders(catalog: Catalog, number: int) -> tuple[MetadataRecord, ...]:
-    return catalog.create_topic(
-        f"orders{number}",
-        UUID(int=number),
-        partitions=5,
-        replication_factor=1,
-        configs={"retention.ms": "5"},
-    )
 
 
 def test_a_new_log_is_empty_and_has_the_id_that_kafka_gives_it() -> None:

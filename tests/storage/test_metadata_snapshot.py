@@ -16,9 +16,9 @@ from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
 from ottla.storage.metadata_records import BeginTransactionRecord, ForeignRecord
+from tests.storage.decisions import BROKER, decide, orders
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import NOW_MS
-from tests.storage.test_metadata_log import BROKER, decide, orders
 
 PLACE = "data/__cluster_metadata-0"
 FOREIGN = ForeignRecord(10, b"\1\x0a\0 a token")
