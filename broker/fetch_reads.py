@@ -6,7 +6,9 @@ left of the request's limit; the first batch of the first partition that has any
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.errors import Code, Refused
@@ -49,6 +51,25 @@ class PartitionRead(NamedTuple):
     log_start_offset: int = -1
     aborted: list[dict[str, int]] | None = None
     diverging: tuple[int, int] | None = None  # epoch and its end offset
+
+
+async def check_old(node: Node, wanted: Iterable[Item], limits: Limits) -> None:
+    """Let others have their turns while what an earlier life wrote is checked, before it is read.
+
+    Where that fails, `read_all` tells.
+    """
+    left = limits.max_bytes
+    for key, name, asked in wanted:
+        log = node.logs.log_of(name, key[1])
+        if log is None or not log.log_start_offset <= asked.fetch_offset < log.old_until:
+            continue
+        with suppress(OSError, Refused):
+            most_bytes = min(asked.max_bytes, left)
+            for _ in log.check_in_steps(asked.fetch_offset, most_bytes, committed=limits.committed):
+                await asyncio.sleep(0)
+        left -= asked.max_bytes
+        if left <= 0:
+            return
 
 
 def read_all(

@@ -65,6 +65,17 @@ class AbortedTransactions:
                 break  # whatever was aborted later began behind the range
         return found
 
+    def may_be_believed(self) -> bool:
+        """Whether no last stable offset keeps `between` from a transaction that began before it."""
+        soonest = None
+        for entry in reversed(self._entries):
+            if entry.last_stable_offset > entry.last_offset + 1 or (
+                soonest is not None and entry.last_stable_offset > soonest
+            ):
+                return False
+            soonest = entry.first_offset if soonest is None else min(soonest, entry.first_offset)
+        return True
+
     def ended_in(self, base_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those whose marker lies in [base_offset, end_offset): a segment's own."""
         start = bisect_left(self._entries, base_offset, key=_last_offset)

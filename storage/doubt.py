@@ -301,9 +301,24 @@ class Doubt:
             end, next_offset = after, header.next_offset
         return segment.read_range(position, end, next_offset)
 
+    def check_in_steps(self, offset: int, max_bytes: int) -> Iterator[None]:
+        """Check what `read` would, in steps of half a millisecond between which it may change."""
+        if self._covers(0, self.size_bytes):
+            return
+        start = self._segment.position_of(offset)
+        if start is None or self._covers(start, start + max_bytes):
+            return
+        end = start + max_bytes
+        for count, (position, header) in enumerate(self.headers(start), 1):
+            if position + header.size_bytes >= end:
+                return
+            if count % _BATCHES_IN_A_STEP == 0 or position - start >= _CHUNK_BYTES:
+                start = position
+                yield
+
     def _up_to_the_gap(self, position: int, found: Read | None) -> Read | None:
         """What was read up to the end of the file, which should end where the next one begins."""
-        *_, (_, last) = self._segment.headers(position)
+        *_, (_, last) = self._segment.headers(max(position, self.start_for(_INT_MAX)))
         if found is None or last.next_offset >= self.end_offset:
             return found
         self.examine()

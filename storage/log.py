@@ -9,7 +9,7 @@ the end of the log.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -81,6 +81,7 @@ class PartitionLog:
         flush_asked: what lies before this offset is on disk before it is acknowledged.
         on_flush_due: called with an offset up to which a flush is due, which then comes by
             `begin_flush`; None: the append itself flushes.
+        old_until: what lies before this offset was written by an earlier life.
         failure: why nothing more is appended; None while all is well.
     """
 
@@ -118,6 +119,7 @@ class PartitionLog:
             self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
         )
         self.flush_asked = self.recovery_point
+        self.old_until = self.log_end_offset
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self.failure: str | None = None
         self.is_closed = False
@@ -394,6 +396,16 @@ class PartitionLog:
             raise _unreadable(failed) from failed
         return Read(b"", offset)
 
+    def check_in_steps(self, offset: int, max_bytes: int, *, committed: bool) -> Iterator[None]:
+        """Check, in short steps, what a reader would have to wait for. Raises OSError, Refused."""
+        segments, check = self._segments.since(offset), self._transaction_check
+        if segments[0].doubt is not None:
+            yield from segments[0].doubt.check_in_steps(offset, max_bytes)
+        if committed and check is not None and not check.is_known(offset, check.until - 1):
+            up_to = self.last_stable_offset
+            end = self.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=True).next_offset
+            yield from check.agrees_in_steps(segments, self._aborted, offset, end - 1)
+
     def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:
         """Those that a reader of committed records must know of; both offsets are inclusive.
 
@@ -581,13 +593,6 @@ class PartitionLog:
         finally:
             for segment in self._segments.all:
                 segment.close()
-
-    def delete(self) -> None:
-        """Remove the directory and all in it; the log is not to be used any more."""
-        self.close(clean=False)
-        for name in self._files.names_in(self._directory):
-            self._files.remove(f"{self._directory}/{name}")
-        self._files.remove_directory(self._directory)
 
 
 def _unreadable(failed: OSError) -> Refused:

@@ -1,18 +1,23 @@
 """Whether the indexes of aborted transactions, which carry no checksum, say what the data say.
 
 A reader of committed records hides what the index names, so the index is compared with the markers
-behind each stretch that is read, once, for what an earlier life of the broker wrote.
+behind each stretch that is read, once, for what an earlier life of the broker wrote. That goes as
+far as the markers of what is read, and what was met on the way is known from then on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Generator, Iterator, Sequence
+from typing import Final
 
 from ..protocol.batch import BatchHeader
 from ..protocol.control import read_marker
 from ..protocol.errors import Refused
 from .aborted import AbortedTransactions
 from .segment import Segment
+
+_BATCHES_IN_A_STEP: Final = 128
 
 
 class TransactionCheck:
@@ -24,7 +29,14 @@ class TransactionCheck:
 
     def __init__(self, until: int) -> None:
         self.until = until
-        self._from = self._to = 0
+        self._known: list[tuple[int, int]] = []  # stretches of offsets, rising, apart
+        self._is_begun = False
+
+    def is_known(self, first_offset: int, last_offset: int) -> bool:
+        """Whether a range was compared."""
+        at = bisect_right(self._known, first_offset, key=_start) - 1
+        last_offset = min(last_offset, self.until - 1)
+        return at >= 0 and last_offset < self._known[at][1]
 
     def agrees(
         self,
@@ -38,46 +50,95 @@ class TransactionCheck:
         Args:
             segments: from the one that holds `first_offset` on.
         """
-        if self._from <= first_offset and last_offset < self._to:
+        steps = self.agrees_in_steps(segments, aborted, first_offset, last_offset)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                return bool(done.value)
+
+    def agrees_in_steps(
+        self,
+        segments: Sequence[Segment],
+        aborted: AbortedTransactions,
+        first_offset: int,
+        last_offset: int,
+    ) -> Generator[None, None, bool]:
+        """As `agrees`, in steps of half a millisecond between which others have their turns.
+
+        A consumer that meets a marker hides no more of that producer, whatever the index said
+        before. It ends where damage may have taken a marker: what comes behind is not known.
+        """
+        if self.is_known(first_offset, last_offset):
             return True
-        entries = aborted.between(first_offset, last_offset + 1)
-        for producer_id, since, offset, is_aborted in _decided(segments, first_offset, last_offset):
-            is_hidden = any(
-                entry.producer_id == producer_id
-                and since < entry.first_offset <= offset <= entry.last_offset
-                for entry in entries
-            )
-            if is_hidden != is_aborted:
+        if not self._is_begun:
+            self._is_begun = True
+            if not aborted.may_be_believed():
                 return False
-        if not self._from <= first_offset <= self._to:
-            self._from = first_offset
-        self._to = last_offset + 1
+        waiting: dict[int, tuple[int, int]] = {}  # a producer's first and last undecided batch
+        markers: dict[int, int] = {}
+        end_offset = first_offset
+        for count, (segment, position, header) in enumerate(_batches(segments, first_offset), 1):
+            if segment.mark:
+                return True  # compacted meanwhile
+            if header.base_offset > last_offset and not any(
+                first <= last_offset for first, _ in waiting.values()
+            ):
+                break
+            if segment.doubt is not None and segment.doubt.damages:
+                break
+            producer_id = header.producer_id
+            if header.is_control:
+                if producer_id in waiting and not _agrees(
+                    aborted, producer_id, markers.get(producer_id, -1), waiting.pop(producer_id),
+                    is_aborted=not _commits(segment, position, header),
+                ):  # fmt: skip
+                    return False
+                markers[producer_id] = header.base_offset
+            elif header.is_transactional:
+                first, _ = waiting.get(producer_id, (header.base_offset, 0))
+                waiting[producer_id] = (first, header.base_offset)
+            end_offset = header.next_offset
+            if count % _BATCHES_IN_A_STEP == 0:
+                yield
+        undecided = min((first for first, _ in waiting.values()), default=end_offset)
+        self._remember(first_offset, max(undecided, last_offset + 1))
         return True
 
+    def _remember(self, first_offset: int, end_offset: int) -> None:
+        apart = [one for one in self._known if one[1] < first_offset or end_offset < one[0]]
+        met = [one for one in self._known if one not in apart]
+        start = min([first_offset, *(one[0] for one in met)])
+        end = max([end_offset, *(one[1] for one in met)])
+        self._known = sorted([*apart, (start, end)])
 
-def _decided(
-    segments: Sequence[Segment], first_offset: int, last_offset: int
-) -> Iterator[tuple[int, int, int, bool]]:
-    """Producer, its last marker before, offset and fate of each batch of a transaction in a range.
 
-    A consumer that meets a marker hides no more of that producer, whatever the index said before.
-    It ends where damage may have taken a marker: what comes behind is not known.
+def _start(stretch: tuple[int, int]) -> int:
+    return stretch[0]
+
+
+def _agrees(
+    aborted: AbortedTransactions,
+    producer_id: int,
+    since: int,
+    batches: tuple[int, int],
+    *,
+    is_aborted: bool,
+) -> bool:
+    """Whether a transaction's batches, from the first to the last one, are hidden or not.
+
+    Args:
+        since: the producer's last marker before; -1: not known.
     """
-    waiting: dict[int, list[int]] = {}
-    markers: dict[int, int] = {}
-    for segment, position, header in _batches(segments, first_offset):
-        if header.base_offset > last_offset and not waiting:
-            return
-        if segment.doubt is not None and segment.doubt.damages:
-            return
-        if header.is_control:
-            commits = _commits(segment, position, header)
-            since = markers.get(header.producer_id, -1)
-            for offset in waiting.pop(header.producer_id, ()):
-                yield header.producer_id, since, offset, not commits
-            markers[header.producer_id] = header.base_offset
-        elif header.is_transactional and header.base_offset <= last_offset:
-            waiting.setdefault(header.producer_id, []).append(header.base_offset)
+    first, last = batches
+    entries = [
+        entry
+        for entry in aborted.between(first, last + 1)
+        if entry.producer_id == producer_id and entry.first_offset > since
+    ]
+    if is_aborted:
+        return any(entry.first_offset <= first and last <= entry.last_offset for entry in entries)
+    return not any(entry.first_offset <= last and first <= entry.last_offset for entry in entries)
 
 
 def _batches(

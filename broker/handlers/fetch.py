@@ -27,7 +27,7 @@ from ...protocol.errors import Code, Refused
 from ..cluster import NewLeaders
 from ..context import Context
 from ..dispatch import serves
-from ..fetch_reads import NO_EPOCH, Limits, PartitionRead, name_of, read_all
+from ..fetch_reads import NO_EPOCH, Limits, PartitionRead, check_old, name_of, read_all
 from ..fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -84,6 +84,7 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
 async def _read(
     node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
 ) -> list[PartitionRead]:
+    await check_old(node, plan.items, limits)
     parts, size_bytes, in_error = read_all(node, plan.items, limits)
     if size_bytes < request.min_bytes and request.max_wait_ms > 0 and plan.items and not in_error:
         return await _read_later(node, context, request, plan, limits)

@@ -432,3 +432,25 @@ async def test_without_room_a_consumer_goes_on_without_a_session(tmp_path: Path)
         it.topic("orders")
         answered = await Consumer(it).fetch(("orders", 0, 0))
         assert (answered["session_id"], named(answered)) == (0, [0])
+
+
+@pytest.mark.parametrize("isolation_level", [0, 1])
+@in_virtual_time
+async def test_others_have_their_turns_while_what_an_earlier_life_wrote_is_checked(
+    tmp_path: Path, isolation_level: int
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        for _ in range(1000):
+            it.append("orders", b"a")
+    async with one_node(tmp_path) as it:
+        turns = 0
+        fetching = asyncio.ensure_future(
+            fetch(it, ("orders", 0, 0), isolation_level=isolation_level)
+        )
+        while not fetching.done():
+            await asyncio.sleep(0)
+            turns += 1
+        (told,) = fetching.result()
+        assert len(list(headers_in(told["records"]))) == 1000
+        assert turns > 10

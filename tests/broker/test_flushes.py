@@ -271,7 +271,7 @@ async def test_a_log_that_is_deleted_under_a_sync_lets_go_and_is_no_trouble(brok
     log.append(batch(), now_ms=NOW_MS)
     waiting = broker.flushes.flushed(log)
     await broker.syncing()
-    log.delete()
+    log.close(clean=False)
     broker.disk.broken = FileNotFoundError("orders-0")
     broker.disk.may_sync.set()
     told = await waiting

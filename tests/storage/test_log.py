@@ -17,7 +17,6 @@ from tests.storage.logs import (
     NOW_MS,
     batch,
     everything,
-    in_transaction,
     open_log,
     payloads,
     ranges,
@@ -219,15 +218,6 @@ def test_records_deleted_are_gone_and_the_producer_is_still_known() -> None:
     with pytest.raises(Refused, match="OUT_OF_ORDER_SEQUENCE_NUMBER"):
         log.append(sent_by(7, 9), now_ms=NOW_MS)
     assert log.append(sent_by(7, 5), now_ms=NOW_MS).base_offset == 5
-
-
-def test_a_deleted_log_leaves_nothing_behind() -> None:
-    disk = Disk()
-    log = open_log(disk, segment_bytes=150)
-    for _ in range(3):
-        log.append(in_transaction(7, _), now_ms=NOW_MS)
-    log.delete()
-    assert disk.names_in("data") == []
 
 
 class LogAgainstAList(RuleBasedStateMachine):
