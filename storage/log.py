@@ -182,7 +182,8 @@ class PartitionLog:
         unstable = self.producers.first_unstable_offset
         if unstable is None:
             return self.high_watermark
-        return max(unstable, self.log_start_offset)
+        start = self.log_start_offset
+        return unstable if unstable >= start else self._segments.start_of_batch(start)
 
     # Appending
 

@@ -40,6 +40,16 @@ class Segments:
         """The segment that holds an offset, and all behind it."""
         return self.all[self.index_of(offset) :]
 
+    def start_of_batch(self, offset: int) -> int:
+        """The base offset of the batch that holds an offset; the offset itself, where none does."""
+        segment = self.all[self.index_of(offset)]
+        with suppress(OSError):  # whoever reads there will be told
+            position = segment.position_of(offset)
+            if position is not None:
+                _, header = next(segment.headers(position))
+                return min(header.base_offset, offset)
+        return offset
+
     def drop(self, count: int) -> None:
         """Take out the oldest ones. Raises OSError."""
         for _ in range(count):

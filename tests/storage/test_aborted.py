@@ -30,11 +30,20 @@ def test_the_last_stable_offset_is_where_the_oldest_open_transaction_begins() ->
     assert seen == [(1, 1), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (6, 8), (9, 9)]
 
 
-def test_a_log_that_begins_inside_an_open_transaction_is_stable_up_to_its_start() -> None:
+def test_a_log_that_begins_inside_an_open_transaction_is_stable_up_to_its_first_batch() -> None:
+    """As in Kafka: that is before where the log begins."""
     log = open_log()
-    log.append(in_transaction(1, 0, 5), now_ms=NOW_MS)
-    log.delete_records(3)
-    assert log.last_stable_offset == 3
+    for sequence in (0, 5):
+        log.append(in_transaction(1, sequence, 5), now_ms=NOW_MS)
+    log.append(batch(*[b"v"] * 3), now_ms=NOW_MS)
+    stable = {}
+    for offset in (3, 5, 6, 11, 13):
+        log.delete_records(offset)
+        stable[offset] = log.last_stable_offset
+        assert log.read(offset, max_bytes=1, up_to=stable[offset], min_one=True).records == b""
+    assert stable == {3: 0, 5: 5, 6: 5, 11: 10, 13: 13}
+    log.append_marker(end_of(1, commit=True), now_ms=NOW_MS)
+    assert log.last_stable_offset == 14
 
 
 def test_a_marker_without_a_transaction_aborts_nothing() -> None:
