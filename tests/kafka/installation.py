@@ -28,6 +28,8 @@ PACKAGES = {
     "ConsoleConsumer": "org.apache.kafka.tools.consumer",
     "ConsoleShareConsumer": "org.apache.kafka.tools.consumer",
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group",
+    "ShareGroupCommand": "org.apache.kafka.tools.consumer.group",
+    "StreamsGroupCommand": "org.apache.kafka.tools.streams",
     "ReassignPartitionsCommand": "org.apache.kafka.tools.reassign",
 }
 

@@ -447,12 +447,32 @@ SCRIPTS: dict[str, list[Command]] = {
         run("FeatureCommand", f"{SERVER} downgrade --feature group.version=1 --dry-run"),
         run("FeatureCommand", f"{SERVER} upgrade --release-version 4.1 --dry-run"),
         run("FeatureCommand", f"{SERVER} version-mapping --release-version 4.1-IV1"),
-        run("BrokerApiVersionsCommand", f"{SERVER}", without=("Share",)),
+        run("BrokerApiVersionsCommand", f"{SERVER}"),
         run("AclCommand", f"{SERVER} --list"),
         run(
             "AclCommand", f"{SERVER} --add --allow-principal User:me --operation Read --topic {{t}}"
         ),
         run("DelegationTokenCommand", f"{SERVER} --describe --command-config {{none.properties}}"),
+    ],
+    "groups that are switched off": [
+        topics("--create --topic {t}"),
+        *(
+            run(tool, f"{SERVER} {line}")
+            for tool in ("ShareGroupCommand", "StreamsGroupCommand")
+            for line in (
+                "--list",
+                "--list --state",
+                "--describe --group {t}",
+                "--describe --group {t} --members",
+                "--delete --group {t}",
+            )
+        ),
+        run("ShareGroupCommand", f"{SERVER} --delete-offsets --group {{t}} --topic {{t}}"),
+        run(
+            "ShareGroupCommand",
+            f"{SERVER} --reset-offsets --group {{t}} --topic {{t}} --to-earliest --execute",
+        ),
+        topics("--delete --topic {t}"),
     ],
 }
 
