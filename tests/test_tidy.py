@@ -108,5 +108,17 @@ def test_no_file_names_a_machine_or_a_registry(path: Path) -> None:
     assert not found
 
 
+def imported(path: Path) -> Iterator[str]:
+    """The last names of the modules that a module imports from."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_what_several_tests_share_is_in_no_test(path: Path) -> None:
+    assert not [each for each in imported(path) if each.startswith("test_")]
+
+
 def test_there_is_something_to_look_at() -> None:
     assert len(MODULES) > 20
