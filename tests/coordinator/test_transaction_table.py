@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +24,7 @@ from ottla.coordinator.transaction_states import (
 )
 from ottla.coordinator.transactions import DAY_MS, Transactions
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.transaction_table import cells
 from tests.coordinator.transaction_talk import (
     NOW_MS,
     ORDERS,
@@ -36,7 +36,6 @@ from tests.coordinator.transaction_talk import (
     transaction_in,
 )
 
-TABLE = Path(__file__).with_name("transaction_table.txt")
 NEVER = "-"  # no transactional id is in the state
 
 
@@ -85,24 +84,6 @@ WHO: dict[str, Callable[[Producer], Producer]] = {
 
 The epochs are used up for `last`, and one further, which nobody gets, for `fenced at last`.
 """
-
-
-def cells() -> list[tuple[str, str, int, State, str]]:
-    """Request, who, level of transaction.version, state and content of each cell."""
-    columns: list[State] = []
-    found = []
-    for line in TABLE.read_text().splitlines():
-        if not line or line.startswith("#"):
-            continue
-        head, *contents = (part.strip() for part in line.split("|"))
-        if not columns:
-            columns = [State[name] for name in contents]
-            continue
-        name, _, level = head.partition(" @")
-        request, _, who = name.partition(", ")
-        for state, content in zip(columns, contents, strict=True):
-            found.append((request, who or "owner", int(level or 2), state, content))
-    return found
 
 
 def known_in(state: State, who: str) -> Transaction:

@@ -14,7 +14,7 @@ import pytest
 
 from ottla.coordinator.transaction_states import State
 
-from ..coordinator.test_transaction_table import cells
+from ..coordinator.transaction_table import cells
 from ..wire.broker import Broker
 from ..wire.client import decode, encode, error_name
 from .conftest import Pair
