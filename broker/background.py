@@ -84,7 +84,8 @@ class Background:
             await asyncio.sleep(interval_ms / 1000)
             self._cluster.flushes.ask_for_metadata()
             try:
-                self._cluster.logs.checkpoint()
+                for _ in self._cluster.logs.checkpoint_in_steps():
+                    await asyncio.sleep(0)
             except OSError as trouble:
                 _log.error("the checkpoints could not be written", reason=str(trouble))
 
@@ -93,7 +94,8 @@ class Background:
         from ..storage.retention import delete_old_segments, known_in_steps
 
         yield from known_in_steps(log, now_ms)
-        delete_old_segments(log, now_ms)
+        if delete_old_segments(log, now_ms):
+            yield  # it has waited for the disk
 
     def _remove_deleted(self, log: PartitionLog, now_ms: int) -> None:
         log.remove_deleted(now_ms, self._cluster.removals.paths)

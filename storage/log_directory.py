@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from .checkpoint_file import decode, encode
@@ -325,6 +325,18 @@ class LogDirectory:
                 checkpointed.clear()
                 checkpointed.update(current)
         self._gone.clear()
+
+    def checkpoint_in_steps(self) -> Iterator[None]:
+        """`checkpoint`, in steps of a file between which anything may be done.
+
+        Raises:
+            OSError: not all is written.
+        """
+        for key, log in list(self._logs.items()):
+            if log.log_start_offset != self._log_starts.get(key, log.segments[0].base_offset):
+                log.write_epochs()
+                yield
+        self.checkpoint()
 
     def _still_there(self, checkpointed: Offsets) -> Offsets:
         return {key: at for key, at in checkpointed.items() if key not in self._gone}

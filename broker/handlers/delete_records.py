@@ -7,6 +7,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
@@ -26,15 +27,16 @@ async def delete_records(node: Node, context: Context, request: Any) -> dict[str
     for topic in request.topics:
         for partition in topic.partitions:
             asked.setdefault(topic.name, {})[partition.partition_index] = partition.offset
-    topics = [
-        {
-            "name": name,
-            "partitions": [_deleted(node, name, index, offset) for index, offset in these.items()],
-        }
-        for name, these in asked.items()
-    ]
+    topics = []
+    for name, these in asked.items():
+        answers = []
+        for index, offset in these.items():
+            answers.append(_deleted(node, name, index, offset))
+            await asyncio.sleep(0)  # where a segment goes, the disk is waited for
+        topics.append({"name": name, "partitions": answers})
     # Kafka does this once a minute, and may forget in a crash what it has answered.
-    node.logs.checkpoint()
+    for _ in node.logs.checkpoint_in_steps():
+        await asyncio.sleep(0)
     return {"topics": topics}
 
 

@@ -1,0 +1,58 @@
+"""DeleteRecords: where logs begin from then on, and that nobody waits for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code
+from tests.broker.fakes import in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+MANY = 20
+
+
+async def delete(it: OneNode, offsets: dict[int, int]) -> list[tuple[str, int]]:
+    """Error and low watermark of partitions of orders."""
+    parts = [{"partition_index": index, "offset": offset} for index, offset in offsets.items()]
+    answered: Any = await it.ask(
+        ApiKey.DELETE_RECORDS, 2, topics=[{"name": "orders", "partitions": parts}], timeout_ms=1000
+    )
+    (topic,) = answered["topics"]
+    return [(Code(told["error_code"]).name, told["low_watermark"]) for told in topic["partitions"]]
+
+
+@in_virtual_time
+async def test_what_was_deleted_stays_so_after_a_kill(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 3)
+        for partition in range(3):
+            it.append("orders", b"a", b"b", b"c", partition=partition)
+        told = await delete(it, {0: 2, 1: -1, 2: 4, 3: 0})
+        assert told == [
+            ("NONE", 2),
+            ("NONE", 3),
+            ("OFFSET_OUT_OF_RANGE", -1),
+            ("UNKNOWN_TOPIC_OR_PARTITION", -1),
+        ]
+        checkpoint = (tmp_path / "log-start-offset-checkpoint").read_text().split("\n")
+        assert [line.strip() for line in checkpoint[:4]] == ["0", "2", "orders 0 2", "orders 1 3"]
+
+
+@in_virtual_time
+async def test_others_have_their_turns_between_partitions_that_wait_for_the_disk(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", MANY)
+        for partition in range(MANY):
+            it.append("orders", b"a", b"b", partition=partition)
+        turns = 0
+        deleting = asyncio.ensure_future(delete(it, dict.fromkeys(range(MANY), 1)))
+        while not deleting.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert deleting.result() == [("NONE", 1)] * MANY
+        assert turns >= 2 * MANY
