@@ -29,12 +29,13 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
 
 
 def known_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
-    """Have the times known that `delete_old_segments` goes by, in short steps.
+    """Have the times known that `delete_old_segments` and a roll go by, in short steps.
 
     After a restart that may take as long as reading the files. Raises OSError.
     """
     if log.config.deletes and log.config.retention_ms >= 0:
         yield from times_known_in_steps(log.segments, now_ms - log.config.retention_ms)
+    yield from log.segments[-1].load_times_in_steps()
 
 
 def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:

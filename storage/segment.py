@@ -475,6 +475,8 @@ class Segment:
     def write_indexes(self, *, even_if_empty: bool = False) -> None:
         """Put the indexes on disk: nothing will be appended for now."""
         if (self.size_bytes or even_if_empty) and self.is_loaded:
+            with suppress(OSError):  # what cannot be read now is checked by the next life
+                self.load_times()  # what is written behind a wrong entry makes it look right
             self._index_time()
             write_atomically(self._files, self.path(INDEX), self._offset_index.encode())
             write_atomically(self._files, self.path(TIME_INDEX), self._time_index.encode())

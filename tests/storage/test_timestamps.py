@@ -15,7 +15,7 @@ from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
 from ottla.protocol.compression import compressed
 from ottla.storage.time_search import known_in_steps
 from tests.storage.disk import Disk
-from tests.storage.logs import NOW_MS, batch, end_of, in_transaction, open_log
+from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
 
 
 def timed(*times_ms: int, codec: Compression = Compression.NONE) -> bytearray:
@@ -101,6 +101,26 @@ def test_records_without_a_time_are_as_late_as_their_file() -> None:
     assert len(log.segments) == 2
     assert log.offset_for_timestamp(3000) is None
     assert log.offset_for_timestamp(3001) == (1, 5000, 0)
+
+
+def test_a_wrong_last_time_of_an_earlier_life_does_not_outlive_the_next_one() -> None:
+    """It is found before what is appended behind it makes it look right."""
+    disk = Disk()
+    log = open_log(disk, index_interval_bytes=0)
+    for time_ms in (1000, 9000, 2000, 2000):
+        log.append(timed(time_ms), now_ms=NOW_MS)
+    log.close(clean=True)
+    index = disk.files[f"{DIRECTORY}/{0:020d}.timeindex"]
+    assert index.data[-12:-4] == struct.pack(">q", 9000)
+    index.data[-12:-4] = struct.pack(">q", 9000 - 4096)
+    log = open_log(disk, index_interval_bytes=0)
+    for time_ms in (6000, 6000):
+        log.append(timed(time_ms), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    log.close(clean=True)
+    log = open_log(disk)
+    assert log.max_timestamp() == (1, 9000, 0)
+    assert log.offset_for_timestamp(7000) == (1, 9000, 0)
 
 
 class CountingDisk(Disk):
