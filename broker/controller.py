@@ -6,7 +6,7 @@ wants to know. Nothing here waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
@@ -303,6 +303,7 @@ class Controller:
         replication_factor: int = -1,
         assignments: Assignments | Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str | None] = _NO_CONFIGS,
+        beside: Container[str] = (),
         validate_only: bool = False,
     ) -> Topic:
         """Make a topic and its logs.
@@ -311,6 +312,7 @@ class Controller:
             partitions, replication_factor: -1 is the broker's default, and is what they must be
                 where `assignments` gives each partition's replicas.
             configs: settings of its own.
+            beside: see `Catalog.check_free`.
             validate_only: the topic is returned, and not made.
 
         Raises:
@@ -321,7 +323,7 @@ class Controller:
         if name == CLUSTER_METADATA:
             why = f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
             raise Refused(Code.INVALID_REQUEST, why)
-        self.catalog.check_free(name)
+        self.catalog.check_free(name, beside)
         settings = self._checked_configs(configs)
         if not assignments:
             if partitions == -1:
@@ -335,6 +337,7 @@ class Controller:
             replication_factor=replication_factor,
             assignments=_pairs(assignments),
             configs=settings,
+            beside=beside,
         )
         if validate_only:
             return topic_of(records)
@@ -384,11 +387,11 @@ class Controller:
             configs=configs,
         )
 
-    def auto_create_topic(self, name: str) -> Topic:
+    def auto_create_topic(self, name: str, beside: Container[str] = ()) -> Topic:
         """A topic that somebody wants to write to or read from. Raises as `create_topic` does."""
         if name in INTERNAL_TOPICS:
             return self.create_internal_topic(name)
-        return self.create_topic(name)
+        return self.create_topic(name, beside=beside)
 
     def delete_topic(self, name: str) -> Topic:
         """Delete a topic, its settings and its logs; what it was is returned.

@@ -8,7 +8,7 @@ the same catalog, whoever wrote them. Refusals carry Kafka's codes and words
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -158,8 +158,11 @@ class Catalog:
 
     # Decisions.
 
-    def check_free(self, name: str) -> None:
+    def check_free(self, name: str, beside: Container[str] = ()) -> None:
         """Whether a topic may be made under a legal name.
+
+        Args:
+            beside: topics that the same request has made; those may be alike, as in Kafka.
 
         Raises:
             Refused: TOPIC_ALREADY_EXISTS; INVALID_TOPIC_EXCEPTION when a name that differs only in
@@ -167,7 +170,7 @@ class Catalog:
         """
         if name in self.topics:
             raise Refused(Code.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        taken = self._collisions.get(unified(name))
+        taken = [other for other in self._collisions.get(unified(name), ()) if other not in beside]
         if taken:
             raise Refused(
                 Code.INVALID_TOPIC_EXCEPTION,
@@ -183,6 +186,7 @@ class Catalog:
         replication_factor: int,
         assignments: Assignments | None = None,
         configs: Mapping[str, str] = _NO_OVERRIDES,
+        beside: Container[str] = (),
     ) -> tuple[MetadataRecord, ...]:
         """CreateTopics: the records of one topic.
 
@@ -190,12 +194,13 @@ class Catalog:
             partitions, replication_factor: their numbers, the defaults already put in; -1 when
                 `assignments` says which replicas each partition has.
             configs: legal settings.
+            beside: see `check_free`.
 
         Raises:
             Refused: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR,
                 INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST.
         """
-        self.check_free(name)
+        self.check_free(name, beside)
         if assignments:
             replicas = placement.assigned(self.brokers, assignments, partitions, replication_factor)
         else:

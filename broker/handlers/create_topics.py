@@ -12,7 +12,7 @@ answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,7 +45,8 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     if too_many is not None:
         return _all(request, too_many)
     mutate = mutations(node, context, strict_since=_STRICT_SINCE)
-    make = partial(_create, node, context, mutate=mutate, validate_only=request.validate_only)
+    new = {topic.name for topic in wanted if topic.name not in node.catalog.topics}
+    make = partial(_create, node, context, mutate, validate_only=request.validate_only, beside=new)
     results = [make(topic) for topic in wanted]
     twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refused(name, twice) for name, count in times.items() if count > 1]
@@ -92,7 +93,13 @@ def _too_many(node: Node, wanted: list[Any]) -> Refused | None:
 
 
 def _create(
-    node: Node, context: Context, topic: Any, *, mutate: Mutate | None, validate_only: bool
+    node: Node,
+    context: Context,
+    mutate: Mutate | None,
+    topic: Any,
+    *,
+    validate_only: bool,
+    beside: Container[str],
 ) -> dict[str, Any]:
     configs = {config.name: config.value for config in topic.configs}
     create = partial(
@@ -102,6 +109,7 @@ def _create(
         replication_factor=topic.replication_factor,
         assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
         configs=configs,
+        beside=beside,
     )
     try:
         if mutate is not None:

@@ -19,6 +19,7 @@ get any. Skipped: nothing.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -102,18 +103,19 @@ def _by_id(node: Node, ids: dict[UUID, None]) -> list[dict[str, Any]]:
 def _by_name(node: Node, request: Any, names: dict[str, None]) -> list[dict[str, Any]]:
     topics = node.catalog.topics
     present = [_existing(node, topics[name]) for name in names if name in topics]
-    missing = [name for name in names if name not in topics]
+    missing = dict.fromkeys(name for name in names if name not in topics)
     makes = request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]
-    return present + [_missing(node, name, makes=makes) for name in missing]
+    return present + [_missing(node, name, missing if makes else None) for name in missing]
 
 
-def _missing(node: Node, name: str, *, makes: bool) -> dict[str, Any]:
+def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, Any]:
+    """What is told of a topic that is not there, which is made now, with those of `made`."""
     code = Code.UNKNOWN_TOPIC_OR_PARTITION
     if not is_legal_topic_name(name):
         code = Code.INVALID_TOPIC_EXCEPTION
-    elif makes:
+    elif made is not None:
         with suppress(Refused):  # that it is not there is told anyway, and remains so
-            node.controller.auto_create_topic(name)
+            node.controller.auto_create_topic(name, beside=made)
     return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
 
 

@@ -148,6 +148,21 @@ SCENES: dict[str, list[Step]] = {
         delete("same_name"),
         create("same.name"),
     ],
+    "create: names alike": [
+        create("twin_a", "twin.a", dry=True),
+        create("twin_a", "twin.a"),
+        create("twin_a"),
+        delete("twin_a"),
+        create("twin_a", "twin.b", "twin_b"),
+        create("two.of.us", "two_of.us", "two.of_us", topic("two_of_us", 0)),
+        create("two_of_us", "two.of.us"),
+        create("two.of.you", version=2),
+        metadata("three.of_you", "three_of.you", auto=True),
+        metadata("twin_a", "twin.a", "twin_b", "twin.b"),
+        metadata("two_of.us", "two.of_us"),
+        metadata("three.of_you", "three_of.you", "three.of.you", auto=True),
+        metadata("three.of_you", "three_of.you", "three.of.you"),
+    ],
     "create: numbers": [
         *(
             create(topic("numbers", partitions, replicas))
