@@ -2,8 +2,8 @@
 
 A guard takes out of the request what its sender may not do, lets the handler answer the rest, and
 puts the refusals into the answer where Kafka has them (KafkaApis, ControllerApis, AuthHelper). So
-most handlers know nothing of rights; those of `BY_THEMSELVES` ask in the midst of their work. Without
-an authorizer nothing of this is imported.
+most handlers know nothing of rights; those of `BY_THEMSELVES` ask in the midst of their work.
+Without an authorizer nothing of this is imported.
 """
 
 from __future__ import annotations
