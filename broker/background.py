@@ -91,11 +91,11 @@ class Background:
 
     @staticmethod
     def _retain(log: PartitionLog, now_ms: int) -> Iterator[None]:
-        from ..storage.retention import delete_old_segments, known_in_steps
+        """What is too old or too much goes; compacted logs are the cleaner's, as in Kafka."""
+        from ..storage.retention import delete_old_in_steps
 
-        yield from known_in_steps(log, now_ms)
-        if delete_old_segments(log, now_ms):
-            yield  # it has waited for the disk
+        if not log.config.compacts:
+            yield from delete_old_in_steps(log, now_ms)
 
     def _remove_deleted(self, log: PartitionLog, now_ms: int) -> None:
         log.remove_deleted(now_ms, self._cluster.removals.paths)

@@ -1,5 +1,7 @@
 """The log cleaner: compacts the dirtiest log, then the next, then rests (Kafka's LogCleaner).
 
+Before it rests it removes what is too old of the logs that are compacted and deleted from.
+
 It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only what
 blocks goes to a thread. So a request waits for one step at most, and logs need no lock. As many
 logs are compacted side by side as there are `log.cleaner.threads`; together they read and write no
@@ -73,6 +75,8 @@ class Cleaner:
             self._failed.clear()
             while await self.clean_dirtiest():
                 pass
+            if number == 0:
+                await self.delete_old()
         del self._tasks[number]
 
     async def clean_dirtiest(self) -> bool:
@@ -92,6 +96,33 @@ class Cleaner:
         finally:
             del self._rounds[log]
         return True
+
+    async def delete_old(self) -> None:
+        """Remove what is too old or too much of compacted logs, if they may lose it."""
+        from ..storage.retention import delete_old_in_steps
+
+        now_ms = self._cluster.clock.now_ms()
+        for count, log in enumerate(list(self._cluster.logs.logs()), 1):
+            if count % _LOGS_IN_A_STEP == 0:
+                await asyncio.sleep(0)
+            if not log.config.compacts or not self._is_there(log) or self._is_left_alone(log):
+                continue
+            if not log.config.deletes and log.segments[0].base_offset == log.log_start_offset:
+                continue  # only DeleteRecords has something removed there
+            self._rounds[log] = None  # nobody else takes it
+            try:
+                for _ in delete_old_in_steps(log, now_ms):
+                    await asyncio.sleep(0)
+                    if not self._is_there(log):
+                        break
+            except Exception as trouble:  # as with those that are compacted
+                self._tell(log, trouble)
+            finally:
+                del self._rounds[log]
+
+    def _is_left_alone(self, log: PartitionLog) -> bool:
+        """Whether it is damaged, refused by the disk for now, or being worked at."""
+        return log in self._uncleanable or log in self._failed or log in self._rounds
 
     def _tell(self, log: PartitionLog, trouble: Exception) -> None:
         if isinstance(trouble, OSError) or isinstance(trouble.__cause__, OSError):
@@ -128,7 +159,7 @@ class Cleaner:
                 await asyncio.sleep(0)
             if not log.config.compacts or not self._is_there(log):
                 continue
-            if log in self._uncleanable or log in self._failed or log in self._rounds:
+            if self._is_left_alone(log):
                 continue
             try:
                 if log.config.min_compaction_lag_ms > 0:

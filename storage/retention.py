@@ -38,6 +38,16 @@ def known_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
     yield from log.segments[-1].load_times_in_steps()
 
 
+def delete_old_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
+    """`known_in_steps`, then `delete_old_segments`, and a step more when that waited for the disk.
+
+    Raises OSError.
+    """
+    yield from known_in_steps(log, now_ms)
+    if delete_old_segments(log, now_ms):
+        yield
+
+
 def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
     """Up to where every segment's newest record is older than `retention.ms`."""
     if log.config.retention_ms < 0:

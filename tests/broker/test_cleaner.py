@@ -15,6 +15,8 @@ from ottla.broker import cleaner as cleaner_module
 from ottla.broker.cleaner import Cleaner
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
+from ottla.storage import retention
+from ottla.storage.log import PartitionLog
 from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS, ChattyLog, FakeLog
 from tests.broker.one_node import OneNode, one_node
@@ -111,6 +113,60 @@ def test_it_can_be_forbidden(tmp_path: Path) -> None:
             fill(it, "t", b"a", b"a")
             tasks = [task for task in asyncio.all_tasks() if "Cleaner" in repr(task)]
             assert not tasks
+
+    asyncio.run(scene())
+
+
+OLD: dict[str, Any] = {"retention_ms": "1000", "segment_bytes": str(1 << 20)}
+
+
+def fill_with_old(it: OneNode, topic: str) -> None:
+    batch = build([(b"k", b"v")], timestamp_ms=START_MS - 10**7)
+    it.log(topic).append(batch, now_ms=START_MS)
+
+
+@pytest.mark.parametrize(
+    ("by_the_clock", "gone"),
+    [("log_cleaner_backoff_ms", "both"), ("log_retention_check_interval_ms", "deleted")],
+)
+def test_what_is_too_old_goes_by_the_cleaners_clock_where_it_compacts_too(
+    by_the_clock: str, gone: str, tmp_path: Path
+) -> None:
+    """In Kafka logs that are compacted are the cleaner's alone, every fifteen seconds."""
+
+    async def scene() -> None:
+        async with one_node(tmp_path, **{**NEVER_BY_ITSELF, by_the_clock: "1"}) as it:
+            policies = {"both": "compact,delete", "deleted": "delete", "compacted": "compact"}
+            for topic in sorted(policies, key=gone.__eq__):  # looked at in this order
+                it.topic(topic, cleanup_policy=policies[topic], **OLD)
+                fill_with_old(it, topic)
+            await until(lambda: it.log(gone).log_start_offset == 1)
+            starts = {topic: it.log(topic).log_start_offset for topic in policies}
+            assert starts == {"both": 0, "deleted": 0, "compacted": 0, gone: 1}
+
+    asyncio.run(scene())
+
+
+def test_what_is_too_old_is_tried_again_when_the_disk_refused(
+    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[int] = []
+    really = retention.delete_old_segments
+
+    def refuse_once(log: PartitionLog, now_ms: int) -> int:
+        if not refused:
+            refused.append(log.log_start_offset)
+            raise OSError(5, "input/output error")
+        return really(log, now_ms)
+
+    async def scene() -> None:
+        monkeypatch.setattr(retention, "delete_old_segments", refuse_once)
+        async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
+            it.topic("both", cleanup_policy="compact,delete", **OLD)
+            fill_with_old(it, "both")
+            await until(lambda: it.log("both").log_start_offset == 1)
+            assert refused == [0]
+            assert len(said.lines) == 1
 
     asyncio.run(scene())
 
