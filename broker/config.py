@@ -238,9 +238,11 @@ class BrokerConfig:
 
 def validate_topic_configs(configs: Mapping[str, str]) -> None:
     """Raise Refused (INVALID_CONFIG), in Kafka's words, if a topic may not have these settings."""
-    for name in configs:
-        if name not in TOPIC_SETTINGS:
-            raise Refused(Code.INVALID_CONFIG, f"Unknown topic config name: {name}")
+    if not all(name in TOPIC_SETTINGS for name in configs):
+        from ..coordinator.consumer_order import names_in_order
+
+        first = next(name for name in names_in_order(configs) if name not in TOPIC_SETTINGS)
+        raise Refused(Code.INVALID_CONFIG, f"Unknown topic config name: {first}")
     values = {name: typed(TOPIC_SETTINGS[name], text) for name, text in configs.items()}
     if values.get("remote.storage.enable"):
         why = "Tiered Storage functionality is disabled in the broker. "

@@ -129,6 +129,8 @@ def _read(
             records = read.records
             if limits.committed and records:
                 aborted = _aborted(log, offset, read.next_offset)
+            elif max_bytes > 0:
+                aborted = None  # less than a batch is asked for: not a word about transactions
     return PartitionRead(
         key, Code.NONE, records, high_watermark, stable, log.log_start_offset, aborted, diverging
     )

@@ -27,8 +27,9 @@ async def describe_topic_partitions(node: Node, context: Context, request: Any) 
     try:
         names = _names(node, request)
     except Refused as refused:
-        asked = dict.fromkeys(topic.name for topic in request.topics)
-        return {"topics": [{"error_code": refused.code, "name": name} for name in asked]}
+        return {
+            "topics": [{"error_code": refused.code, "name": topic.name} for topic in request.topics]
+        }
     limit = min(node.config["max.request.partition.size.limit"], request.response_partition_limit)
     return _portion(node, names, request.cursor, max(limit, 1))
 

@@ -12,6 +12,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from ...coordinator.consumer_order import names_in_order
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.catalog import ResourceType
@@ -52,6 +53,9 @@ async def incremental_alter_configs(node: Node, context: Context, request: Any) 
         elif spoilt:
             raise Refused(Code.UNKNOWN_SERVER_ERROR)
         present = node.catalog.overrides(resource_type, name)
+        if len(changes) > 1 and resource_type is not ResourceType.BROKER:
+            by_name = {change.name: change for change in changes}
+            changes = [by_name[key] for key in names_in_order(by_name)]  # which error is told
         wanted = changed(resource_type, present, changes)
         named = {change.name for change in changes}
         dry = request.validate_only or spoilt

@@ -78,18 +78,29 @@ def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
 def answers(node: Node, topics: Any, codes: dict[tuple[str, int], Code]) -> list[dict[str, Any]]:
     """The code of each partition of a request; what has none does not exist.
 
-    As Kafka builds it: a topic that is named twice is answered once, and one that exists is left
-    out when no partition of it is named.
+    As Kafka builds it: a topic that exists is left out when no partition of it is named. Where
+    something does not exist, a topic that is named twice is answered once.
     """
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
-    answered: dict[str, list[dict[str, Any]]] = {}
-    for topic in topics:
-        if topic.partitions or topic.name not in node.catalog.topics:
-            answered.setdefault(topic.name, []).extend(
+    named = [t for t in topics if t.partitions or t.name not in node.catalog.topics]
+    answered = [
+        {
+            "name": topic.name,
+            "partitions": [
                 {
                     "partition_index": partition.partition_index,
                     "error_code": codes.get((topic.name, partition.partition_index), unknown),
                 }
                 for partition in topic.partitions
-            )
-    return [{"name": name, "partitions": partitions} for name, partitions in answered.items()]
+            ],
+        }
+        for topic in named
+    ]
+    known = sum((t.name, p.partition_index) in codes for t in named for p in t.partitions)
+    if known == sum(len(topic.partitions) for topic in named) and known:
+        return answered
+    merged: dict[str, dict[str, Any]] = {}
+    for topic in answered:
+        merged.setdefault(topic["name"], {"name": topic["name"], "partitions": []})
+        merged[topic["name"]]["partitions"] += topic["partitions"]
+    return [*merged.values()]

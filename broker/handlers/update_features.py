@@ -1,7 +1,7 @@
 """UpdateFeatures (57), versions 0-2: the finalized levels of features (KIP-584, KIP-1022).
 
-0    a downgrade wants `allow_downgrade`
-1    ... wants an upgrade type that is safe or unsafe; `validate_only`
+0    upgrades only: what it says of downgrades that are allowed is not looked at, as by Kafka 4.1
+1    a downgrade wants an upgrade type that is safe or unsafe; `validate_only`
 2    the answer says nothing of single features
 
 One update that is refused refuses all, and is told at the top. A new level counts at once:
@@ -55,4 +55,4 @@ async def update_features(node: Node, context: Context, request: Any) -> dict[st
 def _upgrade_type(update: Any, version: int) -> int:
     if version >= _TYPES_SINCE:
         return int(update.upgrade_type)
-    return UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
+    return UpgradeType.UPGRADE

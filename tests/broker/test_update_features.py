@@ -24,7 +24,7 @@ FAILED = "The update failed for all features since the following feature had an 
 
 async def update(it: OneNode, level: int, *, version: int = 2, **fields: Any) -> Any:
     """Ask for a level of transaction.version."""
-    how = {"upgrade_type": 3} if version else {"allow_downgrade": True}
+    how = {"upgrade_type": 3 if level < 2 else 1} if version else {"allow_downgrade": True}
     validate = {"validate_only": fields.pop("validate_only", False)} if version else {}
     updates = [{"feature": NAME, "max_version_level": level, **how, **fields}]
     return await it.ask(KEY, version, timeout_ms=1000, feature_updates=updates, **validate)
@@ -36,7 +36,7 @@ async def told(it: OneNode) -> dict[str, int]:
     return {each["name"]: each["max_version_level"] for each in answer["finalized_features"]}
 
 
-@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("version", [1, 2])
 @in_virtual_time
 async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, version: int) -> None:
     async with one_node(tmp_path) as it:
@@ -75,11 +75,16 @@ async def test_a_refusal_is_told_at_the_top(tmp_path: Path, version: int) -> Non
     assert not answer.get("results")
 
 
+@pytest.mark.parametrize("is_allowed", [False, True])
 @in_virtual_time
-async def test_version_0_wants_a_downgrade_allowed(tmp_path: Path) -> None:
+async def test_version_0_only_raises_whatever_it_allows(tmp_path: Path, is_allowed: bool) -> None:
     async with one_node(tmp_path) as it:
-        answer = await update(it, 1, version=0, allow_downgrade=False)
-    assert "Can't downgrade the version of this feature without" in answer["error_message"]
+        answer = await update(it, 1, version=0, allow_downgrade=is_allowed)
+        assert "Can't downgrade the version of this feature without" in answer["error_message"]
+        await update(it, 1)
+        answer = await update(it, 2, version=0, allow_downgrade=is_allowed)
+        assert answer["results"] == [{"feature": NAME, "error_code": 0, "error_message": "NONE"}]
+        assert (await told(it))[NAME] == 2
 
 
 async def value_versions(it: OneNode) -> list[int]:

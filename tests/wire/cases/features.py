@@ -80,7 +80,14 @@ def features__several_at_once(broker: Broker) -> Any:
 def features__version_0(broker: Broker) -> Any:
     """Which cannot only validate: levels that are refused, and the one that is."""
     told = []
-    for level, allow_downgrade in ((2, False), (1, False), (3, True), (-1, True), (2, True)):
+    for level, allow_downgrade in (
+        (2, False),
+        (1, False),
+        (1, True),
+        (3, True),
+        (-1, True),
+        (2, True),
+    ):
         change = {
             "feature": TRANSACTION,
             "max_version_level": level,

@@ -319,3 +319,45 @@ def odd__a_token_for_somebody_of_no_kind(broker: Broker) -> Any:
         error_name(answer.pop("error_code")),
         {name: value for name, value in answer.items() if value not in ("", b"", 0)},
     ]
+
+
+@case
+def odd__less_than_a_batch_read_committed(broker: Broker) -> Any:
+    """Who has no room for a batch is not told either which transactions were aborted."""
+    topic = broker.topic(3)
+    broker.produce_raw([(topic, index, batch((b"a" * 50,))) for index in (0, 1)])
+    out = {}
+    for name, second, offset, limit in (
+        ("no_room", 1, 0, 30), ("none_wanted", 1, 0, 0), ("nothing_there", 2, 0, 30),
+        ("at_the_end", 1, 1, 30), ("room", 1, 0, 1 << 20),
+    ):  # fmt: skip
+        asked = [
+            {
+                "partition": index, "fetch_offset": position, "partition_max_bytes": most,
+                "current_leader_epoch": -1, "last_fetched_epoch": -1,
+            }
+            for index, position, most in ((0, 0, 1 << 20), (second, offset, limit))
+        ]  # fmt: skip
+        body = {
+            "max_wait_ms": 10, "min_bytes": 0, "max_bytes": 1 << 20, "isolation_level": 1,
+            "session_epoch": -1, "topics": [{"topic": topic, "partitions": asked}],
+        }  # fmt: skip
+        part = broker.call("Fetch", 12, body)["responses"][0]["partitions"][1]
+        out[name] = [len(part["records"]), part["aborted_transactions"]]
+    return out
+
+
+@case
+def odd__which_of_many_wrong_settings_is_told(broker: Broker) -> Any:
+    """The first in the order of a hash table, wherever it was named."""
+    names = ["alpha", "wrong", "nonsense", "zebra", "q", "another"]
+    wrong: dict[str, str | None] = dict.fromkeys(names, "1")
+    created = [
+        broker.create_raw(broker.fresh(), configs=dict(sorted(wrong.items(), reverse=reverse)))
+        for reverse in (False, True)
+    ]
+    changes = [{"name": name, "config_operation": 2, "value": "1"} for name in names]
+    resource = {"resource_type": 2, "resource_name": broker.topic(), "configs": changes}
+    body = {"resources": [resource], "validate_only": True}
+    altered = broker.call("IncrementalAlterConfigs", 1, body)["responses"][0]
+    return [*(each["error_message"] for each in created), altered["error_message"]]
