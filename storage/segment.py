@@ -411,9 +411,9 @@ class Segment:
         if first is not None:
             self.first_timestamp_ms = first[1].max_timestamp_ms
         start = self._offset_index.last_position()
-        self._bytes_since_index = 0
         for position, header in self.headers(start):
             self._index(header, header.base_offset, position, header.size_bytes, _INT_MAX)
+        self._bytes_since_index = 0  # as Kafka counts after a start, of either kind
         if self.next_offset == self.base_offset:  # what the last entry leads to is damaged
             self.scan(interval)
 
@@ -433,6 +433,7 @@ class Segment:
             for position, header in self.headers():
                 self._index(header, header.base_offset, position, header.size_bytes, interval)
                 yield position, header
+            self._bytes_since_index = 0
             self.is_loaded = True
         finally:
             if not self.is_loaded:  # a read failed: what is behind it must not be forgotten

@@ -152,6 +152,24 @@ def test_a_segment_ends_when_its_time_is_up() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_after_a_start_the_bytes_between_entries_of_the_indexes_are_counted_anew(
+    clean: bool,
+) -> None:
+    disk = Disk()
+    for _ in range(2):
+        log = open_log(disk, clean=clean, index_interval_bytes=3 * len(batch()) - 1)
+        for _ in range(3):
+            log.append(batch(), now_ms=NOW_MS)
+        log.close(clean=clean)
+    log = open_log(disk, clean=clean, index_interval_bytes=3 * len(batch()) - 1)
+    found = [] if clean else [(3, 3 * len(batch()))]
+    assert log.segments[0].offset_index.entries() == found
+    for _ in range(4):
+        log.append(batch(), now_ms=NOW_MS)
+    assert log.segments[0].offset_index.entries() == [*found, (9, 9 * len(batch()))]
+
+
 def test_a_batch_whose_producer_is_refused_ends_a_segment_all_the_same() -> None:
     """As in Kafka, which makes room for a batch before it looks at its producer's state."""
     log = open_log(segment_ms=1000)
