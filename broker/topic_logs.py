@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..storage.catalog import CLUSTER_METADATA, Catalog, ResourceType, Topic
+from ..storage.topics import Partition
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from .logs import Log
 from .storage_trouble import remedy
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _log = Log("topic_logs")
 _METADATA = f"{CLUSTER_METADATA}-0"
+_RESERVED_IDS = 100  # the directories' ids below it are no directory's (DirectoryId)
 
 
 class TopicLogs:
@@ -61,6 +63,8 @@ class TopicLogs:
                 leader_epoch=partition.leader_epoch,
             )  # fmt: skip
             try:
+                if self._is_elsewhere(topic, partition):
+                    raise OSError("the metadata log has it in another data directory")
                 try:
                     open_log()
                 except WrongDirectory:  # a topic of this name that was deleted, and not its files
@@ -69,6 +73,18 @@ class TopicLogs:
             except OSError as failed:
                 self._cannot_open(place, failed)
         self.take_leader_epochs(topic)
+
+    def _is_elsewhere(self, topic: Topic, partition: Partition) -> bool:
+        """Whether an Apache Kafka of several directories keeps it in one that is not here.
+
+        Made anew it would be empty, and take other records than the one that is there.
+        """
+        return (
+            bool(partition.directories)
+            and self._directory.directory_id not in partition.directories
+            and all(each.int >= _RESERVED_IDS for each in partition.directories)
+            and f"{topic.name}-{partition.index}" not in self._directory.partitions_found()
+        )
 
     def delete_of(self, topic: Topic) -> None:
         """Close the logs of a topic that was deleted, and remove their files."""

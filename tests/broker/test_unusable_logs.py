@@ -177,3 +177,34 @@ async def test_a_directory_that_the_metadata_log_does_not_have_is_told_when_it_i
     assert event == "a directory belongs to no topic, and is set aside"
     assert fields["directory"] == f"{tmp_path}/nobodys-0"
     assert (tmp_path / fields["renamed_to"]).is_dir()
+
+
+@in_virtual_time
+async def test_a_partition_that_lies_in_another_directory_is_not_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an Apache Kafka of several directories leaves it, when one of them is opened."""
+    lines = FakeLog()
+    monkeypatch.setattr(topic_logs, "_log", lines)
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 3)
+        for partition in range(3):
+            it.append("orders", b"a", partition=partition)
+    properties = tmp_path / "meta.properties"
+    mine = properties.read_text()
+    (line,) = (line for line in mine.splitlines() if line.startswith("directory.id="))
+    away = tmp_path / "away"
+    (tmp_path / "orders-1").rename(away)
+    properties.write_text(mine.replace(line, "directory.id=YWFhYWFhYWFhYWFhYWFhYQ"))
+    async with one_node(tmp_path) as it:
+        assert it.log("orders", 0).log_end_offset == it.log("orders", 2).log_end_offset == 1
+        assert it.node.log_of("orders", 1) is None
+        assert it.node.why_missing("orders", 1) is Code.KAFKA_STORAGE_ERROR
+        assert not (tmp_path / "orders-1").exists()
+        ((_, event, fields),) = lines.lines
+        assert event == "a log cannot be opened"
+        assert (fields["partition"], "another data directory" in fields["reason"]) == (1, True)
+        away.rename(tmp_path / "orders-1")
+    properties.write_text(mine)
+    async with one_node(tmp_path) as it:
+        assert it.log("orders", 1).log_end_offset == 1
