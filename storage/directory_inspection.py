@@ -84,7 +84,7 @@ def inspect_directory(path: str) -> DirectoryReport:
         content = read_if_there(files, f"{path}/{name}")
         checkpoints[name] = {}
         try:
-            if content is not None:
+            if content:  # Kafka makes them empty
                 checkpoints[name] = read_checkpoint(content)
         except ValueError as wrong:
             why = f"not a checkpoint: {wrong}"

@@ -112,8 +112,10 @@ class LogDirectory:
         """The offsets in a file; none when there is no right one, see `checkpoint_file`."""
         path = f"{self.path}/{name}"
         content = read_copy(self._files, path, self._untold.append)
+        if not content:  # Kafka makes them empty, and leaves them so while there is nothing to say
+            return {}
         try:
-            return {} if content is None else read_checkpoint(content)
+            return read_checkpoint(content)
         except ValueError as wrong:
             if not self.clean and name != LOG_STARTS:
                 return {}  # a loss of power may leave a part of what was not synced

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.storage.directory_inspection import inspect_directory
 from ottla.storage.doubt import Damage
 from ottla.storage.files import RealFiles
 from ottla.storage.log_config import LogConfig
@@ -346,3 +347,23 @@ def test_what_is_no_more_is_in_no_checkpoint() -> None:
     for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
         rows = disk.read(f"data/{name}-checkpoint").decode().splitlines()[2:]
         assert [row.rstrip().rpartition(" ")[0] for row in rows] == ["orders 0"], name
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_checkpoints_that_kafka_made_and_had_nothing_to_write_into_are_no_damage(
+    tmp_path: Path, clean: bool
+) -> None:
+    """They are there from its first start on, without a byte."""
+    found = directory(RealFiles(), str(tmp_path))
+    fill(found)
+    found.close(clean=clean)
+    for name in ("cleaner-offset-checkpoint", "log-start-offset-checkpoint"):
+        (tmp_path / name).touch()
+    damages: list[Damage] = []
+    again = directory(RealFiles(), str(tmp_path))
+    again.report = damages.append
+    log_in(again)
+    again.close()
+    assert damages == []
+    (tmp_path / "cleaner-offset-checkpoint").write_bytes(b"")
+    assert inspect_directory(str(tmp_path)).damages == []
