@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..storage.catalog import CLUSTER_METADATA, Catalog, ResourceType, Topic
-from ..storage.topics import Partition
 from ..storage.log_directory import LogDirectory, WrongDirectory
+from ..storage.topics import Partition
 from .logs import Log
 from .storage_trouble import remedy
 
