@@ -48,6 +48,9 @@ def serve(
     import_alone()
     _raise_descriptor_limit()
     directory, is_temporary = _directory(config, data_dir)
+    if (is_temporary or data_dir is not None) and "," not in str(directory):
+        # Who asks for the settings is told where the logs are; a comma would make it two.
+        config = BrokerConfig({**config.given, "log.dirs": str(directory)}, config.source)
     try:
         server = _Server(config, directory, is_temporary)
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)

@@ -13,6 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ConfigSource,
+)
 
 from ottla.health import answers
 from ottla.testing import BrokerFailed, RunningBroker, running_broker
@@ -66,6 +71,15 @@ def test_a_given_directory_is_kept(tmp_path: Path) -> None:
     with running_broker(data_dir=tmp_path / "data") as broker:
         assert broker.data_dir == tmp_path / "data"
     assert (tmp_path / "data" / "meta.properties").exists()
+
+
+def test_the_directory_is_among_the_settings(tmp_path: Path) -> None:
+    broker_1 = ConfigResource(ConfigResource.Type.BROKER, "1")
+    with running_broker(data_dir=tmp_path / "data") as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        told = admin.describe_configs([broker_1])[broker_1].result(10)
+    assert told["log.dirs"].value == str(tmp_path / "data")
+    assert told["log.dirs"].source == ConfigSource.STATIC_BROKER_CONFIG.value
 
 
 def test_settings_that_cannot_be_are_told_by_the_broker_itself() -> None:
