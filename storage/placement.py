@@ -101,6 +101,8 @@ def placed(
 ) -> list[tuple[int, ...]]:
     """Replicas in turn over the brokers that are there; the first is number `start` of them.
 
+    Fenced ones follow, in turn, where more replicas are wanted. Those that shut down get none.
+
     Raises:
         Refused: INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
     """
@@ -119,14 +121,22 @@ def placed(
     if not nodes:
         why = f"{unable} All brokers are currently fenced."
         raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-    if replication_factor > len(brokers):
+    fenced = sorted(node_id for node_id, broker in brokers.items() if broker.is_fenced)
+    usable = len(nodes) + len(fenced)
+    if replication_factor > usable:
         why = (
             f"{unable} The target replication factor of {replication_factor} cannot be "
-            f"reached because only {len(brokers)} broker(s) are registered."
+            f"reached because only {usable} broker(s) are registered."
         )
         raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-    width = min(replication_factor, len(nodes))
     return [
-        tuple(nodes[(start + index + step) % len(nodes)] for step in range(width))
+        (_in_turn(nodes, start + index) + _in_turn(fenced, start + index))[:replication_factor]
         for index in range(partitions)
     ]
+
+
+def _in_turn(nodes: Sequence[int], first: int) -> tuple[int, ...]:
+    if not nodes:
+        return ()
+    first %= len(nodes)
+    return (*nodes[first:], *nodes[:first])

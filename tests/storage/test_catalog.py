@@ -137,6 +137,34 @@ def test_a_fenced_node_gets_no_new_partition() -> None:
     assert topic_of(records).partitions[0].leader_id == 2
 
 
+def test_fenced_nodes_come_last_among_the_replicas_and_only_where_there_are_no_others() -> None:
+    """As three brokers of Kafka 4.1.1 place them when one and when two of them are stopped."""
+    catalog = catalog_of(1, 2, 3)
+
+    def new(partitions: int, replicas: int) -> set[tuple[int, ...]]:
+        records = catalog.create_topic(
+            "orders", ORDERS, partitions=partitions, replication_factor=replicas
+        )
+        made = topic_of(records).partitions
+        active = {node_id for node_id, broker in catalog.brokers.items() if broker.is_active}
+        assert all({*part.isr} == active & {*part.replicas} for part in made)
+        assert all(part.leader_id == part.replicas[0] for part in made)
+        return {part.replicas for part in made}
+
+    told(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=1)])
+    assert new(4, 2) == {(2, 3), (3, 2)}
+    assert new(4, 3) == {(2, 3, 1), (3, 2, 1)}
+    told(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=1)])
+    assert new(4, 1) == {(3,)}
+    assert new(4, 2) == {(3, 1), (3, 2)}
+    assert new(4, 3) == {(3, 1, 2), (3, 2, 1)}
+    with pytest.raises(Refused, match=r"only 3 broker\(s\) are registered"):
+        new(1, 4)
+    told(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=-1, in_controlled_shutdown=1)])
+    with pytest.raises(Refused, match=r"only 2 broker\(s\) are registered"):
+        new(1, 3)
+
+
 def test_a_partition_assigned_to_a_fenced_node_is_led_by_the_other() -> None:
     catalog = catalog_of(1, 2)
     told(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=1)])
