@@ -1,7 +1,7 @@
-"""Java's hash codes, and the order in which a java.util.HashMap lists what is in it.
+"""Java's hash codes, and the order in which the hash maps of Java and Scala list their keys.
 
-Where Kafka walks a HashMap, that order is in its answers: of what is the same to Kafka the first is
-told first, and which one is refused.
+Where Kafka walks a hash map, that order is in its answers: what is told first, and whose error it
+is that a client is told.
 """
 
 from __future__ import annotations
@@ -43,3 +43,17 @@ def in_hash_map(
         return (code ^ code >> 16) & (capacity - 1)
 
     return sorted(keys, key=slot)
+
+
+def in_scala_hash_map(keys: Collection[T], hash_code: Callable[[T], int]) -> list[T]:
+    """The keys as a scala.collection.mutable.HashMap lists them, put into it one by one."""
+    capacity = 16
+    while len(keys) >= capacity * 3 // 4:
+        capacity *= 2
+
+    def place(key: T) -> tuple[int, int]:
+        code = hash_code(key) % _WORD
+        code ^= code >> 16
+        return code & (capacity - 1), code - _WORD if code >= _WORD // 2 else code
+
+    return sorted(keys, key=place)

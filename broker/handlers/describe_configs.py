@@ -4,17 +4,20 @@
 3    the type of each setting, and what it is for
 4    flexible encoding
 
-A setting that nobody may see has no value. Skipped: loggers other than the root.
+A setting that nobody may see has no value. Settings come in the order of the hash map that Kafka
+has them in. Skipped: loggers other than the root.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...protocol.java_hash import in_scala_hash_map, java_hash_code
 from ...storage.catalog import ResourceType
 from ..config import BrokerConfig, Source, Synonym, setting_of
 from ..config_changes import REPLICATION_RATES
@@ -51,6 +54,7 @@ async def describe_configs(node: Node, context: Context, request: Any) -> dict[s
             entries = _entries(node, resource.resource_type, resource.resource_name or "")
             asked = resource.configuration_keys
             configs = [entry for entry in entries if not asked or entry["name"] in asked]
+            configs = in_scala_hash_map(configs, _hash_of)
             _finish(configs, resource.resource_type if documented else None, request)
         except Refused as refused:
             error, why = refused.code, refused.why or ""
@@ -64,6 +68,13 @@ async def describe_configs(node: Node, context: Context, request: Any) -> dict[s
             }
         )
     return {"results": results}
+
+
+_code_of = lru_cache(maxsize=1024)(java_hash_code)
+
+
+def _hash_of(entry: Mapping[str, Any]) -> int:
+    return _code_of(entry["name"])
 
 
 def _finish(entries: list[dict[str, Any]], documented_type: int | None, request: Any) -> None:

@@ -170,6 +170,42 @@ def test_only_the_keys_asked_for_are_described(talk: Talk) -> None:
     }
 
 
+# As Apache Kafka 4.1.1 lists them.
+IN_ORDER: list[tuple[int, str, tuple[str, ...], list[str]]] = [
+    (
+        TOPIC,
+        ORDERS,
+        ("retention.ms", "segment.ms", "compression.type", "index.interval.bytes"),
+        ["compression.type", "retention.ms", "segment.ms", "index.interval.bytes"],
+    ),
+    (
+        TOPIC,
+        ORDERS,
+        (),
+        [
+            "compression.type",
+            "remote.log.delete.on.disable",
+            "leader.replication.throttled.replicas",
+        ],
+    ),
+    (BROKER, "1", (), ["log.cleaner.min.compaction.lag.ms", "offsets.topic.num.partitions"]),
+    (
+        GROUP,
+        "g",
+        (),
+        ["consumer.session.timeout.ms", "streams.heartbeat.interval.ms", "share.auto.offset.reset"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("resource_type", "name", "keys", "order"), IN_ORDER)
+def test_settings_are_listed_in_apache_kafka_s_order(
+    resource_type: int, name: str, keys: tuple[str, ...], order: list[str], talk: Talk
+) -> None:
+    configs = talk.describe(resource_type, name, *keys)["configs"]
+    assert [each["name"] for each in configs][: len(order)] == order
+
+
 def test_documentation_comes_when_asked_for_from_version_3_on(talk: Talk) -> None:
     def told(version: int, asked: bool) -> Any:
         result = talk.describe(TOPIC, ORDERS, "segment.bytes", version=version, documentation=asked)
