@@ -38,11 +38,11 @@ def _names(node: Node, request: Any) -> list[str]:
     """The topics from the cursor on. Raises Refused, for the whole request."""
     asked = {topic.name for topic in request.topics}
     cursor = request.cursor
-    if "" in asked:
-        raise Refused(Code.UNKNOWN_SERVER_ERROR)  # Kafka cannot ask who may see a topic named so
     first = "" if cursor is None else cursor.topic_name
     if cursor is not None and ((asked and first not in asked) or cursor.partition_index < 0):
         raise Refused(Code.INVALID_REQUEST)
+    if "" in asked and cursor is None:
+        raise Refused(Code.UNKNOWN_SERVER_ERROR)  # Kafka takes it for where the cursor is
     # As Java sorts: by UTF-16 units, which for legal names is by bytes.
     return sorted(name for name in asked or node.catalog.topics if name >= first)
 

@@ -37,6 +37,7 @@ LATEST_TIERED: Final = -5
 _KNOWN_SINCE: Final = {
     LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9,
 }  # fmt: skip
+_READ_UNCOMMITTED: Final = 0
 _READ_COMMITTED: Final = 1
 _CONSUMER: Final = -1
 
@@ -46,6 +47,8 @@ _NOTHING: Final[Found] = (-1, -1, -1)
 
 @serves(ApiKey.LIST_OFFSETS, versions=(1, 10))
 async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    if request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
+        return {"topics": [_refused(topic) for topic in request.topics]}
     asked_for = [
         ((topic.name, asked.partition_index), asked)
         for topic in request.topics
@@ -80,6 +83,17 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
     return {"topics": [{"name": name, "partitions": found} for name, found in topics.items()]}
 
 
+def _refused(topic: Any) -> dict[str, Any]:
+    """What becomes of each partition when nobody knows what the request as a whole wants."""
+    return {
+        "name": topic.name,
+        "partitions": [
+            {"partition_index": asked.partition_index, "error_code": Code.UNKNOWN_SERVER_ERROR}
+            for asked in topic.partitions
+        ],
+    }
+
+
 def _log(node: Node, topic: str, asked: Any) -> PartitionLog:
     log = node.led_log(topic, asked.partition_index)
     node.check_leader_epoch(log, asked.current_leader_epoch)
@@ -101,8 +115,6 @@ def _tell_of_trouble(node: Node, topic: str, index: int, refused: Refused) -> No
 
 def _limit(log: PartitionLog, request: Any) -> int:
     """The offset at which the log ends for who asks."""
-    if request.isolation_level not in (0, _READ_COMMITTED):
-        raise Refused(Code.UNKNOWN_SERVER_ERROR, "no such isolation level")
     if request.isolation_level == _READ_COMMITTED and request.replica_id == _CONSUMER:
         return log.last_stable_offset
     return log.high_watermark

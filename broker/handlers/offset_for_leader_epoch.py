@@ -39,6 +39,8 @@ def _end_of(node: Node, topic: str, asked: Any) -> dict[str, Any]:
         log = node.led_log(topic, asked.partition)
         node.check_leader_epoch(log, asked.current_leader_epoch)
         epoch, end_offset = log.offset_for_leader_epoch(asked.leader_epoch)
+        if epoch == -1 and asked.leader_epoch < -1:  # before the first, which is nowhere written
+            epoch, end_offset = asked.leader_epoch, log.log_end_offset
     except Refused as refused:
         error = refused.code
     return {

@@ -361,3 +361,48 @@ def odd__which_of_many_wrong_settings_is_told(broker: Broker) -> Any:
     body = {"resources": [resource], "validate_only": True}
     altered = broker.call("IncrementalAlterConfigs", 1, body)["responses"][0]
     return [*(each["error_message"] for each in created), altered["error_message"]]
+
+
+@case
+def odd__an_isolation_level_nobody_knows(broker: Broker) -> Any:
+    """It is refused for all that was named, as it was named, before any of it is looked at."""
+    topic = broker.topic()
+    asked = [{"partition_index": index, "timestamp": -1} for index in (0, 0, 7)]
+    topics = [{"name": name, "partitions": asked} for name in (topic, MISSING)]
+    out = []
+    for level in (2, -1):
+        body = {"replica_id": -1, "isolation_level": level, "topics": topics}
+        out.append(_named(broker, "ListOffsets", 6, body, topic=topic))
+    return out
+
+
+@case
+def odd__epochs_of_a_log_without_any(broker: Broker) -> Any:
+    topic = broker.topic()
+    out = {}
+    for epoch in (-3, -2, -1, 0):
+        end = {"partition": 0, "leader_epoch": epoch}
+        body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [end]}]}
+        told = broker.call("OffsetForLeaderEpoch", 4, body)["topics"][0]["partitions"][0]
+        out[epoch] = [error_name(told["error_code"]), told["leader_epoch"], told["end_offset"]]
+    return out
+
+
+@case
+def odd__a_portion_of_topics_without_a_name(broker: Broker) -> Any:
+    """Kafka fails at an empty name, unless there is a cursor."""
+    topic = broker.topic()
+    out = {}
+    for name, names, cursor in (
+        ("no_cursor", [""], None), ("among_others", ["", topic], None),
+        ("cursor_at_it", [""], ("", 0)), ("cursor_behind", ["", topic], (topic, 0)),
+        ("cursor_elsewhere", [""], (topic, 0)), ("cursor_negative", [""], ("", -1)),
+    ):  # fmt: skip
+        body = {
+            "topics": [{"name": each} for each in names],
+            "response_partition_limit": 10,
+            "cursor": cursor and {"topic_name": cursor[0], "partition_index": cursor[1]},
+        }
+        answer = broker.call("DescribeTopicPartitions", 0, body)
+        out[name] = [(t["name"] == topic, error_name(t["error_code"])) for t in answer["topics"]]
+    return out
