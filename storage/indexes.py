@@ -53,9 +53,6 @@ class OffsetIndex:
         at = bisect_right(self._positions, position)
         return self._positions[at - 1] if at else 0
 
-    def last_position(self) -> int:
-        return self._positions[-1] if self._positions else 0
-
     def truncate(self, size_bytes: int) -> None:
         """Forget batches that begin at or behind `size_bytes`."""
         keep = bisect_left(self._positions, size_bytes)

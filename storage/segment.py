@@ -368,7 +368,7 @@ class Segment:
         if self._doubted_times is not None and self.doubt is not None:
             agrees = yield from self.doubt.times_end_with(*self._doubted_times)
             if not agrees and self._doubted_times is not None:  # nobody else was here meanwhile
-                self.scan(self._interval)
+                self.scan()
             self._doubted_times = None
 
     def _indexes(self) -> tuple[OffsetIndex, TimeIndex]:
@@ -405,21 +405,24 @@ class Segment:
         if self.size_bytes == 0:
             return
         if self.is_loaded or not self._load_indexes():
-            self.scan(interval)
+            self.scan()
             return
         first = next(self.headers(), None)
         if first is not None:
             self.first_timestamp_ms = first[1].max_timestamp_ms
-        start = self._offset_index.last_position()
+        index = self._offset_index
+        start = self._start_for(_INT_MAX)
+        if self._offset_index is not index:
+            return  # its last entry was wrong: all was read and indexed anew
         for position, header in self.headers(start):
             self._index(header, header.base_offset, position, header.size_bytes, _INT_MAX)
         self._bytes_since_index = 0  # as Kafka counts after a start, of either kind
         if self.next_offset == self.base_offset:  # what the last entry leads to is damaged
-            self.scan(interval)
+            self.scan()
 
-    def scan(self, interval: int = _CHUNK_BYTES) -> None:
+    def scan(self) -> None:
         """Read the headers of the whole file and build the indexes anew."""
-        for _ in self.rebuild(interval):
+        for _ in self.rebuild(self._interval):
             pass
 
     def rebuild(self, interval: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -14,6 +14,7 @@ from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import Origin, PartitionLog
 from tests.storage.disk import Disk
 from tests.storage.logs import (
+    DIRECTORY,
     NOW_MS,
     batch,
     everything,
@@ -150,6 +151,19 @@ def test_a_segment_ends_when_its_time_is_up() -> None:
     for time_ms in (0, 1000, 1001, 1500):
         log.append(batch(timestamp_ms=NOW_MS + time_ms), now_ms=NOW_MS + time_ms)
     assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+@pytest.mark.parametrize("byte", range(8))
+def test_a_wrong_last_entry_of_the_newest_index_does_not_hide_the_end(byte: int) -> None:
+    disk = Disk()
+    log = open_log(disk, index_interval_bytes=0)
+    for _ in range(4):
+        log.append(batch(), now_ms=NOW_MS)
+    log.close(clean=True)
+    disk.files[f"{DIRECTORY}/{0:020d}.index"].data[-8 + byte] ^= 1
+    log = open_log(disk, index_interval_bytes=0)
+    assert (log.log_end_offset, ranges(log)) == (4, [(offset, offset) for offset in range(4)])
+    assert len(log.segments) == 1
 
 
 @pytest.mark.parametrize("clean", [True, False])
