@@ -81,7 +81,7 @@ class Offsets:
         now_ms: int,
     ) -> tuple[tuple[Code, ...], tuple[OffsetCommitted, ...]]:
         """A code for each offset, and the records of those that are taken."""
-        expire_ms = None if retention_ms is None else now_ms + retention_ms
+        expire_ms = None if retention_ms is None else _as_long(now_ms + retention_ms)
         codes, records = [], []
         for offset in offsets:
             metadata = offset.metadata or ""
@@ -208,3 +208,8 @@ def _remove(by_group: dict[str, _Topics], record: OffsetRemoved) -> None:
         del topics[record.topic]
         if not topics:
             del by_group[record.group_id]
+
+
+def _as_long(number: int) -> int:
+    """What 64 bits make of a number too large for them: there is room for no other in a record."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -315,6 +315,20 @@ def test_a_client_may_say_how_long_its_offsets_are_kept() -> None:
     assert talk.offset() == -1
 
 
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, -(2**63), -2])
+def test_a_retention_beyond_all_time_ends_at_once(retention_ms: int) -> None:
+    talk = GroupTalk()
+    offsets = [OffsetToCommit("orders", 0, 5)]
+    outcome = talk.machine.commit(
+        GROUP, Committer(), offsets, retention_ms=retention_ms, now_ms=talk.now_ms
+    )
+    talk.told(outcome)
+    talk.restart()
+    assert talk.offset() == 5
+    talk.pass_time(CHECK_MS)
+    assert talk.offset() == -1
+
+
 def test_an_empty_group_without_offsets_is_removed_at_the_next_check() -> None:
     talk = GroupTalk()
     a = Client(talk, "a")

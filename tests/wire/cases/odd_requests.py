@@ -406,3 +406,18 @@ def odd__a_portion_of_topics_without_a_name(broker: Broker) -> Any:
         answer = broker.call("DescribeTopicPartitions", 0, body)
         out[name] = [(t["name"] == topic, error_name(t["error_code"])) for t in answer["topics"]]
     return out
+
+
+@case
+def odd__offsets_kept_for_longer_than_time_lasts(broker: Broker) -> Any:
+    """A retention is taken as it is; what it makes of the time overflows."""
+    topic, group = broker.topic(), broker.fresh("g")
+    out = {}
+    for retention_ms in (2**63 - 1, -(2**63), -2, 0):
+        part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": None}
+        body = {
+            "group_id": group, "generation_id_or_member_epoch": -1, "member_id": "",
+            "retention_time_ms": retention_ms, "topics": [{"name": topic, "partitions": [part]}],
+        }  # fmt: skip
+        out[retention_ms] = _named(broker, "OffsetCommit", 3, body, topic=topic)
+    return out
