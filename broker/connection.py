@@ -69,12 +69,17 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._muted: asyncio.TimerHandle | None = None  # until when a quota keeps it from reading
         self._draining = False
+        self._is_made = False
         self._transport: asyncio.Transport
         self._loop: asyncio.AbstractEventLoop
         self.info: ConnectionInfo
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
+        self._is_made = True
+        if self._draining:  # since it was accepted, a turn ago
+            self._transport.close()
+            return
         self._loop = asyncio.get_running_loop()
         here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
@@ -151,6 +156,8 @@ class Connection(asyncio.Protocol):
         """Take no new work; answer what is in hand, at once where it only waits."""
         self._draining = True
         self._unserved.clear()
+        if not self._is_made:
+            return
         if self._busy is None:
             self._transport.close()
         elif self._context is not None and self._context.hasten is not None:
@@ -160,7 +167,8 @@ class Connection(asyncio.Protocol):
         """End it now; what is in hand is not answered."""
         self._draining = True
         self._unserved.clear()
-        self._transport.abort()
+        if self._is_made:
+            self._transport.abort()
 
     def _serve(self) -> None:
         """Handle what is there until something waits, the socket is full, or nothing is left."""

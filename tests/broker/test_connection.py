@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -64,14 +65,17 @@ class Peer:
         self.cancelled = 0
         self.connection, self.transport = self.another()
 
-    def another(self) -> tuple[Connection, FakeTransport]:
-        connection = Connection(
+    def accepted(self) -> Connection:
+        return Connection(
             Dispatch(cast(Node, SimpleNamespace(authorizer=None, quotas=None))),
             size_limit_bytes=LIMIT,
             number=3,
             advertised=("broker", 9092),
             on_closed=self.closed.append,
         )
+
+    def another(self) -> tuple[Connection, FakeTransport]:
+        connection = self.accepted()
         transport = FakeTransport(connection)
         connection.connection_made(transport)
         return connection, transport
@@ -434,6 +438,22 @@ async def test_an_idle_connection_closes_when_the_broker_stops(peer: Any) -> Non
     await settle()
     assert it.transport.closed
     assert (it.closed, it.log.lines) == ([it.connection], [])
+
+
+@pytest.mark.parametrize("stop", [Connection.drain, Connection.cut])
+@in_virtual_time
+async def test_a_connection_that_was_only_just_accepted_closes_when_the_broker_stops(
+    peer: Any, stop: Callable[[Connection], None]
+) -> None:
+    """The loop makes a connection known a turn after it has accepted it."""
+    it = peer()
+    connection = it.accepted()
+    stop(connection)
+    transport = FakeTransport(connection)
+    connection.connection_made(transport)
+    await settle()
+    assert transport.closed
+    assert it.closed == [connection]
 
 
 @in_virtual_time
