@@ -8,11 +8,12 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...protocol.java_hash import in_hash_map, java_hash_code
 from ...storage.catalog import ResourceType
 from ..context import Context
 from ..dispatch import serves
@@ -28,26 +29,31 @@ def _brokers(node: Node) -> list[str]:
     return [str(node_id) for node_id, broker in brokers if not broker.is_fenced]
 
 
+# In Kafka's order, whatever the order in which types are asked for; in that of subscriptions is no
+# rule.
 _NAMES: Final[Mapping[int, Callable[[Node], Iterable[str]]]] = {
-    ResourceType.TOPIC: lambda node: sorted(node.catalog.topics),
-    ResourceType.BROKER: _brokers,
-    ResourceType.BROKER_LOGGER: _brokers,
+    ResourceType.GROUP: lambda node: in_hash_map(
+        node.catalog.resources(ResourceType.GROUP), java_hash_code
+    ),
     ResourceType.CLIENT_METRICS: lambda node: node.catalog.resources(ResourceType.CLIENT_METRICS),
-    ResourceType.GROUP: lambda node: node.catalog.resources(ResourceType.GROUP),
+    ResourceType.BROKER_LOGGER: _brokers,
+    ResourceType.BROKER: _brokers,
+    ResourceType.TOPIC: lambda node: sorted(node.catalog.topics, key=java_hash_code),
 }
 
 
 @serves(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1))
 async def list_config_resources(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    wanted: Iterable[int] = (ResourceType.CLIENT_METRICS,)
+    wanted: Collection[int] = (ResourceType.CLIENT_METRICS,)
     if context.version >= _TYPES_SINCE:
-        wanted = dict.fromkeys(request.resource_types or _NAMES)
+        wanted = request.resource_types or _NAMES
     if not all(kind in _NAMES for kind in wanted):
         raise Refused(Code.UNSUPPORTED_VERSION)
     return {
         "config_resources": [
             {"resource_name": name, "resource_type": kind}
-            for kind in wanted
-            for name in _NAMES[kind](node)
+            for kind, names in _NAMES.items()
+            if kind in wanted
+            for name in names(node)
         ]
     }

@@ -9,7 +9,7 @@ import pytest
 from ottla.broker.context import ANONYMOUS
 
 from ..wire.client import error_name
-from .admin_requests import PRELUDE, SCENES, play, recorded
+from .admin_requests import PRELUDE, SCENES, play, recorded, set_config
 from .talk import CONNECTION, Talk, talk_with
 from .topic_requests import Step, cluster, create, metadata
 
@@ -36,6 +36,27 @@ def test_every_scene_is_recorded() -> None:
     assert {name: len(steps) for name, steps in SCENES.items()} == {
         name: len(answers) for name, answers in RECORDED.items()
     }
+
+
+@pytest.mark.parametrize("asked", [[], [2, 16, 32]])
+def test_what_may_have_settings_is_listed_in_apache_kafka_s_order(
+    asked: list[int], tmp_path: Path
+) -> None:
+    with talk_with(tmp_path) as talk:
+        for name in ("g0", "g9", "g10", "g11", "polygenelubricants"):
+            talk.ask(create(name))
+            talk.ask(set_config(32, name, "consumer.session.timeout.ms", "50000"))
+        talk.ask(set_config(16, "watched", "interval.ms", "5000"))
+        answer = talk.ask(Step("ListConfigResources", 1, {"resource_types": asked}))
+    assert answer is not None
+    found = [(each["resource_type"], each["resource_name"]) for each in answer["config_resources"]]
+    brokers = [] if asked else [(8, "1"), (4, "1")]
+    assert found == [
+        *((32, name) for name in ("polygenelubricants", "g9", "g11", "g10", "g0")),
+        (16, "watched"),
+        *brokers,
+        *((2, name) for name in ("polygenelubricants", "g0", "g9", "g10", "g11")),
+    ]
 
 
 def test_clients_are_told_of_the_brokers_rack(tmp_path: Path) -> None:
