@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from .log import PartitionLog
 from .time_search import known_in_steps as times_known_in_steps
@@ -35,7 +36,8 @@ def known_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
     """
     if log.config.deletes and log.config.retention_ms >= 0:
         yield from times_known_in_steps(log.segments, now_ms - log.config.retention_ms)
-    yield from log.segments[-1].load_times_in_steps()
+    with suppress(OSError):  # a roll looks at it again; what can be read may go all the same
+        yield from log.segments[-1].load_times_in_steps()
 
 
 def delete_old_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:

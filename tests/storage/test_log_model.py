@@ -97,7 +97,11 @@ class LogModel(RuleBasedStateMachine):
         return began
 
     def stable(self) -> int:
-        return max(min(self.open_transactions().values(), default=self.end), self.start)
+        stable = min(self.open_transactions().values(), default=self.end)
+        if stable >= self.start:
+            return stable
+        first = (e.first for e in self.events if e.first <= self.start < e.next_offset)
+        return next(first, self.start)
 
     def rows(self) -> list[Row]:
         return [
