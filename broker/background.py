@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LOGS_IN_A_STEP: Final = 64
 _REMOVE_INTERVAL_MS: Final = 30_000
+_NEVER_MS: Final = 1 << 62  # Kafka says so by the largest long
 
 _log = Log("background")
 Job = Callable[[PartitionLog, int], Iterator[None] | None]
@@ -36,16 +37,19 @@ class Background:
     def start(self) -> None:
         """Begin; the event loop runs."""
         config = self._cluster.config
-        for interval_ms, job in (
-            (config["log.retention.check.interval.ms"], self._retain),
-            (config["log.flush.scheduler.interval.ms"], self._flush),
-            (config["producer.id.expiration.check.interval.ms"], self._forget_producers),
-            (_REMOVE_INTERVAL_MS, self._remove_deleted),
+        # Kafka waits for all of it, however short the interval: nobody waits for that here.
+        first_ms = config["log.initial.task.delay.ms"]
+        for delay_ms, interval_ms, job in (
+            (first_ms, config["log.retention.check.interval.ms"], self._retain),
+            (first_ms, config["log.flush.scheduler.interval.ms"], self._flush),
+            (_NEVER_MS, config["producer.id.expiration.check.interval.ms"], self._forget_producers),
+            (first_ms, _REMOVE_INTERVAL_MS, self._remove_deleted),
         ):
-            self._tasks.append(asyncio.create_task(self._over_all_logs(interval_ms, job)))
-        self._tasks.append(
-            asyncio.create_task(self._checkpoint(config["log.flush.offset.checkpoint.interval.ms"]))
-        )
+            going = self._over_all_logs(min(delay_ms, interval_ms), interval_ms, job)
+            self._tasks.append(asyncio.create_task(going))
+        interval_ms = config["log.flush.offset.checkpoint.interval.ms"]
+        going = self._checkpoint(min(first_ms, interval_ms), interval_ms)
+        self._tasks.append(asyncio.create_task(going))
 
         self._cleaner.start()
 
@@ -55,11 +59,12 @@ class Background:
         for task in self._tasks:
             task.cancel()
 
-    async def _over_all_logs(self, interval_ms: int, job: Job) -> None:
-        if interval_ms >= 1 << 62:  # Kafka's way of saying never
+    async def _over_all_logs(self, delay_ms: int, interval_ms: int, job: Job) -> None:
+        if interval_ms >= _NEVER_MS:
             return
         while True:
-            await asyncio.sleep(interval_ms / 1000)
+            await asyncio.sleep(delay_ms / 1000)
+            delay_ms = interval_ms
             now_ms = self._cluster.clock.now_ms()
             for count, log in enumerate(list(self._cluster.logs.logs())):
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
@@ -79,9 +84,10 @@ class Background:
                         reason=str(trouble),
                     )
 
-    async def _checkpoint(self, interval_ms: int) -> None:
+    async def _checkpoint(self, delay_ms: int, interval_ms: int) -> None:
         while True:
-            await asyncio.sleep(interval_ms / 1000)
+            await asyncio.sleep(delay_ms / 1000)
+            delay_ms = interval_ms
             self._cluster.flushes.ask_for_metadata()
             try:
                 for _ in self._cluster.logs.checkpoint_in_steps():

@@ -127,7 +127,11 @@ def fill_with_old(it: OneNode, topic: str) -> None:
 
 @pytest.mark.parametrize(
     ("by_the_clock", "gone"),
-    [("log_cleaner_backoff_ms", "both"), ("log_retention_check_interval_ms", "deleted")],
+    [
+        ("log_cleaner_backoff_ms", "both"),
+        ("log_retention_check_interval_ms", "deleted"),
+        ("log_initial_task_delay_ms", "deleted"),  # until then for the first time
+    ],
 )
 def test_what_is_too_old_goes_by_the_cleaners_clock_where_it_compacts_too(
     by_the_clock: str, gone: str, tmp_path: Path
