@@ -347,7 +347,7 @@ class Controller:
             raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
         self._commit(records)
         topic = self.catalog.topics[name]
-        self.topic_logs.open_of(topic)
+        self.topic_logs.make_of(topic)
         for tell in self.on_topic_created:
             tell(topic)
         return topic
@@ -425,7 +425,7 @@ class Controller:
         first = len(self.catalog.topics[name].partitions)
         self._commit(records)
         topic = self.catalog.topics[name]
-        self.topic_logs.open_of(topic, first)
+        self.topic_logs.make_of(topic, first)
         for tell in self.on_partitions_created:
             tell(topic, first)
 

@@ -100,9 +100,12 @@ class Cluster:
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None: see `Node.why_missing`."""
         log = self.logs.log_of(topic, partition)
-        if log is None and (topic, partition) in self.logs.failed:
-            # The disk may have room again.
-            self.controller.topic_logs.open_of(self.catalog.topics[topic])
+        if log is None:
+            if (topic, partition) in self.logs.failed:
+                # The disk may have room again.
+                self.controller.topic_logs.open_of(self.catalog.topics[topic])
+            else:
+                self.controller.topic_logs.make_now(topic, partition)
             log = self.logs.log_of(topic, partition)
         return log
 
@@ -159,6 +162,7 @@ class Cluster:
         for node in self.nodes.values():
             node.stop_coordinating()
         self._background.stop()
+        self.controller.topic_logs.stop()
         self._snapshots.stop()
         self.flushes.close()
         self.removals.close()

@@ -1,0 +1,133 @@
+"""The logs of many new partitions: made beside the requests, and there for whoever asks for one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+
+from ottla.broker import topic_logs
+from ottla.protocol.errors import Code
+from ottla.storage.catalog import ResourceType
+from tests.broker.one_node import OneNode, one_node
+
+MANY = 160
+LAST = MANY - 1
+
+
+def made(it: OneNode, topic: str = "t") -> set[int]:
+    """The partitions that have a log."""
+    return {log.partition for log in it.node.logs.logs() if log.topic == topic}
+
+
+@asynccontextmanager
+async def with_many_new(directory: Path) -> AsyncIterator[OneNode]:
+    async with one_node(directory) as it:
+        it.topic("t", MANY)
+        yield it
+
+
+async def turns_of_the_loop() -> None:
+    for _ in range(MANY):
+        await asyncio.sleep(0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come to that")
+
+
+def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_turns(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        async with with_many_new(tmp_path) as it:
+            seen = [len(made(it))]
+            while seen[-1] < MANY and len(seen) <= MANY:
+                await asyncio.sleep(0)
+                seen.append(len(made(it)))
+            assert seen[0] == topic_logs._MADE_AT_ONCE
+            assert seen[-1] == MANY
+            steps = [now - before for before, now in pairwise(seen)]
+            assert max(steps) <= topic_logs._MADE_IN_A_TURN
+
+    asyncio.run(scene())
+
+
+def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path) as it:
+            it.topic("t", 3)
+            it.node.controller.create_partitions("t", MANY)
+            assert 3 < len(made(it)) < MANY
+            await until(lambda: len(made(it)) == MANY)
+
+    asyncio.run(scene())
+
+
+def test_a_log_that_waits_is_there_for_who_asks_for_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with with_many_new(tmp_path) as it:
+            assert LAST not in made(it)
+            it.append("t", b"a", partition=LAST)
+            log = it.log("t", LAST)
+            await until(lambda: len(made(it)) == MANY)
+            assert it.log("t", LAST) is log
+            assert log.log_end_offset == 1
+
+    asyncio.run(scene())
+
+
+def test_a_log_that_waited_has_the_settings_that_hold_when_it_is_made(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with with_many_new(tmp_path) as it:
+            settings = {"segment.bytes": "1048577"}
+            it.node.controller.set_configs(ResourceType.TOPIC, "t", settings)
+            assert LAST not in made(it)
+            assert it.log("t", LAST).config.segment_bytes == 1048577
+
+    asyncio.run(scene())
+
+
+def test_a_topic_that_is_deleted_gets_no_more_logs(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with with_many_new(tmp_path) as it:
+            it.node.controller.delete_topic("t")
+            it.topic("u", MANY)
+            await until(lambda: len(made(it, "u")) == MANY)
+            assert not made(it)
+            assert it.node.log_of("t", LAST) is None
+
+    asyncio.run(scene())
+
+
+def test_logs_that_waited_at_a_stop_are_made_by_the_next_start(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with with_many_new(tmp_path) as it:
+            it.append("t", b"a", partition=LAST - 1)
+            waited = set(range(MANY)) - made(it)
+        await turns_of_the_loop()
+        assert not (tmp_path / f"t-{LAST}").exists()
+        async with one_node(tmp_path) as it:
+            assert waited
+            assert made(it) == set(range(MANY))
+            assert it.log("t", LAST - 1).log_end_offset == 1
+
+    asyncio.run(scene())
+
+
+def test_a_log_that_cannot_be_made_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path) as it:
+            (tmp_path / "t-120").write_text("in the way")
+            it.topic("t", MANY)
+            await until(lambda: LAST in made(it))
+            assert made(it) == set(range(MANY)) - {120}
+            assert it.node.why_missing("t", 120) == Code.KAFKA_STORAGE_ERROR
+
+    asyncio.run(scene())
