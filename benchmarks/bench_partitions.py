@@ -25,6 +25,7 @@ RESTART_TARGET_S = 3.0
 IDLE_TARGET_MS_PER_S = 2.0
 PARTITIONS_IN_A_TOPIC = 1_000
 PARTITIONS_IN_A_REQUEST = 500
+LOGS_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def measured(directory: Path, partitions: int, idle_s: float) -> Costs:
         began = time.perf_counter()
         write(serving.broker, topics)
         write_s = time.perf_counter() - began
+        wait_for_logs(directory / "data", topics)
         descriptors = len(list(Path(f"/proc/{serving.pid}/fd").iterdir()))
         full_mb = resident_mb(serving.pid)
         before_ms = cpu_ms_of(serving.pid)
@@ -131,6 +133,15 @@ def create(broker: Broker, partitions: int) -> dict[str, int]:
         created = broker.create_raw(name, partitions=topics[name])
         assert created["error_code"] == 0, created
     return topics
+
+
+def wait_for_logs(directory: Path, topics: dict[str, int]) -> None:
+    """Until every partition has its directory: most of them get it after they were answered for."""
+    deadline = time.monotonic() + LOGS_TIMEOUT_S
+    for name, count in topics.items():
+        while not all((directory / f"{name}-{index}").is_dir() for index in range(count)):
+            assert time.monotonic() < deadline, f"logs of {name} are missing"
+            time.sleep(0.1)
 
 
 def write(broker: Broker, topics: dict[str, int]) -> None:
