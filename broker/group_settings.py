@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..coordinator.classic_requests import GroupSettings
 from ..coordinator.groups import Groups
 from ..storage.catalog import Catalog, ResourceType
+from ..storage.log import PartitionLog
 from .config import BrokerConfig
 
 if TYPE_CHECKING:
@@ -21,6 +23,18 @@ _HEARTBEAT = "consumer.heartbeat.interval.ms"
 def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
     """A fresh coordinator of a partition of `__consumer_offsets`."""
     return Groups(group_settings(config), lambda: consumer_setup(config, catalog))
+
+
+async def linger(config: BrokerConfig, log: PartitionLog, end_before: int) -> None:
+    """Hold an answer back when there is something in the log since, as Kafka gathers records.
+
+    librdkafka's tests count on it: an answer that overtakes its own change of a subscription leaves
+    it without partitions (0045), and a leader that rejoins before another member has synced takes
+    a generation from that one (0113).
+    """
+    linger_ms = config["group.coordinator.append.linger.ms"]
+    if linger_ms and log.log_end_offset != end_before:
+        await asyncio.sleep(linger_ms / 1000)
 
 
 def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:

@@ -90,7 +90,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
         "After how long without a heartbeat a member of a consumer group is gone."
     ),
     "group.coordinator.append.linger.ms": (
-        "How long the answer to a heartbeat that changed a consumer group is held back."
+        "How long answers are held back that changed a consumer group, or gave out assignments."
     ),
     "group.coordinator.rebalance.protocols": "Which group protocols are served.",
     "group.initial.rebalance.delay.ms": (

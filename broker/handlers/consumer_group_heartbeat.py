@@ -9,7 +9,6 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-import asyncio
 from base64 import urlsafe_b64encode
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from ...protocol.errors import Code, Refused
 from ..authorization import AclResource, Operation, may, must
 from ..context import Context
 from ..dispatch import serves
+from ..group_settings import linger
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -41,11 +41,7 @@ async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -
     reply = await shard.run(
         lambda machine, now_ms: machine.consumer_heartbeat(heartbeat, now_ms=now_ms)
     )
-    linger_ms = node.config["group.coordinator.append.linger.ms"]
-    if linger_ms and shard.log.log_end_offset != end_before:
-        # Kafka gathers the records of so long. librdkafka counts on it: an answer that overtakes
-        # its own change of a subscription leaves it without partitions (0045 of its tests).
-        await asyncio.sleep(linger_ms / 1000)
+    await linger(node.config, shard.log, end_before)
     return {
         "member_id": reply.member_id,
         "member_epoch": reply.member_epoch,

@@ -5,7 +5,8 @@
 4    flexible encoding
 5    type and name of the protocol, both ways; they must be given (KIP-559)
 
-Waits for the leader. Skipped: nothing.
+Waits for the leader, and with what the leader brings for `group.coordinator.append.linger.ms`, as
+Kafka's does. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..context import Context
 from ..dispatch import serves
+from ..group_settings import linger
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -40,9 +42,12 @@ async def sync_group(node: Node, context: Context, request: Any) -> dict[str, An
         protocol,
         {each.member_id: bytes(each.assignment) for each in request.assignments},
     )
-    reply: SyncReply = await node.groups.shard_of(request.group_id).run_parked(
+    shard = node.groups.shard_of(request.group_id)
+    end_before = shard.log.log_end_offset
+    reply: SyncReply = await shard.run_parked(
         lambda machine, now_ms, ticket: machine.sync(sync, ticket=ticket, now_ms=now_ms)
     )
+    await linger(node.config, shard.log, end_before)
     return {
         "error_code": reply.error,
         "protocol_type": reply.protocol_type,

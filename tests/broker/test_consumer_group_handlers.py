@@ -118,6 +118,43 @@ async def test_an_answer_that_had_to_be_logged_lingers(tmp_path: Path, linger_ms
         assert (round((joined - began) * 1000), loop.time()) == (linger_ms, joined)
 
 
+@pytest.mark.parametrize("linger_ms", [0, 5])
+@in_virtual_time
+async def test_an_assignment_lingers_when_it_is_brought(tmp_path: Path, linger_ms: int) -> None:
+    """As Kafka's: who revokes at once must not rejoin before the others have synced."""
+    settings = {
+        "group_coordinator_append_linger_ms": str(linger_ms),
+        "group_initial_rebalance_delay_ms": "0",
+    }
+    async with one_node(tmp_path, **settings) as it:
+        it.node.controller.create_internal_topic("__consumer_offsets")
+        joined = await it.ask(
+            ApiKey.JOIN_GROUP,
+            3,
+            group_id="walkers",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=[{"name": "range", "metadata": b""}],
+        )
+        member_id = joined["member_id"]
+        loop = asyncio.get_running_loop()
+        times = [loop.time()]
+        for _ in range(2):
+            synced = await it.ask(
+                ApiKey.SYNC_GROUP,
+                2,
+                group_id="walkers",
+                generation_id=1,
+                member_id=member_id,
+                assignments=[{"member_id": member_id, "assignment": b"all"}],
+            )
+            assert (synced["error_code"], synced["assignment"]) == (Code.NONE, b"all")
+            times.append(loop.time())
+        assert (round((times[1] - times[0]) * 1000), times[2]) == (linger_ms, times[1])
+
+
 @in_virtual_time
 async def test_a_group_may_have_limits_of_its_own(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
