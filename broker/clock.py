@@ -1,7 +1,11 @@
-"""The broker's only clock. Everything below takes the time as an argument."""
+"""The broker's only clock. Everything below takes the time as an argument.
+
+And whether there are turns of an event loop, to do later what need not be done now.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Protocol
 
@@ -28,3 +32,12 @@ def monotonic_s() -> float:
     The loop's own time stands still during a turn (uvloop's counts whole milliseconds).
     """
     return time.monotonic()
+
+
+def is_in_event_loop() -> bool:
+    """Whether a later turn will come; without an event loop all is done at once."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.errors import Malformed, Refused
 from ..storage.log import PartitionLog
+from .clock import is_in_event_loop
 from .logs import Log
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Loading:
         Without a running event loop it is done at once, whatever the size.
         """
         size_bytes = shard.log.size_bytes if shard.log.log_end_offset else 0
-        if size_bytes == 0 or not self._may_wait() or size_bytes <= self._at_once_bytes:
+        if size_bytes == 0 or not is_in_event_loop() or size_bytes <= self._at_once_bytes:
             self._at_once_bytes -= size_bytes
             done(shard, _tried(shard.load))
             return
@@ -68,13 +69,6 @@ class Loading:
             self._task = None
         self._queue.clear()
         self._current = None
-
-    def _may_wait(self) -> bool:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return False
-        return True
 
     async def _run(self) -> None:
         while self._queue:

@@ -6,13 +6,13 @@ failure leaves of them goes with the next start. No thread is there before the f
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..storage.files import Files
+from .clock import is_in_event_loop
 from .logs import Log
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ class Removals:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _begin(self, work: Callable[[], None], path: str) -> None:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not is_in_event_loop():
             work()
             return
         if self.is_closed:

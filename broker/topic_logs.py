@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ..storage.catalog import CLUSTER_METADATA, Catalog, ResourceType, Topic
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.topics import Partition
+from .clock import is_in_event_loop
 from .logs import Log
 from .storage_trouble import remedy
 
@@ -66,7 +67,7 @@ class TopicLogs:
     def make_of(self, topic: Topic, first: int = 0) -> None:
         """Make the logs of new partitions, from one on; where they are many, most of them later."""
         new = topic.partitions[first:]
-        at_once = _MADE_AT_ONCE if _is_in_event_loop() else len(new)
+        at_once = _MADE_AT_ONCE if is_in_event_loop() else len(new)
         self._open(topic, new[:at_once])
         self._waiting.update(((topic.name, partition.index), None) for partition in new[at_once:])
         if self._waiting and self._turn is None:
@@ -169,11 +170,3 @@ class TopicLogs:
             renamed_to=self._directory.set_aside(name),
             reason=f"{path}/{_METADATA} does not have it",
         )
-
-
-def _is_in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

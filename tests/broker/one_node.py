@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,13 @@ class OneNode:
         if isinstance(answered, asyncio.Future):
             answered = await answered
         return read(key, version, answered)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until something is so; it is a failure when that takes too long."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.0001)
 
 
 def read(key: ApiKey, version: int, answered: Answer) -> Any:

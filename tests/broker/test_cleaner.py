@@ -19,7 +19,7 @@ from ottla.storage import retention
 from ottla.storage.log import PartitionLog
 from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS, ChattyLog, FakeLog
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode, one_node, until
 from tests.storage.compacting import values
 
 COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "segment_bytes": str(1 << 20)}
@@ -40,12 +40,6 @@ def fill(it: OneNode, topic: str, *keys: bytes, partition: int = 0) -> None:
         number = b"%d" % log.log_end_offset
         log.append(build([(key, number)], timestamp_ms=START_MS), now_ms=START_MS)
     log.roll(START_MS)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.0001)
 
 
 def is_clean(it: OneNode, topic: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from ottla.broker import metadata_snapshots
 from ottla.storage.directory_inspection import inspect_directory
 from tests.broker.fakes import ChattyLog, FakeLog
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode, one_node, until
 
 OFTEN = {
     "metadata_log_max_record_bytes_between_snapshots": "500",
@@ -29,12 +28,6 @@ def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
 
 def snapshots(directory: Path, suffix: str = ".checkpoint") -> list[str]:
     return sorted(path.name for path in (directory / PLACE).glob(f"*{suffix}"))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.0001)
 
 
 def topics(it: OneNode, first: int, count: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from ottla.broker import topic_logs
 from ottla.protocol.errors import Code
 from ottla.storage.catalog import ResourceType
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode, one_node, until
 
 MANY = 160
 LAST = MANY - 1
@@ -32,14 +32,6 @@ async def with_many_new(directory: Path) -> AsyncIterator[OneNode]:
 async def turns_of_the_loop() -> None:
     for _ in range(MANY):
         await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(10_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it did not come to that")
 
 
 def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_turns(

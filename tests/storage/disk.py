@@ -160,3 +160,14 @@ class Disk:
         if path not in self.files:
             raise FileNotFoundError(path)
         return self.files[path]
+
+
+class CountingDisk(Disk):
+    """Counts the bytes that are read of data files."""
+
+    bytes_read = 0
+
+    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
+        data = super().read_at(descriptor, size_bytes, position)
+        self.bytes_read += len(data)
+        return data

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
 from ottla.protocol.compression import compressed
 from ottla.storage.time_search import known_in_steps
-from tests.storage.disk import Disk
+from tests.storage.disk import CountingDisk, Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
 
 
@@ -121,17 +121,6 @@ def test_a_wrong_last_time_of_an_earlier_life_does_not_outlive_the_next_one() ->
     log = open_log(disk)
     assert log.max_timestamp() == (1, 9000, 0)
     assert log.offset_for_timestamp(7000) == (1, 9000, 0)
-
-
-class CountingDisk(Disk):
-    """Counts the bytes that are read of data files."""
-
-    bytes_read = 0
-
-    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
-        data = super().read_at(descriptor, size_bytes, position)
-        self.bytes_read += len(data)
-        return data
 
 
 def test_times_that_do_not_rise_are_checked_in_steps_and_only_when_they_are_asked_for() -> None:

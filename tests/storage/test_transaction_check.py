@@ -7,21 +7,10 @@ import pytest
 from ottla.storage.aborted import AbortedTransaction, AbortedTransactions
 from ottla.storage.log import PartitionLog
 from ottla.storage.transaction_check import TransactionCheck
-from tests.storage.disk import Disk
+from tests.storage.disk import CountingDisk, Disk
 from tests.storage.logs import NOW_MS, batch, end_of, in_transaction, open_log
 
 LONG = 500
-
-
-class CountingDisk(Disk):
-    """Counts the bytes that are read of data files."""
-
-    bytes_read = 0
-
-    def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
-        data = super().read_at(descriptor, size_bytes, position)
-        self.bytes_read += len(data)
-        return data
 
 
 def with_a_long_transaction(disk: Disk, *, commit: bool) -> PartitionLog:
