@@ -373,3 +373,10 @@ def test_catalog_and_logs_agree_after_a_kill_at_any_operation() -> None:
 
 def test_a_topic_id_never_begins_with_a_dash_in_kafkas_base64() -> None:
     assert all(random_topic_id().bytes[0] >> 2 != 62 for _ in range(1000))
+
+
+def test_without_an_event_loop_all_logs_of_many_partitions_are_made_at_once() -> None:
+    life = Life(Disk())
+    life.controller.create_topic("orders", partitions=150)
+    assert life.logs() == life.partitions()
+    assert len(life.logs()) == 150
