@@ -76,7 +76,11 @@ class Bodies:
         label, choose = self.label, self.random.choice
         groups = [f"g{number}-{label}" for number in range(3)]
         transactional_ids = [f"x{number}-{label}" for number in range(2)]
-        topic: Callable[[], str] = lambda: choose([*self.topics * 2, f"missing-{label}", "a b"])  # noqa: E731
+        names = [*self.topics * 2, f"missing-{label}", "a b"]
+
+        def topic() -> str:
+            return choose(names)
+
         self._makers = {
             "name": topic, "topic": topic, "topic_name": topic, "topic_names": topic,
             "resource_name": topic,
