@@ -77,6 +77,7 @@ class Node:
         self.flushes = cluster.flushes
         self.controller = cluster.controller
         self.loading = cluster.loading
+        self.workers = cluster.workers
         self.fetch_sessions = self._new_fetch_sessions()
         self.producer_ids = ProducerIds(
             lambda: self.controller.next_producer_id_block(self.node_id)

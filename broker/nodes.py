@@ -31,6 +31,7 @@ from .logs import Log
 from .metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .removals import Removals
 from .storage_trouble import StorageTrouble
+from .workers import Workers
 
 if TYPE_CHECKING:
     from ..coordinator.transactions import Transactions
@@ -52,6 +53,7 @@ class Cluster:
     Attributes:
         nodes: by id, running or not; the first is the one that the directory belongs to.
         peers: addresses, HOST:PORT, from which nodes connect to each other.
+        workers: threads for long work that needs nothing of the broker's state.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -66,6 +68,7 @@ class Cluster:
         self.storage_trouble = StorageTrouble(clock)
         self.fetch_waits = FetchWaits()
         self.loading = Loading()
+        self.workers = Workers()
         now_ms = clock.now_ms()
         self.logs = LogDirectory.open(
             RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=None, now_ms=now_ms
@@ -166,6 +169,7 @@ class Cluster:
         self._snapshots.stop()
         self.flushes.close()
         self.removals.close()
+        self.workers.close()
         if clean:
             for node_id in self.nodes:
                 with suppress(Refused):  # the disk fails: the next start meets brokers that live

@@ -1,0 +1,47 @@
+"""Work outside the event loop: where it runs, and what becomes of it when the broker stops."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from ottla.broker.workers import Workers
+
+
+def _where() -> str:
+    return threading.current_thread().name
+
+
+def test_work_runs_in_a_thread_that_is_made_for_the_first_of_it() -> None:
+    workers = Workers()
+    before = threading.active_count()
+    assert asyncio.run(workers.run(_where)).startswith("worker")
+    assert threading.active_count() == before + 1
+    workers.close()
+    assert threading.active_count() == before
+
+
+def test_what_the_work_raises_comes_to_whoever_waits() -> None:
+    workers = Workers()
+
+    def work() -> None:
+        raise KeyError("topic")
+
+    with pytest.raises(KeyError, match="topic"):
+        asyncio.run(workers.run(work))
+    workers.close()
+
+
+def test_without_an_event_loop_work_runs_at_once() -> None:
+    asked = Workers().run(_where)
+    with pytest.raises(StopIteration) as done:
+        asked.send(None)
+    assert done.value.value == _where()
+
+
+def test_after_close_work_runs_at_once_and_makes_no_thread() -> None:
+    workers = Workers()
+    workers.close()
+    assert asyncio.run(workers.run(_where)) == _where()
