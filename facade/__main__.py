@@ -235,6 +235,13 @@ def _serve(given: argparse.Namespace) -> int:
     import gc
 
     gc.disable()  # what a start makes stays: it is not looked through before the broker is there
+    try:
+        return _served(given)
+    finally:
+        gc.enable()  # of a process that called `main` and goes on
+
+
+def _served(given: argparse.Namespace) -> int:
     from ottla.broker.config import BadSetting
 
     config = _broker_config(given)

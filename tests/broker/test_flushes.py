@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ class SlowDisk(Disk):
 
     Attributes:
         synced: the paths of files and directories that were, in order.
+        broken: what a sync of a file raises.
+        is_broken_once: only the next sync fails.
     """
 
     def __init__(self) -> None:
@@ -41,6 +44,7 @@ class SlowDisk(Disk):
         self.may_sync = threading.Event()
         self.is_syncing = threading.Event()
         self.broken: OSError | None = None
+        self.is_broken_once = False
         self._paths: dict[int, str] = {}
 
     def open(self, path: str, /) -> int:
@@ -61,7 +65,10 @@ class SlowDisk(Disk):
         self.is_syncing.set()
         assert self.may_sync.wait(PATIENCE_S)
         if self.broken is not None:
-            raise self.broken
+            broken = self.broken
+            if self.is_broken_once:
+                self.broken = None
+            raise broken
 
     def data_syncs(self, name: str = "orders-0") -> int:
         return sum(path.startswith(f"{name}/") and path.endswith(".log") for path in self.synced)
@@ -166,6 +173,33 @@ async def test_a_flush_takes_what_is_new_of_the_metadata_with_it(broker: Broker)
     broker.orders.append(batch(), now_ms=NOW_MS)
     await broker.flushes.flushed(broker.orders)
     assert broker.disk.data_syncs("__cluster_metadata-0") == 1, "nothing of it was new"
+
+
+async def test_a_flush_rests_on_that_of_the_metadata_and_fails_with_it(broker: Broker) -> None:
+    """Without its topic the partition would be a stray after a loss of power."""
+    broker.metadata.append(batch(b"a topic"), now_ms=NOW_MS)
+    broker.orders.append(batch(), now_ms=NOW_MS)
+    broker.disk.broken, broker.disk.is_broken_once = OSError(5, "Input/output error"), True
+    broker.disk.may_sync.set()
+    told = await broker.flushes.flushed(broker.orders)
+    assert told is not None
+    assert told.code == Code.KAFKA_STORAGE_ERROR
+    assert (broker.metadata.recovery_point, broker.orders.recovery_point) == (0, 0)
+    assert broker.disk.data_syncs() == 0, "what rests on a failure is not tried"
+
+
+async def test_a_flush_that_could_not_take_the_metadata_with_it_is_none(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.disk.may_sync.set()
+    broker.metadata.append(batch(b"a topic"), now_ms=NOW_MS)
+    broker.orders.append(batch(), now_ms=NOW_MS)
+    monkeypatch.setattr(broker.metadata, "begin_flush", partial(_no_descriptors, ""))
+    told = await broker.flushes.flushed(broker.orders)
+    assert told is not None
+    assert told.code == Code.KAFKA_STORAGE_ERROR
+    assert broker.orders.recovery_point == 0
+    assert broker.disk.data_syncs() == 0
 
 
 async def test_a_sync_that_fails_is_told_to_all_and_the_log_takes_no_more(broker: Broker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import struct
 import subprocess
@@ -89,6 +90,12 @@ def test_a_setting_that_cannot_be_is_one_line_and_status_2(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ottla: ")
     assert told in line
+
+
+def test_a_broker_that_did_not_start_leaves_the_garbage_collector_at_work() -> None:
+    """Or all cycles stay in the process that called `main`."""
+    assert main(["serve", "--set", "num.partitions=none"]) == 2
+    assert gc.isenabled()
 
 
 def test_what_is_shown_can_be_fed_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

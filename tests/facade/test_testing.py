@@ -90,22 +90,44 @@ def test_settings_that_cannot_be_are_told_by_the_broker_itself() -> None:
         pass
 
 
-def run_and_let_it_die(error: BaseException | None = None) -> None:
+def run_and_let_it_die(
+    error: BaseException | None = None, *, by: signal.Signals = signal.SIGKILL
+) -> None:
     with running_broker() as broker:
-        os.kill(broker.pid, signal.SIGKILL)
+        os.kill(broker.pid, by)
         os.waitid(os.P_PID, broker.pid, os.WEXITED | os.WNOWAIT)
         if error is not None:
             raise error
 
 
-def test_a_broker_that_dies_by_itself_is_noticed() -> None:
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_broker_that_ends_before_it_is_stopped_is_noticed(by: signal.Signals) -> None:
+    """However well: a stop in the middle of a test is not what the test is about."""
     with pytest.raises(BrokerFailed, match="ended by itself"):
-        run_and_let_it_die()
+        run_and_let_it_die(by=by)
 
 
 def test_the_error_of_the_body_is_the_one_that_is_seen() -> None:
     with pytest.raises(ZeroDivisionError):
         run_and_let_it_die(ZeroDivisionError())
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_a_body_that_fails_leaves_no_broker_behind(error: type[BaseException]) -> None:
+    started: list[RunningBroker] = []
+
+    def fail() -> None:
+        with running_broker() as broker:
+            started.append(broker)
+            pids.append(broker.pid)
+            raise error
+
+    pids: list[int] = []
+    with pytest.raises(error):
+        fail()
+    assert not is_running(pids[0])
+    assert not started[0].log_path.parent.exists()
+    assert trouble(started[0]) is not None
 
 
 def test_a_thread_that_started_it_may_end_before_it() -> None:

@@ -191,6 +191,22 @@ def test_a_segment_that_is_removed_under_a_flush_is_closed_behind_it() -> None:
     assert disk._open == {}, "a descriptor was left open"
 
 
+def test_the_snapshot_at_the_end_of_a_segment_that_was_dropped_is_synced() -> None:
+    """The next segment begins with it: what the dropped one knew of producers is there alone."""
+    disk = Disk()
+    log = open_log(disk, segment_bytes=200)
+    log.append(sent_by(7, 0), now_ms=NOW_MS)
+    filled(log, 2)
+    log.delete_records(log.segments[1].base_offset)
+    assert len(log.segments) == 1
+    log.flush()
+    again = open_log(
+        disk.after_power_cut(), clean=False, recovery_point=log.recovery_point,
+        log_start_offset=log.log_start_offset,
+    )  # fmt: skip
+    assert again.append(sent_by(7, 0), now_ms=NOW_MS).is_duplicate
+
+
 def test_an_unclean_start_reads_the_data_past_the_recovery_point_alone() -> None:
     disk = ReadingDisk()
     log = open_log(disk, segment_bytes=400)

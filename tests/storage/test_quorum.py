@@ -76,6 +76,21 @@ def test_each_start_begins_an_epoch_and_says_so_in_the_log() -> None:
     assert epochs_in(disk) == [1, 2]
 
 
+def test_an_epoch_that_could_not_be_written_to_the_quorum_file_is_not_begun() -> None:
+    """Two leaders would write under one epoch: the next start takes it once more."""
+    disk = Disk()
+    log = started(disk)
+    record = FeatureLevelRecord("metadata.version", 27)
+    disk.fail_at = disk.operations + 1
+    with pytest.raises(OSError, match="the disk failed"):
+        log.lead(1, now_ms=NOW_MS)
+    log.append([record], now_ms=NOW_MS)
+    assert epochs_in(disk) == [1, 1]
+    assert b'"leaderEpoch":1,' in disk.read(FILE)
+    log.lead(1, now_ms=NOW_MS)
+    assert epochs_in(disk) == [1, 1, 2]
+
+
 def test_an_epoch_that_kafka_began_and_wrote_nothing_under_is_not_used_again() -> None:
     disk = Disk()
     started(disk)

@@ -221,6 +221,36 @@ def test_a_log_start_is_kept_and_one_beyond_the_end_begins_anew() -> None:
     assert (beyond.log_start_offset, ranges(beyond)) == (9, [(9, 9)])
 
 
+def test_what_begins_anew_knows_no_transactions_and_no_producers() -> None:
+    """An open transaction would hold back readers of the new log for ever."""
+    disk = Disk()
+    log = open_log(disk)
+    for step in (sent_by(1, 0), in_transaction(2, 0), in_transaction(3, 0)):
+        log.append(step, now_ms=NOW_MS)
+    log.append_marker(end_of(3, commit=False), now_ms=NOW_MS)
+    beyond = open_log(disk.after_kill(), clean=False, log_start_offset=9)
+    beyond.append(batch(), now_ms=NOW_MS)
+    assert beyond.last_stable_offset == beyond.high_watermark == 10
+    assert beyond.aborted_transactions(0, 10) == []
+    assert list(beyond.producers.producers()) == []
+
+
+@pytest.mark.parametrize("unsynced", [0, 1, 2])
+def test_a_segment_is_read_again_when_any_of_its_records_was_not_synced(unsynced: int) -> None:
+    """Its last record alone may be the one that a loss of power tore."""
+    disk = Disk()
+    log = open_log(disk, segment_bytes=250)
+    while len(log.segments) < 3:
+        log.append(batch(), now_ms=NOW_MS)
+    begin, end = (segment.base_offset for segment in log.segments[1:])
+    assert end - begin > 2
+    killed = disk.after_kill()
+    harmed = killed.files[f"{DIRECTORY}/{file_name(begin, '.log')}"].data
+    harmed[-1] ^= 0xFF  # in the last record
+    again = open_log(killed, clean=False, recovery_point=end - unsynced)
+    assert again.log_end_offset == (end - 1 if unsynced else log.log_end_offset)
+
+
 def test_a_producer_silent_for_too_long_is_forgotten_unless_its_transaction_is_open() -> None:
     disk = Disk()
     log = open_log(disk)
