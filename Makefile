@@ -12,7 +12,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate check style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants check style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -54,6 +54,9 @@ crash-campaign: setup ## the storage stopped at every change of a file, every bi
 simulate: .venv/.installed ## 10,000 random histories of transactions, and as many of groups, with all that can go wrong (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
 	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
+
+mutants: setup ## plants bugs one at a time; the tests must find each (minutes; ARGS='storage' for a room's)
+	@$(PY) -m tests.mutants $(ARGS)
 
 check: style types test ## style, types and tests
 

@@ -1,0 +1,108 @@
+"""Plant bugs one at a time and want each found: `python -m tests.mutants [NAME...]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from .mutant import Mutant, StaleMutant
+from .planted import MUTANTS
+from .workshop import ROOT, Outcome, Workshop
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0 when all were found, 1 when one was not, 2 when it could not be tried."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="only these, or those of files that begin so")
+    parser.add_argument("--list", action="store_true", help="show them and what each breaks")
+    parser.add_argument("--check", action="store_true", help="only see whether each still fits")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
+    given = parser.parse_args(arguments)
+    try:
+        chosen = _chosen(given.names)
+        for mutant in chosen:
+            mutant.check(ROOT)
+    except StaleMutant as error:
+        _say(f"error: {error}")
+        return 2
+    if given.list:
+        for mutant in chosen:
+            _say(f"{mutant.name} ({mutant.file}): {mutant.breaks}")
+    if given.list or given.check:
+        return 0
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        workshops = [
+            Workshop(_made(Path(scratch) / str(number))) for number in range(max(1, given.jobs))
+        ]
+        return _try_all(chosen, workshops)
+
+
+def _chosen(names: Sequence[str]) -> list[Mutant]:
+    if not names:
+        return list(MUTANTS)
+    chosen = [
+        mutant for mutant in MUTANTS if mutant.name in names or mutant.file.startswith(tuple(names))
+    ]
+    if not chosen:
+        raise StaleMutant(f"no mutant has the name or the file {' or '.join(names)}")
+    return chosen
+
+
+def _try_all(mutants: Sequence[Mutant], workshops: Sequence[Workshop]) -> int:
+    """Plant each; say what became of it. The exit status."""
+    began = time.monotonic()
+    tests = sorted({test for mutant in mutants for test in mutant.found_by})
+    without = workshops[0].run(tests, all_of_them=True)
+    if without.status != 0:
+        _say(f"error: without any bug the tests fail, and prove nothing\n{without.said}")
+        return 2
+    idle: SimpleQueue[Workshop] = SimpleQueue()
+    for workshop in workshops:
+        idle.put(workshop)
+
+    def attempt(mutant: Mutant) -> Outcome:
+        workshop = idle.get()
+        try:
+            with workshop.planted(mutant):
+                return workshop.run(mutant.found_by)
+        finally:
+            idle.put(workshop)
+
+    survived = broken = 0
+    with ThreadPoolExecutor(len(workshops)) as pool:
+        for mutant, outcome in zip(mutants, pool.map(attempt, mutants), strict=True):
+            if outcome.is_found:
+                _say(f"found     {mutant.name}: {outcome.failed[0]}")
+            elif outcome.status == 0:
+                survived += 1
+                _say(f"SURVIVED  {mutant.name} ({mutant.file}): {mutant.breaks}")
+            else:
+                broken += 1
+                _say(f"NOT TRIED {mutant.name} ({mutant.file}): {outcome.said}")
+    found = len(mutants) - survived - broken
+    _say(
+        f"{len(mutants)} bugs in {time.monotonic() - began:.0f} s: "
+        f"{found} found, {survived} survived, {broken} could not be tried"
+    )
+    return 2 if broken else 1 if survived else 0
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
