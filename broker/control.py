@@ -97,6 +97,7 @@ class Control:
                 },
                 "unknown_leader": len(node.marker_channel.unknown_leader),
                 "completions": len(node.marker_channel.completions),
+                "refused_for_good": node.marker_channel.refused_for_good(),
                 "retries": node.marker_channel.retries,
             }
             for node_id, node in self._nodes.items()

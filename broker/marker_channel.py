@@ -4,6 +4,9 @@ As Kafka's TransactionMarkerChannelManager: a queue for each destination and one
 whose leader is not there; tried again for ever. What this node leads is written in the turn of the
 event loop in which the decision was made, so that the next request never meets a transaction
 without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Nobody waits for a marker.
+
+A transaction is complete only when every partition has its marker. A partition that refuses it for
+good keeps the transaction prepared until its coordinator is loaded anew, as by Kafka.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..coordinator.transaction_states import Partition, WriteMarkers
+from ..coordinator.transaction_states import Partition, Transaction, WriteMarkers
 from ..coordinator.transactions import Transactions
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import TRANSACTION_STATE
@@ -31,17 +34,25 @@ RETRY_MS: Final = 50
 RETRY_MAX_MS: Final = 1000
 MOST_IN_A_REQUEST: Final = 1000
 
-# Nothing is left to be written. The partition has seen a later epoch, so the transaction has ended
-# there already: its marker came another way (an administrator's WriteTxnMarkers). Kafka drops the
-# whole transaction then, which stays prepared until its coordinator is loaded anew.
-_ENDED_OTHERWISE: Final = frozenset(
-    {Code.INVALID_PRODUCER_EPOCH, Code.TRANSACTION_COORDINATOR_FENCED}
+# What becomes of a partition by the error of its marker: TransactionMarkerRequestCompletionHandler.
+# With any other error the marker is not sent again, and the transaction stays prepared.
+SETTLES: Final = frozenset(
+    {
+        Code.NONE,
+        Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing of a transaction can be in such a partition
+        Code.UNSUPPORTED_VERSION,
+    }
 )
-_SETTLED: Final = _ENDED_OTHERWISE | {
-    Code.NONE,
-    Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing of a transaction can be in such a partition
-    Code.UNSUPPORTED_VERSION,
-}
+RETRIES: Final = frozenset(
+    {
+        Code.UNKNOWN_TOPIC_OR_PARTITION,
+        Code.NOT_LEADER_OR_FOLLOWER,
+        Code.NOT_ENOUGH_REPLICAS,
+        Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Code.REQUEST_TIMED_OUT,
+        Code.KAFKA_STORAGE_ERROR,
+    }
+)
 
 _log = Log("markers")
 
@@ -52,10 +63,11 @@ class Ending:
     Attributes:
         left: the partitions that have no marker yet.
         refused: those of which a refusal was logged; of the same again nothing is said.
+        refused_for_good: those of `left` to which the marker is not sent again, with their error.
         logs: of this node, with markers that may not be on disk yet.
     """
 
-    __slots__ = ("effect", "left", "logs", "refused", "shard")
+    __slots__ = ("effect", "left", "logs", "refused", "refused_for_good", "shard")
 
     def __init__(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
         self.shard = shard
@@ -63,6 +75,7 @@ class Ending:
         self.left = set(effect.transaction.partitions)
         self.logs: list[PartitionLog] = []
         self.refused: set[Partition] = set()
+        self.refused_for_good: dict[Partition, Code] = {}
 
 
 Entry = tuple[Ending, Partition]
@@ -98,6 +111,7 @@ class MarkerChannel:
         destinations: the queues by node id; this node's own has what could not be written at once.
         unknown_leader: markers for partitions whose leader is not there.
         completions: transactions with all markers whose completion the log did not take.
+        unfinished: what was not complete at the end of `write`, by transactional id.
         retries: how many markers were sent once more.
     """
 
@@ -105,6 +119,7 @@ class MarkerChannel:
         self.destinations: dict[int, Destination] = {}
         self.unknown_leader: deque[Entry] = deque()
         self.completions: deque[Ending] = deque()
+        self.unfinished: dict[str, Ending] = {}
         self.retries = 0
         self._node = node
         self._completion_timer: asyncio.TimerHandle | None = None
@@ -116,8 +131,20 @@ class MarkerChannel:
         if self._stopped or shard.is_closed:
             return  # whoever leads its partition now has the same work
         ending = Ending(shard, effect)
+        self.unfinished[effect.transaction.transactional_id] = ending
         self._route((ending, place) for place in sorted(ending.left))
         self._settle(ending)
+
+    def without_marker(self, transaction: Transaction) -> Collection[Partition]:
+        """The partitions of a transaction that have no marker yet; all of one that is open."""
+        ending = self.unfinished.get(transaction.transactional_id)
+        if ending is None or ending.effect.transaction != transaction:
+            return transaction.partitions
+        return ending.left
+
+    def refused_for_good(self) -> int:
+        """How many markers are not sent again: their transactions stay prepared."""
+        return sum(len(ending.refused_for_good) for ending in self.unfinished.values())
 
     def leaders_changed(self) -> None:
         """Send what waits for a node that was gone, or does not lead any more, to who leads now."""
@@ -136,6 +163,8 @@ class MarkerChannel:
             queue.extend(kept)
         kept_endings = [ending for ending in self.completions if ending.shard is not shard]
         self.completions = deque(kept_endings)
+        for ending in [each for each in self.unfinished.values() if each.shard is shard]:
+            self._forget(ending)
 
     def stop(self) -> None:
         """Send nothing more, for good: the node stops."""
@@ -150,6 +179,7 @@ class MarkerChannel:
         self.destinations.clear()
         self.unknown_leader.clear()
         self.completions.clear()
+        self.unfinished.clear()
         self._requests = None
 
     # Where to
@@ -198,7 +228,7 @@ class MarkerChannel:
 
     # To this node
 
-    def _write_here(self, entry: Entry) -> bool:
+    def _write_here(self, entry: Entry) -> None:
         """Append a marker; one that is refused for now waits in this node's queue."""
         ending, place = entry
         effect = ending.effect
@@ -214,12 +244,10 @@ class MarkerChannel:
             ending.logs.append(log)
         except Refused as refused:
             code, why = refused.code, str(refused)
-        if self._is_settled(entry, code, why):
-            return True
-        destination = self._destination(self._node.node_id)
-        destination.entries.append(entry)
-        self._again_later(destination, self._write_queued)
-        return False
+        if self._is_retried(entry, code, why):
+            destination = self._destination(self._node.node_id)
+            destination.entries.append(entry)
+            self._again_later(destination, self._write_queued)
 
     def _write_queued(self, destination: Destination) -> None:
         entries = [*destination.entries]
@@ -229,13 +257,16 @@ class MarkerChannel:
         if not destination.entries:
             destination.failures = 0
 
-    def _is_settled(self, entry: Entry, code: Code, why: str) -> bool:
-        """Whether nothing more is to be done about a partition that answered so."""
+    def _is_retried(self, entry: Entry, code: Code, why: str) -> bool:
+        """Take note of an answer to a marker; whether it is to be sent again."""
         ending, place = entry
-        settled = code in _SETTLED
-        if settled:
+        if code in SETTLES:
             ending.left.discard(place)
-        if code != Code.NONE and (settled or place not in ending.refused):
+        elif code not in RETRIES:
+            ending.refused_for_good[place] = code
+            self._tell_of_refusal(entry, why or code.name)
+            return False
+        if code != Code.NONE and place not in ending.refused:
             ending.refused.add(place)
             _log.warning(
                 "a marker was refused",
@@ -243,9 +274,26 @@ class MarkerChannel:
                 topic=place[0],
                 partition=place[1],
                 reason=why or code.name,
-                is_tried_again=not settled,
+                is_tried_again=code in RETRIES,
             )
-        return settled
+        return code in RETRIES
+
+    def _tell_of_refusal(self, entry: Entry, why: str) -> None:
+        (topic, partition), transaction = entry[1], entry[0].effect.transaction
+        _log.error(
+            "a partition refuses a transaction's marker for good: the transaction stays prepared,"
+            " and its transactional id answers CONCURRENT_TRANSACTIONS",
+            transactional_id=transaction.transactional_id,
+            state=transaction.state.title,
+            topic=topic,
+            partition=partition,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            coordinator_epoch=entry[0].effect.coordinator_epoch,
+            reason=why,
+            what_to_do="remove the reason, then restart this broker, which sends the marker again:"
+            " docs/METRICS.md, Markers that are refused",
+        )
 
     # To other nodes
 
@@ -302,7 +350,7 @@ class MarkerChannel:
         again = [
             entry
             for entry, code in zip(batch, codes, strict=True)
-            if not entry[0].shard.is_closed and not self._heard(entry, code)
+            if not entry[0].shard.is_closed and self._is_sent_again(entry, code)
         ]
         if not again:
             destination.failures = 0
@@ -314,9 +362,9 @@ class MarkerChannel:
         elif destination.entries:
             self._send_soon(destination)
 
-    def _heard(self, entry: Entry, code: Code) -> bool:
-        """Whether an answer settles an entry; of a node that is away one line is enough."""
-        return code != Code.NETWORK_EXCEPTION and self._is_settled(entry, code, code.name)
+    def _is_sent_again(self, entry: Entry, code: Code) -> bool:
+        """Whether an answer leaves an entry to do; of a node that is away one line is enough."""
+        return code == Code.NETWORK_EXCEPTION or self._is_retried(entry, code, code.name)
 
     def _later_anew(self, destination: Destination, entries: list[Entry]) -> None:
         """After a pause, send to whoever leads then, what waits for this destination too."""
@@ -355,6 +403,13 @@ class MarkerChannel:
         except Refused as refused:
             if refused.code != Code.NOT_COORDINATOR:  # or else whoever loads it next goes on
                 self._complete_later(ending)
+                return
+        self._forget(ending)
+
+    def _forget(self, ending: Ending) -> None:
+        transactional_id = ending.effect.transaction.transactional_id
+        if self.unfinished.get(transactional_id) is ending:
+            del self.unfinished[transactional_id]
 
     def _complete_later(self, ending: Ending) -> None:
         self.completions.append(ending)

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from .node import Node
 
 # Who sends markers knows leaders, and no coordinators of groups (KafkaApis, WriteTxnMarkers).
-_NO_LEADER_YET: Final = (Code.NOT_COORDINATOR, Code.COORDINATOR_LOAD_IN_PROGRESS)
+_NO_LEADER_YET: Final = (
+    Code.COORDINATOR_NOT_AVAILABLE,
+    Code.COORDINATOR_LOAD_IN_PROGRESS,
+    Code.NOT_COORDINATOR,
+)
 
 
 def append(

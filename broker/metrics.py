@@ -179,13 +179,19 @@ def _markers(nodes: list[Node]) -> Iterator[Metric]:
     retries = CounterMetricFamily(
         "ottla_transaction_marker_retries", "Markers sent once more", labels=["node"]
     )
+    refused = GaugeMetricFamily(
+        "ottla_transaction_markers_refused",
+        "Markers that a partition refuses for good; their transactions stay prepared",
+        labels=["node"],
+    )
     for node in nodes:
         label, channel = str(node.node_id), node.marker_channel
         queued.add_metric([label, "unknown"], len(channel.unknown_leader))
         for destination in channel.destinations.values():
             queued.add_metric([label, str(destination.node_id)], len(destination))
         retries.add_metric([label], channel.retries)
-    yield from (queued, retries)
+        refused.add_metric([label], channel.refused_for_good())
+    yield from (queued, retries, refused)
 
 
 def _lags(node: Node) -> Metric:

@@ -1,6 +1,7 @@
 """DescribeTransactions (65), version 0: the state of transactional ids (KIP-664).
 
-The start time stays after a transaction is complete; an id that never had one starts at -1.
+The start time stays after a transaction is complete; an id that never had one starts at -1. Of a
+transaction that is decided, the partitions are those without their marker.
 Skipped: nothing.
 """
 
@@ -31,7 +32,7 @@ def _described(node: Node, transactional_id: str) -> dict[str, Any]:
     except Refused as refused:
         return {"error_code": refused.code, "transactional_id": transactional_id}
     topics: dict[str, list[int]] = {}
-    for topic, index in sorted(known.partitions):
+    for topic, index in sorted(node.marker_channel.without_marker(known)):
         topics.setdefault(topic, []).append(index)
     return {
         "transactional_id": transactional_id,

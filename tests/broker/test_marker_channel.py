@@ -9,80 +9,29 @@ from typing import Any
 import pytest
 
 from ottla.broker import marker_channel, marker_requests, markers
-from ottla.broker.node import Node
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import State, Transaction
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transaction_states import State
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.batch import headers_in
-from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.fakes import FakeLog
-from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
-
-SHOP = "shop"
-ONE_PARTITION = {
-    "transaction_state_log_num_partitions": "1",
-    "offsets_topic_num_partitions": "1",
-}
+from tests.broker.marker_scenes import (
+    ONE_PARTITION,
+    SHOP,
+    coordinator_of,
+    end,
+    markers_of,
+    others_of,
+    prepare,
+    state,
+)
+from tests.broker.several_nodes import in_a_loop, several_nodes, until
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marker_channel, "RETRY_MS", 1)
     monkeypatch.setattr(marker_channel, "RETRY_MAX_MS", 2)
-
-
-def coordinator_of(it: SeveralNodes) -> Node:
-    return it.nodes[it.partition(TRANSACTION_STATE).leader_id]
-
-
-def others_of(it: SeveralNodes) -> list[int]:
-    return [node_id for node_id in it.nodes if node_id != coordinator_of(it).node_id]
-
-
-def prepare(it: SeveralNodes, *places: tuple[str, int]) -> Producer:
-    """A producer of `shop` with an open transaction on these partitions."""
-    it.controller.create_internal_topic(TRANSACTION_STATE)
-    shard = coordinator_of(it).transactions.shard_of(SHOP)
-    producer = shard.run_now(
-        lambda machine, now_ms: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now_ms)
-    )
-    assert isinstance(producer, Producer)
-    shard.run_now(
-        lambda machine, now_ms: machine.add_partitions(SHOP, producer, places, now_ms=now_ms)
-    )
-    return producer
-
-
-def end(it: SeveralNodes, producer: Producer, *, commit: bool = True) -> None:
-    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
-        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now_ms)
-
-    coordinator_of(it).transactions.shard_of(SHOP).run_now(decide)
-
-
-def state(it: SeveralNodes) -> State:
-    shard = it.cluster.transaction_shard(SHOP)
-    known: Transaction = shard.ask(lambda machine: machine.describe(SHOP))
-    return known.state
-
-
-def markers_of(it: SeveralNodes, place: tuple[str, int]) -> list[tuple[bool, int]]:
-    """Whether each marker in a log commits, and its coordinator's epoch."""
-    log = it.cluster.log_of(*place)
-    assert log is not None
-    if log.log_end_offset == 0:
-        return []
-    data = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True).records
-    found = []
-    for position, header in headers_in(data):
-        if header.is_control:
-            marker = read_marker(data, position, header)
-            assert marker is not None
-            found.append((marker.commit, marker.coordinator_epoch))
-    return found
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -166,46 +115,6 @@ async def test_what_waits_for_a_node_goes_to_the_one_that_leads_now(
         it.controller.change_leader("orders", 0, third)
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
         assert markers_of(it, ("orders", 0)) == [(True, 0)]
-
-
-RETRIED = [
-    Code.UNKNOWN_TOPIC_OR_PARTITION,
-    Code.NOT_LEADER_OR_FOLLOWER,
-    Code.NOT_ENOUGH_REPLICAS,
-    Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    Code.REQUEST_TIMED_OUT,
-    Code.KAFKA_STORAGE_ERROR,
-    Code.UNKNOWN_SERVER_ERROR,
-]
-SETTLED = [
-    Code.NONE,
-    Code.INVALID_PRODUCER_EPOCH,
-    Code.TRANSACTION_COORDINATOR_FENCED,
-    Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-    Code.UNSUPPORTED_VERSION,
-]
-
-
-@pytest.mark.parametrize(
-    ("code", "is_tried_again"),
-    [*((code, True) for code in RETRIED), *((code, False) for code in SETTLED)],
-)
-@in_a_loop
-async def test_what_a_node_answers_is_tried_again_or_settles_a_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Code, is_tried_again: bool
-) -> None:
-    answers = [code, code]
-
-    async def told(self: Any, node_id: int, entries: Any) -> list[Code]:
-        return [answers.pop() if answers else Code.NONE for _ in entries]
-
-    monkeypatch.setattr(marker_requests.MarkerRequests, "send", told)
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
-        it.controller.create_internal_topic(TRANSACTION_STATE)
-        it.topic("orders", *others_of(it))
-        end(it, prepare(it, ("orders", 0)))
-        await until(lambda: state(it) is State.COMPLETE_COMMIT)
-        assert coordinator_of(it).marker_channel.retries == (2 if is_tried_again else 0)
 
 
 @pytest.mark.parametrize("trouble", [OSError(), TimeoutError(), Malformed("what is this")])

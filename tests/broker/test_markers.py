@@ -205,19 +205,6 @@ def test_a_topic_that_is_gone_gets_no_marker(tmp_path: Path) -> None:
     on_a_node(tmp_path, talk)
 
 
-def test_a_partition_that_has_seen_a_later_epoch_holds_nobody_up(tmp_path: Path) -> None:
-    async def talk(node: Node) -> None:
-        producer = prepare(node)
-        later = Producer(producer.producer_id, producer.producer_epoch + 7)
-        markers.append(node, BOTH[0], later, commit=False, coordinator_epoch=9)
-        end(node, producer)
-        assert known(node).state is State.COMPLETE_COMMIT
-        assert markers_of(node, BOTH[0]) == [(False, 7)]
-        assert markers_of(node, BOTH[1]) == [(True, 1)]
-
-    on_a_node(tmp_path, talk)
-
-
 def test_a_transaction_whose_completion_cannot_be_logged_is_completed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,7 +83,13 @@ def test_what_cannot_be_done_is_said(broker: RunningBroker, order: str) -> None:
 
 def test_what_the_marker_channels_hold_is_told(broker: RunningBroker) -> None:
     told = json.loads(broker.order("queues"))
-    empty = {"destinations": {}, "unknown_leader": 0, "completions": 0, "retries": 0}
+    empty = {
+        "destinations": {},
+        "unknown_leader": 0,
+        "completions": 0,
+        "refused_for_good": 0,
+        "retries": 0,
+    }
     assert told == {"1": empty, "2": empty, "3": empty}
 
 
