@@ -1,4 +1,5 @@
-# A broker in a container: `docker build -t ottla .`, then `docker run -p 9092:9092 ottla`.
+# A broker in a container: `docker build -t ottla .`, then
+# `docker run -p 127.0.0.1:9092:9092 ottla`.
 # Clients on the host are told localhost:9092; for clients in other containers see
 # docker-compose.yml. Settings come as variables named as in apache/kafka's image
 # (KAFKA_NUM_PARTITIONS=3). The data is in /data.
@@ -11,7 +12,7 @@ RUN python -m venv /ottla \
     && /ottla/bin/python -m compileall -q /ottla
 
 FROM python:3.12-slim
-RUN useradd --system --uid 1000 --create-home ottla && install -d -o ottla /data \
+RUN useradd --system --uid 1000 --create-home ottla && install -d -m 700 -o ottla /data \
     && printf '%s\n' 'listeners=PLAINTEXT://0.0.0.0:9092' \
         'advertised.listeners=PLAINTEXT://localhost:9092' > /etc/ottla.properties
 COPY --from=build /ottla /ottla

@@ -12,7 +12,7 @@ LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants check style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants check settings-page style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -59,6 +59,9 @@ mutants: setup ## plants bugs one at a time; the tests must find each (minutes; 
 	@$(PY) -m tests.mutants $(ARGS)
 
 check: style types test ## style, types and tests
+
+settings-page: .venv/.installed ## docs/SETTINGS.md, from the tables of settings
+	@$(PY) -m ottla.settings_page > docs/SETTINGS.md
 
 style: .venv/.installed ## ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .

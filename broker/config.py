@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..protocol.errors import Code, Refused
 from ..storage.log_config import LogConfig
 from .listeners import Listener, advertised, parse_listeners
+from .setting_fates import LISTENER_PREFIX, is_harmless, refusal
 from .settings import BadSetting, Setting, Value, Wrong, typed
 from .settings_broker import (
     BROKER_SETTINGS,
@@ -35,7 +36,6 @@ __all__ = [
     "validate_topic_configs",
 ]
 
-LISTENER_PREFIX = "listener.name."
 LOG_CONFIG_FIELDS = frozenset(LogConfig.__dataclass_fields__)
 
 
@@ -67,12 +67,14 @@ class BrokerConfig:
         given: what was given at the start, by name, as text.
         source: where it was given, for messages: a file's name.
         dynamic: what was set at run time and holds now: this broker's above the default of all.
+        passed_over: what the metadata log has and Ottla refuses; it does not hold.
     """
 
     def __init__(self, given: Mapping[str, str], source: str = "") -> None:
         self.given = dict(given)
         self.source = source
         self.dynamic: Mapping[str, str] = {}
+        self.passed_over: frozenset[str] = frozenset()
         self._layers = self._layered({}, {})
         self._values: dict[str, Value] = {}
         self._log_config: LogConfig | None = None
@@ -113,12 +115,22 @@ class BrokerConfig:
         """Whether it was set, at the start or at run time, rather than left to its default."""
         return any(name in layer for layer, _ in self._layers)
 
+    def harmless_names(self) -> set[str]:
+        """All that was set and has no meaning in Ottla."""
+        return {name for name in self.given_names() if _changes_nothing(name)}
+
     def use_dynamic(self, defaults: Mapping[str, str], own: Mapping[str, str]) -> None:
         """Put what the metadata log has for all brokers, and for this one, above what was given.
 
         What could not be set at run time or does not parse is passed over, as Kafka does: a
         metadata log written by another version must not keep a broker from starting.
         """
+        self.passed_over = frozenset(
+            name
+            for layer in (defaults, own)
+            for name, text in layer.items()
+            if _refused(name, text)
+        )
         defaults = {name: text for name, text in defaults.items() if _may_be_dynamic(name, text)}
         own = {name: text for name, text in own.items() if _may_be_dynamic(name, text)}
         self.dynamic = {**defaults, **own}
@@ -291,8 +303,17 @@ def setting_of(name: str) -> Setting | None:
     return BROKER_SETTINGS.get(name)
 
 
+def is_known(name: str) -> bool:
+    """Whether it is a setting of Kafka's, of its authorizer or of one of its plug-ins."""
+    return setting_of(name) is not None or _is_foreign(name)
+
+
+def _is_foreign(name: str) -> bool:
+    return name in FOREIGN or name.startswith(FOREIGN_PREFIXES)
+
+
 def _check_one(name: str, text: str) -> None:
-    if name in FOREIGN or name.startswith(FOREIGN_PREFIXES):
+    if _is_foreign(name):
         return
     setting = setting_of(name)
     if setting is None:
@@ -300,8 +321,30 @@ def _check_one(name: str, text: str) -> None:
     try:
         setting.parse(text)
     except Wrong:
-        shown = "(hidden)" if setting.sensitive else text
-        raise BadSetting(name, shown, setting.allowed()) from None
+        raise BadSetting(name, _shown(setting, text), setting.allowed()) from None
+    why_not = refusal(setting, text)
+    if why_not is not None:
+        raise BadSetting(name, _shown(setting, text), why_not)
+
+
+def _shown(setting: Setting, text: str) -> str:
+    return "(hidden)" if setting.sensitive else text
+
+
+def _changes_nothing(name: str) -> bool:
+    setting = setting_of(name)
+    if setting is None:
+        return name.startswith(FOREIGN_PREFIXES)
+    return is_harmless(name, setting)
+
+
+def _refused(name: str, text: str) -> bool:
+    """Whether Ottla refuses a value that is legal in Kafka."""
+    setting = setting_of(name)
+    try:
+        return setting is not None and refusal(setting, text) is not None
+    except Wrong:
+        return False
 
 
 def _unknown(name: str) -> str:
@@ -339,7 +382,7 @@ def _may_be_dynamic(name: str, text: str) -> bool:
         setting.parse(text)
     except Wrong:
         return False
-    return True
+    return refusal(setting, text) is None
 
 
 def _parsed(setting: Setting, text: str) -> Value:

@@ -17,6 +17,7 @@ from ..protocol.errors import Code, Refused
 from ..storage.catalog import ResourceType
 from .config import BrokerConfig, setting_of, validate_topic_configs
 from .config_rules import check_together
+from .setting_fates import refusal
 from .settings import BadSetting, Kind, Mode, Setting, Table, Wrong, typed
 from .settings_broker import BROKER_SETTINGS
 from .settings_topic import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
@@ -284,6 +285,16 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
         )
     _check_threads(node.config, new)
     _check_with_the_rest(node, name, wanted)
+    _check_fates(new)
+
+
+def _check_fates(new: Mapping[str, str]) -> None:
+    """Refuse what Kafka would accept and Ottla does not have; it comes after Kafka's own checks."""
+    for key, text in new.items():
+        setting = setting_of(key)
+        why_not = None if setting is None else refusal(setting, text)
+        if why_not is not None:
+            raise Refused(Code.INVALID_CONFIG, f"{key} {why_not}")
 
 
 def _refuse_any(names: Sequence[str], why: str, kind: str = "") -> None:

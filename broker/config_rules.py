@@ -5,6 +5,7 @@ They are those of KafkaConfig.validateValues that mean something here, and Ottla
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -70,9 +71,26 @@ def _ids(config: BrokerConfig) -> None:
 
 
 def _roles(config: BrokerConfig) -> None:
-    if "broker" not in config["process.roles"]:
+    if {*config["process.roles"]} != {"broker", "controller"}:
         text = config.text("process.roles")
-        raise BadSetting("process.roles", text, "must have broker among them: Ottla is one")
+        why = "must have broker among them, and controller: Ottla is both"
+        raise BadSetting("process.roles", text, why)
+
+
+def _quorum(config: BrokerConfig) -> None:
+    """The cluster is this process: no other controller votes or is asked."""
+    name, voters = "controller.quorum.voters", config["controller.quorum.voters"]
+    if voters:
+        voter = re.fullmatch(r"([0-9]+)@.+:[0-9]+", voters[0])
+        if voter is None:
+            raise BadSetting(name, config.text(name), "must be ID@HOST:PORT")
+        if len(voters) > 1 or int(voter[1]) != config.node_id:
+            why = f"must have one voter, node.id, which is {config.node_id}: Ottla is a cluster"
+            raise BadSetting(name, config.text(name), f"{why} by itself")
+    name = "controller.quorum.bootstrap.servers"
+    if len(config[name]) > 1:
+        why = "must have one server: Ottla is a cluster by itself"
+        raise BadSetting(name, config.text(name), why)
 
 
 def _directories(config: BrokerConfig) -> None:
@@ -217,6 +235,7 @@ def _cleaner(config: BrokerConfig) -> None:
 RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
     (("node.id", "broker.id"), _ids),
     (("process.roles",), _roles),
+    (("controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id"), _quorum),
     (("log.dirs", "log.dir"), _directories),
     (tuple(name for name, _ in SYNONYMS["log.retention.ms"]), _retention),
     (("log.roll.ms", "log.roll.jitter.ms"), _roll),

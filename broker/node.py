@@ -57,9 +57,15 @@ class Node:
     """
 
     def __init__(
-        self, config: BrokerConfig, data_dir: Path, clock: Clock, *, cluster: Cluster | None = None
+        self,
+        config: BrokerConfig,
+        data_dir: Path,
+        clock: Clock,
+        *,
+        cluster: Cluster | None = None,
+        cluster_id: str | None = None,
     ) -> None:
-        cluster = cluster or Cluster(config, data_dir, clock)
+        cluster = cluster or Cluster(config, data_dir, clock, cluster_id=cluster_id)
         self.cluster = cluster
         self.config = config
         self.clock = clock

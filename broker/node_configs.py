@@ -41,6 +41,8 @@ def _shifted(
 ) -> BrokerConfig:
     node_id = str(config.node_id + number)
     given = {**given, "node.id": node_id, "broker.id": node_id}
+    if number:  # the first node votes; the others would name a voter that they are not
+        given.pop("controller.quorum.voters", None)
     for name in ("listeners", "advertised.listeners"):
         text = config[name]
         if text is not None:

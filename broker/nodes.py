@@ -49,6 +49,7 @@ class Cluster:
         config: of the first node; its settings hold for the storage and for new topics.
         data_dir: where the logs are; locked while they are open.
         clock: the time.
+        cluster_id: the id of the cluster that the directory belongs to; None: any.
 
     Attributes:
         nodes: by id, running or not; the first is the one that the directory belongs to.
@@ -60,7 +61,9 @@ class Cluster:
         Refused: CORRUPT_MESSAGE: the log of the metadata is damaged.
     """
 
-    def __init__(self, config: BrokerConfig, data_dir: Path, clock: Clock) -> None:
+    def __init__(
+        self, config: BrokerConfig, data_dir: Path, clock: Clock, *, cluster_id: str | None = None
+    ) -> None:
         self.config = config
         self.clock = clock
         self.nodes: dict[int, Node] = {}
@@ -71,7 +74,7 @@ class Cluster:
         self.workers = Workers()
         now_ms = clock.now_ms()
         self.logs = LogDirectory.open(
-            RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=None, now_ms=now_ms
+            RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms
         )
         self.logs.report = _tell_of_damage
         self.catalog = Catalog()

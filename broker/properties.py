@@ -38,6 +38,8 @@ NO_SETTINGS = frozenset(
         "VERSION",
     )
 )
+# The id of a new cluster, which apache/kafka's image formats its directory with.
+CLUSTER_ID = "CLUSTER_ID"
 
 
 def read_properties(text: str) -> dict[str, str]:
@@ -95,3 +97,15 @@ def settings_from_environment(environ: Mapping[str, str]) -> dict[str, str]:
             name = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
             settings[name.replace("...", "-").replace("..", "_")] = value
     return settings
+
+
+def cluster_id_from_environment(environ: Mapping[str, str]) -> str | None:
+    """The cluster's id among environment variables; None where there is none.
+
+    Raises:
+        ValueError: it could not be read back from a line of meta.properties.
+    """
+    cluster_id = environ.get(CLUSTER_ID, "")
+    if not re.fullmatch(r"[!-~]*", cluster_id) or "\\" in cluster_id:
+        raise ValueError(f"{CLUSTER_ID} must be letters, digits and signs: {cluster_id!r}")
+    return cluster_id or None

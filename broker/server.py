@@ -19,6 +19,7 @@ from ..protocol.errors import Malformed, Refused
 from .clock import SystemClock
 from .config import BrokerConfig
 from .node import Node
+from .setting_fates import lines_at_start
 from .sockets import NodeSockets
 
 
@@ -30,6 +31,7 @@ def serve(
     nodes: int = 1,
     control: Path | None = None,
     metrics: tuple[str, int] | None = None,
+    cluster_id: str | None = None,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit status.
 
@@ -42,6 +44,7 @@ def serve(
             the others have the next ids and ports.
         control: where a Unix socket takes orders from tests (control.py).
         metrics: host and port of a page for Prometheus (metrics.py).
+        cluster_id: the id of a new directory's cluster; one that has another id is refused.
     """
     import uvloop
 
@@ -52,7 +55,7 @@ def serve(
         # Who asks for the settings is told where the logs are; a comma would make it two.
         config = BrokerConfig({**config.given, "log.dirs": str(directory)}, config.source)
     try:
-        server = _Server(config, directory, is_temporary)
+        server = _Server(config, directory, is_temporary, cluster_id)
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         return uvloop.run(running)
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
@@ -88,8 +91,11 @@ def _directory(config: BrokerConfig, data_dir: Path | None) -> tuple[Path, bool]
 class _Server:
     """The nodes and their sockets."""
 
-    def __init__(self, config: BrokerConfig, directory: Path, is_temporary: bool) -> None:
+    def __init__(
+        self, config: BrokerConfig, directory: Path, is_temporary: bool, cluster_id: str | None
+    ) -> None:
         self._config = config
+        self._cluster_id = cluster_id
         self._directory = directory
         self._is_temporary = is_temporary
 
@@ -111,7 +117,7 @@ class _Server:
 
             configs = configs_of(self._config, nodes)
         doors = [NodeSockets(config) for config in configs]
-        first = Node(configs[0], self._directory, SystemClock())
+        first = Node(configs[0], self._directory, SystemClock(), cluster_id=self._cluster_id)
         others = [
             Node(config, self._directory, first.clock, cluster=first.cluster)
             for config in configs[1:]
@@ -136,6 +142,8 @@ class _Server:
             control_server = await Control(served).open(control)
         gc.freeze()  # modules and settings are never garbage: no collection looks at them again
         gc.enable()
+        for line in lines_at_start(first.config.harmless_names(), first.config.passed_over):
+            sys.stderr.write(line + "\n")
         self._tell([door.address for door in doors], ready_file)
         await stopped.wait()
         if page is not None:

@@ -97,6 +97,7 @@ class Setting(NamedTuple):
         check: which values are right: "-" any, "1..10", "1.." a range, "1..9|-1" a range or a
             value, "one:a|b", "anycase:a|b", "each:a|b" (entries of a list), or a name.
         mode: when it may be changed.
+        fate: what becomes of it in Ottla, as setting_fates.py reads it.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Setting(NamedTuple):
     default: str | None
     check: str
     mode: Mode
+    fate: str
 
     @property
     def sensitive(self) -> bool:
@@ -282,7 +284,7 @@ class Table:
 
     Args:
         lines: a line a setting: name, type, default ("null" for none, '""' for the empty text),
-            check and, for brokers, when it may be changed.
+            check, for brokers when it may be changed, and its fate.
     """
 
     def __init__(self, lines: str) -> None:
@@ -306,19 +308,20 @@ class Table:
         """The setting of this name; KeyError when there is none."""
         known = self._read.get(name)
         if known is None:
-            kind, default, check, *mode = self._lines[name].split()
+            kind, default, check, *mode, fate = self._lines[name].split()
             known = self._read[name] = Setting(
                 name,
                 Kind[kind.upper()],
                 {"null": None, '""': ""}.get(default, default),
                 check,
                 Mode[mode[0].upper()] if mode else Mode.RESOURCE,
+                fate,
             )
         return known
 
     def shown(self) -> Iterator[Setting]:
         """All but the internal ones, by name."""
-        return (self[name] for name in self if not self._lines[name].endswith(" internal"))
+        return (self[name] for name in self if " internal " not in self._lines[name])
 
 
 def typed(setting: Setting, text: str) -> Value:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..storage.catalog import ResourceType
+from .setting_fates import limits
 from .settings_broker import BROKER_SETTINGS
 from .settings_topic import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
@@ -17,18 +18,21 @@ def documentation(resource_type: int, name: str) -> str | None:
     """What a setting of such a resource does; None for what is no setting of Kafka's."""
     match resource_type:
         case ResourceType.TOPIC:
-            known = name in TOPIC_SETTINGS
+            setting = TOPIC_SETTINGS.get(name)
             found = TOPIC_DOCS.get(name) or BROKER_DOCS.get(BROKER_NAMES.get(name, ""))
         case ResourceType.GROUP:
-            known, found = name in GROUP_SETTINGS, GROUP_DOCS.get(name)
+            setting, found = GROUP_SETTINGS.get(name), GROUP_DOCS.get(name)
         case ResourceType.CLIENT_METRICS:
-            known, found = name in METRICS_SETTINGS, METRICS_DOCS.get(name)
+            setting, found = METRICS_SETTINGS.get(name), METRICS_DOCS.get(name)
         case _:
-            known, found = name in BROKER_SETTINGS, BROKER_DOCS.get(name)
-    return found or (UNHEEDED if known else None)
+            setting, found = BROKER_SETTINGS.get(name), BROKER_DOCS.get(name)
+    if found is not None or setting is None:
+        return found
+    why_no_other = limits(setting)
+    return HARMLESS if why_no_other is None else f"It {why_no_other}."
 
 
-UNHEEDED: Final = "Known to Apache Kafka; Ottla keeps it and goes by nothing in it."
+HARMLESS: Final = "Known to Apache Kafka; it has no meaning in Ottla."
 
 BROKER_DOCS: Final[Mapping[str, str]] = {
     "advertised.listeners": (
@@ -60,6 +64,12 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "controller.quota.window.size.seconds": "How long each of those samples is.",
     "controller.listener.names": (
         "Which of the listeners are the controllers'; Ottla does not open them."
+    ),
+    "controller.quorum.bootstrap.servers": (
+        "Where the controllers are; it may name one, for Ottla is the only one of its cluster."
+    ),
+    "controller.quorum.voters": (
+        "The controllers that vote, as ID@HOST:PORT; it may name one, whose id is node.id."
     ),
     "default.replication.factor": "How many replicas a topic has that is made without saying so.",
     "delete.topic.enable": "Whether topics can be deleted.",
@@ -201,7 +211,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "offsets.topic.num.partitions": "How many partitions the offsets' topic has.",
     "offsets.topic.replication.factor": "How many replicas the offsets' topic has.",
     "offsets.topic.segment.bytes": "How large a segment of the offsets' topic becomes.",
-    "process.roles": "What the process is: Ottla is broker and controller in one.",
+    "process.roles": "What the process is; it must be broker,controller, for Ottla is both.",
     "producer.id.expiration.check.interval.ms": "How often it is looked for producers to forget.",
     "producer.id.expiration.ms": "How long a partition remembers a producer that is silent.",
     "quota.window.num": "How many samples the use of quotas is measured over.",

@@ -1,7 +1,7 @@
 """Kafka 4.1's settings of topics, groups and client-metrics subscriptions, as text.
 
-Name, type, default, check; read by `settings.Table`. The default of a topic's setting is only
-Kafka's last resort: what a broker has set under `BROKER_NAMES` comes first.
+Name, type, default, check, fate (setting_fates.py); read by `settings.Table`. The default of a
+topic's setting is only Kafka's last resort: what a broker has set under `BROKER_NAMES` comes first.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ BROKER_NAMES = {
 }
 
 TOPIC_SETTINGS = Table("""
-cleanup.policy list delete each:compact|delete
-compression.gzip.level int -1 1..9|-1
-compression.lz4.level int 9 1..17
-compression.type string producer one:uncompressed|zstd|lz4|snappy|gzip|producer
-compression.zstd.level int 3 -131072..22
-delete.retention.ms long 86400000 0..
-file.delete.delay.ms long 60000 0..
-flush.messages long 9223372036854775807 1..
-flush.ms long 9223372036854775807 0..
-follower.replication.throttled.replicas list "" throttled
-index.interval.bytes int 4096 0..
-internal.segment.bytes int null - internal
-leader.replication.throttled.replicas list "" throttled
-local.retention.bytes long -2 -2..
-local.retention.ms long -2 -2..
-max.compaction.lag.ms long 9223372036854775807 1..
-max.message.bytes int 1048588 0..
-message.timestamp.after.max.ms long 3600000 0..
-message.timestamp.before.max.ms long 9223372036854775807 0..
-message.timestamp.type string CreateTime one:CreateTime|LogAppendTime
-min.cleanable.dirty.ratio double 0.5 0..1
-min.compaction.lag.ms long 0 0..
-min.insync.replicas int 1 1..
-preallocate boolean false -
-remote.log.copy.disable boolean false -
-remote.log.delete.on.disable boolean false -
-remote.storage.enable boolean false -
-retention.bytes long -1 -
-retention.ms long 604800000 -1..
-segment.bytes int 1073741824 1048576..
-segment.index.bytes int 10485760 4..
-segment.jitter.ms long 0 0..
-segment.ms long 604800000 1..
-unclean.leader.election.enable boolean false -
+cleanup.policy list delete each:compact|delete works
+compression.gzip.level int -1 1..9|-1 works
+compression.lz4.level int 9 1..17 works
+compression.type string producer one:uncompressed|zstd|lz4|snappy|gzip|producer works
+compression.zstd.level int 3 -131072..22 works
+delete.retention.ms long 86400000 0.. works
+file.delete.delay.ms long 60000 0.. works
+flush.messages long 9223372036854775807 1.. works
+flush.ms long 9223372036854775807 0.. works
+follower.replication.throttled.replicas list "" throttled harmless
+index.interval.bytes int 4096 0.. works
+internal.segment.bytes int null - internal works
+leader.replication.throttled.replicas list "" throttled harmless
+local.retention.bytes long -2 -2.. harmless
+local.retention.ms long -2 -2.. harmless
+max.compaction.lag.ms long 9223372036854775807 1.. works
+max.message.bytes int 1048588 0.. works
+message.timestamp.after.max.ms long 3600000 0.. works
+message.timestamp.before.max.ms long 9223372036854775807 0.. works
+message.timestamp.type string CreateTime one:CreateTime|LogAppendTime works
+min.cleanable.dirty.ratio double 0.5 0..1 works
+min.compaction.lag.ms long 0 0.. works
+min.insync.replicas int 1 1.. works
+preallocate boolean false - works
+remote.log.copy.disable boolean false - harmless
+remote.log.delete.on.disable boolean false - harmless
+remote.storage.enable boolean false - refused
+retention.bytes long -1 - works
+retention.ms long 604800000 -1.. works
+segment.bytes int 1073741824 1048576.. works
+segment.index.bytes int 10485760 4.. works
+segment.jitter.ms long 0 0.. works
+segment.ms long 604800000 1.. works
+unclean.leader.election.enable boolean false - works
 """)
 
 # The broker's setting that is a group's default.
@@ -93,20 +93,20 @@ GROUP_BROKER_NAMES = {
 }
 
 GROUP_SETTINGS = Table("""
-consumer.heartbeat.interval.ms int 5000 1..
-consumer.session.timeout.ms int 45000 1..
-share.auto.offset.reset string latest reset
-share.heartbeat.interval.ms int 5000 1..
-share.isolation.level string read_uncommitted one:read_committed|read_uncommitted
-share.record.lock.duration.ms int 30000 1000..
-share.session.timeout.ms int 45000 1..
-streams.heartbeat.interval.ms int 5000 1..
-streams.num.standby.replicas int 0 0..
-streams.session.timeout.ms int 45000 1..
+consumer.heartbeat.interval.ms int 5000 1.. works
+consumer.session.timeout.ms int 45000 1.. works
+share.auto.offset.reset string latest reset harmless
+share.heartbeat.interval.ms int 5000 1.. harmless
+share.isolation.level string read_uncommitted one:read_committed|read_uncommitted harmless
+share.record.lock.duration.ms int 30000 1000.. harmless
+share.session.timeout.ms int 45000 1.. harmless
+streams.heartbeat.interval.ms int 5000 1.. harmless
+streams.num.standby.replicas int 0 0.. harmless
+streams.session.timeout.ms int 45000 1.. harmless
 """)
 
 METRICS_SETTINGS = Table("""
-interval.ms int 300000 -
-match list "" -
-metrics list "" -
+interval.ms int 300000 - harmless
+match list "" - harmless
+metrics list "" - harmless
 """)

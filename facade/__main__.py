@@ -213,11 +213,7 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
         except (OSError, ValueError) as error:
             raise _CannotRun(f"cannot read {given.config}: {error}") from None
     if given.environment:
-        import os
-
-        from ottla.broker.properties import settings_from_environment
-
-        settings |= settings_from_environment(os.environ)
+        settings |= _known_variables()
     if given.listen is not None or "listeners" not in settings:
         settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"
     for pair in given.settings:
@@ -229,6 +225,35 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
         return BrokerConfig.from_settings(settings, source=str(given.config or ""))
     except BadSetting as error:
         raise _CannotRun(str(error)) from None
+
+
+def _known_variables() -> dict[str, str]:
+    """The settings among the environment's variables.
+
+    Kafka passes over what is no setting of it, and so must this: a container is given variables
+    like KAFKA_PORT for a service that is called kafka. They are named, for one may be a slip.
+    """
+    import os
+
+    from ottla.broker.config import is_known
+    from ottla.broker.properties import settings_from_environment
+
+    settings = settings_from_environment(os.environ)
+    unknown = sorted(name for name in settings if not is_known(name))
+    if unknown:
+        sys.stderr.write(f"ottla: no setting has these variables' names: {', '.join(unknown)}\n")
+    return {name: text for name, text in settings.items() if name not in unknown}
+
+
+def _cluster_id() -> str | None:
+    import os
+
+    from ottla.broker.properties import cluster_id_from_environment
+
+    try:
+        return cluster_id_from_environment(os.environ)
+    except ValueError as wrong:
+        raise _CannotRun(str(wrong)) from None
 
 
 def _serve(given: argparse.Namespace) -> int:
@@ -260,6 +285,7 @@ def _served(given: argparse.Namespace) -> int:
             nodes=given.nodes,
             control=given.control,
             metrics=metrics,
+            cluster_id=_cluster_id() if given.environment else None,
         )
     except BadSetting as error:
         raise _CannotRun(str(error)) from None

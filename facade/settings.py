@@ -6,26 +6,27 @@ from collections.abc import Iterator, Sequence
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.settings_broker import BROKER_SETTINGS
+from ottla.storage.catalog import ResourceType
 
 
 def describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
     """`name=value` of these settings, defaults behind a `#`: a file for `--config`.
 
-    Of all settings when none is named, and then what each is for, and may be, above it; those
-    without such a line have no effect. Raises KeyError for a name that is no setting.
+    Of all settings when none is named, and then what each is for, and may be, above it. Raises
+    KeyError for a name that is no setting.
     """
     if names:
         for name in sorted(names):
             yield _line(config, name)
         return
-    from ottla.broker.settings_docs import BROKER_DOCS
+    from ottla.broker.setting_fates import limits
+    from ottla.broker.settings_docs import documentation
 
     for setting in BROKER_SETTINGS.shown():
-        if setting.name in BROKER_DOCS:
-            yield ""
-            yield f"# {BROKER_DOCS[setting.name]}"
-            if setting.check != "-":
-                yield f"# It {setting.allowed()}."
+        yield ""
+        yield f"# {documentation(ResourceType.BROKER, setting.name)}"
+        if setting.check != "-" and limits(setting) is None:
+            yield f"# It {setting.allowed()}."
         yield _line(config, setting.name)
 
 

@@ -112,7 +112,8 @@ class RealFiles:
             return file.read()
 
     def make_directory(self, directory: str, /) -> None:
-        os.makedirs(directory, exist_ok=True)
+        # Credentials are in the logs: they are for the user alone whom the broker runs as.
+        os.makedirs(directory, mode=0o700, exist_ok=True)
 
     def sync_directory(self, directory: str, /) -> None:
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
