@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -26,12 +26,9 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-def monotonic_s() -> float:
-    """Seconds since some moment: how long work takes, also within one turn of the event loop.
-
-    The loop's own time stands still during a turn (uvloop's counts whole milliseconds).
-    """
-    return time.monotonic()
+# Seconds since some moment: how long work takes, also within one turn of the event loop. The loop's
+# own time stands still during a turn (uvloop's counts whole milliseconds).
+monotonic_s: Final = time.monotonic
 
 
 def is_in_event_loop() -> bool:

@@ -1,13 +1,13 @@
 """One connection: bytes to frames, frames to dispatch, answers back in the order of the requests.
 
 One request of a connection is handled at a time, as in Kafka; later ones are read meanwhile, up to
-a limit. All answers of one wake-up leave in one write. No rule of the protocol is in here.
+a limit. `fair_turns.py` says when, and for how long at a time; the answers of one such slice leave
+in one write. No rule of the protocol is in here.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Container
 from typing import Any, Final, cast
 
@@ -18,11 +18,11 @@ from ..protocol.frames import BadLength, Frames
 from ..protocol.messages import read_request_header
 from .context import NODE, ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
+from .fair_turns import FairTurns
 from .logs import Log
 
-_BACKLOG_BYTES: Final = (
-    4 << 20
-)  # unanswered requests a client may have in here before we stop reading
+_BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another, before we stop reading
+_WRITE_BYTES: Final = 1 << 16  # of answers, before they leave
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 
 _log = Log("connection")
@@ -33,6 +33,7 @@ class Connection(asyncio.Protocol):
 
     Args:
         dispatch: answers one frame.
+        turns: say when it is served.
         size_limit_bytes: socket.request.max.bytes.
         number: counts the node's connections, for the connection id.
         advertised: host and port of the listener, as clients are told them.
@@ -44,6 +45,7 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         dispatch: Dispatch,
+        turns: FairTurns,
         *,
         size_limit_bytes: int,
         number: int,
@@ -53,6 +55,7 @@ class Connection(asyncio.Protocol):
         nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
+        self._turns = turns
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
         self._number = number
         self._advertised = advertised
@@ -60,8 +63,7 @@ class Connection(asyncio.Protocol):
         self._on_opened = on_opened
         self._used_s = 0.0
         self._nodes = nodes
-        self._unserved: deque[memoryview] = deque()
-        self._unserved_bytes = 0
+        self._ahead: memoryview | None = None  # the request that is served next
         self._busy: asyncio.Future[Answer] | None = None
         self._context: Context | None = None
         self._reading = True
@@ -117,35 +119,29 @@ class Connection(asyncio.Protocol):
         if self._draining:
             return
         self._used_s = self._loop.time()
-        try:
-            frames = self._frames.receive(data)
-        except BadLength as bad:
-            frames, self._end = bad.whole, bad
-            self._transport.pause_reading()
-        for frame in frames:
-            self._unserved.append(frame)
-            self._unserved_bytes += len(frame)
+        self._frames.receive(data)
         if self._busy is None:
-            self._serve()
+            self._turns.take(self)
         else:
             self._hasten()
-        if self._unserved_bytes > _BACKLOG_BYTES and self._reading and self._end is None:
-            self._reading = False
-            self._transport.pause_reading()
+        if self._reading and self._frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():
+            self._pause()
 
     def pause_writing(self) -> None:
         self._writable = False
 
     def resume_writing(self) -> None:
         self._writable = True
-        if self._busy is None:
-            self._serve()
+        self._used_s = self._loop.time()
+        self._go_on()
 
     def eof_received(self) -> bool:
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unserved.clear()
+        self._draining = True
+        self._drop_requests()
+        self._turns.forget(self)
         if self._muted is not None:
             self._muted.cancel()
         if self._busy is not None:
@@ -155,7 +151,7 @@ class Connection(asyncio.Protocol):
     def drain(self) -> None:
         """Take no new work; answer what is in hand, at once where it only waits."""
         self._draining = True
-        self._unserved.clear()
+        self._drop_requests()
         if not self._is_made:
             return
         if self._busy is None:
@@ -166,45 +162,95 @@ class Connection(asyncio.Protocol):
     def cut(self) -> None:
         """End it now; what is in hand is not answered."""
         self._draining = True
-        self._unserved.clear()
+        self._drop_requests()
         if self._is_made:
             self._transport.abort()
 
-    def _serve(self) -> None:
-        """Handle what is there until something waits, the socket is full, or nothing is left."""
+    def serve(self, until_s: float) -> bool:
+        """Handle what is there until something waits, the socket is full, or the time is up.
+
+        Returns:
+            whether a request is left that could be handled now.
+        """
         answers: Pieces = []
-        unserved = self._unserved
-        while unserved and self._writable and self._busy is None and self._muted is None:
-            frame = unserved.popleft()
-            self._unserved_bytes -= len(frame)
+        gathered_bytes, is_first, is_more = 0, True, False
+        while self._may_serve() and self._look_ahead():
+            if not is_first and self._turns.now_s() >= until_s:
+                is_more = True
+                break
+            is_first = False
+            frame, self._ahead = self._ahead, None
+            assert frame is not None
             try:
                 context, reply = self._dispatch.serve(frame, self.info)
             except (Malformed, Disconnect) as reason:
                 self._write(answers)
                 self._abort(reason, **_named(frame))
-                return
+                return False
             if isinstance(reply, asyncio.Future):
                 self._busy, self._context = reply, context
                 reply.add_done_callback(self._answered)
                 self._hasten()
             elif isinstance(reply, bytearray):
                 answers.append(reply)
-            elif reply is not None:  # may be large: what is gathered leaves before more is read
-                self._write([*answers, *reply])
-                answers = []
+                gathered_bytes += len(reply)
+            elif reply is not None:
+                answers += reply
+                gathered_bytes = _WRITE_BYTES  # it may be large
+            if gathered_bytes >= _WRITE_BYTES:
+                self._write(answers)
+                answers, gathered_bytes = [], 0
             if context.throttle_time_ms and self._busy is None:
                 self._mute(context.throttle_time_ms, self._unmute)
         self._write(answers)
+        if not self._reading:
+            self._read_on()
+        return is_more
+
+    def _may_serve(self) -> bool:
+        return self._writable and self._busy is None and self._muted is None and not self._draining
+
+    def _look_ahead(self) -> bool:
+        """Whether a request is there that is not being handled yet."""
+        if self._ahead is None and self._end is None:
+            try:
+                self._ahead = self._frames.next()
+            except BadLength as bad:
+                self._end = bad
+                self._pause()
+        return self._ahead is not None
+
+    def _go_on(self) -> None:
+        """What kept it from serving may be over."""
+        if self._draining:
+            return
+        if self._may_serve() and self._look_ahead():
+            self._turns.take(self)
+        else:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Read again once little is left; end when what is left can never be served."""
         if self._end is not None:
-            if self._busy is None and not unserved:
+            if self._busy is None and self._ahead is None and not self._draining:
                 self._abort(self._end)
         elif (
             not self._reading
             and self._muted is None
-            and self._unserved_bytes <= _BACKLOG_BYTES // 2
+            and not self._draining
+            and self._frames.unread_bytes <= _BACKLOG_BYTES // 2
         ):
             self._reading = True
             self._transport.resume_reading()
+
+    def _pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def _drop_requests(self) -> None:
+        self._ahead = None
+        self._frames = Frames(size_limit_bytes=0)
 
     def _answered(self, reply: asyncio.Future[Answer]) -> None:
         context = self._context
@@ -225,19 +271,17 @@ class Connection(asyncio.Protocol):
         if self._draining:
             self._transport.close()
         else:
-            self._serve()
+            self._go_on()
 
     def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
         """Read nothing and serve nothing for a while: the client has used up a quota (KIP-219)."""
-        if self._reading:
-            self._reading = False
-            self._transport.pause_reading()
+        self._pause()
         self._muted = asyncio.get_running_loop().call_later(wait_ms / 1000, then)
 
     def _unmute(self) -> None:
         self._muted = None
         if not self._transport.is_closing():
-            self._serve()
+            self._go_on()
 
     def _hasten(self) -> None:
         """A consumer that asks for offsets behind its waiting Fetch gets both answers now.
@@ -245,9 +289,10 @@ class Connection(asyncio.Protocol):
         Spark's connector asks some twenty times around each poll; on Kafka each of these waits for
         the Fetch in front of it. The time a Fetch may wait is an upper bound.
         """
-        if not self._unserved or self._context is None or self._context.hasten is None:
+        if self._context is None or self._context.hasten is None or not self._look_ahead():
             return
-        if int.from_bytes(self._unserved[0][:2], "big") in _HASTENING:
+        assert self._ahead is not None
+        if int.from_bytes(self._ahead[:2], "big") in _HASTENING:
             self._context.hasten()
 
     def _write(self, answers: Pieces) -> None:
@@ -261,7 +306,7 @@ class Connection(asyncio.Protocol):
             "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
         )
         self._draining = True
-        self._unserved.clear()
+        self._drop_requests()
         self._transport.close()
 
 

@@ -16,6 +16,7 @@ from .config import BrokerConfig
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits
 from .dispatch import Dispatch
+from .fair_turns import FairTurns
 from .listeners import Listener, parse_protocols
 from .logs import Log
 from .node import Node
@@ -53,6 +54,7 @@ class NodeSockets:
         self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
+        self._turns = FairTurns()
         self._limits = ConnectionLimits(config)
         self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
         self._served: dict[Connection, str] = {}  # those that count, and their listeners
@@ -135,6 +137,7 @@ class NodeSockets:
         self._accepted += 1
         connection = Connection(
             self._dispatch,
+            self._turns,
             size_limit_bytes=self._config["socket.request.max.bytes"],
             number=self._accepted,
             advertised=(told.host, told.port),

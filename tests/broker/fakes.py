@@ -78,7 +78,8 @@ class FakeTransport(asyncio.Transport):
 
     Attributes:
         writes: what each call wrote.
-        is_reading: whether the protocol wants more.
+        reading: whether the protocol wants more.
+        high_water_bytes: once more was written, the protocol is to write no more; None: never.
     """
 
     def __init__(self, protocol: asyncio.Protocol) -> None:
@@ -86,6 +87,7 @@ class FakeTransport(asyncio.Transport):
         self.writes: list[bytes] = []
         self.reading = True
         self.closed = False
+        self.high_water_bytes: int | None = None
         self._protocol = protocol
 
     @property
@@ -95,6 +97,8 @@ class FakeTransport(asyncio.Transport):
     def write(self, data: Any) -> None:
         assert not self.closed, "written to after it was closed"
         self.writes.append(bytes(data))
+        if self.high_water_bytes is not None and len(self.written) > self.high_water_bytes:
+            self._protocol.pause_writing()
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.write(b"".join(list_of_data))

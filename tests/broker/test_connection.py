@@ -5,145 +5,31 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable
-from functools import partial
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from ottla.broker import connection as connection_module
-from ottla.broker import dispatch
 from ottla.broker.connection import Connection
-from ottla.broker.context import Context, Disconnect
 from ottla.broker.dispatch import Dispatch
-from ottla.broker.node import Node
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import (
-    FakeLog,
-    FakeTransport,
-    correlation_ids,
-    framed,
-    in_virtual_time,
-    settle,
+from ottla.protocol.errors import Code
+from tests.broker.fakes import FakeTransport, correlation_ids, framed, in_virtual_time, settle
+from tests.broker.peers import (
+    HEARTBEAT,
+    LIMIT,
+    LIST_OFFSETS,
+    Peer,
+    fetch,
+    heartbeat,
+    list_offsets,
+    produce,
 )
-
-LIMIT = 64 << 20
-HEARTBEAT, FETCH, LIST_OFFSETS = ApiKey.HEARTBEAT, ApiKey.FETCH, ApiKey.LIST_OFFSETS
-EMPTY_FETCH: dict[str, Any] = {"error_code": 0, "session_id": 0, "responses": []}
-
-
-def answer_now(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
-
-
-class Peer:
-    """A connection, its transport, and what its handlers were asked.
-
-    Attributes:
-        waiting: of each Fetch that was begun, the future it waits for.
-    """
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.log = FakeLog()
-        monkeypatch.setattr(connection_module, "_log", self.log)
-        monkeypatch.setattr(dispatch, "_log", self.log)
-        for key, handler in {
-            HEARTBEAT: self._heartbeat,
-            FETCH: self._fetch,
-            LIST_OFFSETS: self._list_offsets,
-            ApiKey.OFFSET_FOR_LEADER_EPOCH: self._list_offsets,
-            ApiKey.PRODUCE: self._produce,
-        }.items():
-            monkeypatch.setitem(cast(dict[Any, Any], dispatch._loaded), key, handler)
-        self.closed: list[Connection] = []
-        self.waiting: list[asyncio.Future[None]] = []
-        self.handled: list[int] = []
-        self.may_hasten = True
-        self.fetch_throttle_ms = 0
-        self.cancelled = 0
-        self.connection, self.transport = self.another()
-
-    def accepted(self) -> Connection:
-        return Connection(
-            Dispatch(cast(Node, SimpleNamespace(authorizer=None, quotas=None))),
-            size_limit_bytes=LIMIT,
-            number=3,
-            advertised=("broker", 9092),
-            on_closed=self.closed.append,
-        )
-
-    def another(self) -> tuple[Connection, FakeTransport]:
-        connection = self.accepted()
-        transport = FakeTransport(connection)
-        connection.connection_made(transport)
-        return connection, transport
-
-    def send(self, *frames: bytes) -> None:
-        """All in one piece."""
-        self.connection.data_received(b"".join(frames))
-
-    @property
-    def answered(self) -> list[int]:
-        return correlation_ids(self.transport.written)
-
-    async def _heartbeat(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
-        self.handled.append(context.correlation_id)
-        if request.member_id == "uses too much":
-            context.throttle_time_ms = 2000
-        if request.member_id == "refused":
-            raise Refused(Code.UNKNOWN_MEMBER_ID)
-        if request.member_id == "bug":
-            raise ZeroDivisionError
-        return {}
-
-    async def _list_offsets(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
-        self.handled.append(context.correlation_id)
-        return {"topics": []}
-
-    async def _fetch(self, node: Node, context: Context, request: Any) -> dict[str, Any]:
-        self.handled.append(context.correlation_id)
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.append(waiting)
-        if self.may_hasten:
-            context.hasten = partial(answer_now, waiting)
-        try:
-            await waiting
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        context.throttle_time_ms = self.fetch_throttle_ms
-        return EMPTY_FETCH
-
-    async def _produce(self, node: Node, context: Context, request: Any) -> dict[str, Any] | None:
-        self.handled.append(context.correlation_id)
-        if request.timeout_ms == 1:
-            raise Disconnect("a produce with acks=0 failed")
-        return None if request.acks == 0 else {"responses": []}
 
 
 @pytest.fixture
 def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A Peer is made inside the test, where the loop runs."""
     return lambda: Peer(monkeypatch)
-
-
-def heartbeat(number: int, member_id: str = "") -> bytes:
-    return framed(HEARTBEAT, 0, correlation_id=number, member_id=member_id)
-
-
-def fetch(number: int) -> bytes:
-    return framed(FETCH, 12, correlation_id=number)
-
-
-def list_offsets(number: int) -> bytes:
-    return framed(LIST_OFFSETS, 5, correlation_id=number)
-
-
-def produce(number: int, *, acks: int = 0, timeout_ms: int = 5) -> bytes:
-    fields = {"acks": acks, "timeout_ms": timeout_ms}
-    return framed(ApiKey.PRODUCE, 9, correlation_id=number, **fields)
 
 
 # Order
@@ -374,13 +260,13 @@ async def test_a_client_that_sends_and_sends_behind_a_waiting_fetch_is_not_read(
     large = heartbeat(1, "x" * 32_000)
     while it.transport.reading:
         it.send(large)
-    taken = len(it.connection._unserved) * len(large)
-    assert 4 << 20 < taken < 5 << 20
+    waiting = it.connection._frames.unread_bytes // len(large) + 1
+    assert 1 << 20 < waiting * len(large) < 2 << 20
     assert it.answered == []
     it.waiting[0].set_result(None)
     await settle()
     assert it.transport.reading
-    assert len(it.answered) == 1 + taken // len(large)
+    assert len(it.answered) == 1 + waiting
 
 
 @in_virtual_time
