@@ -15,9 +15,10 @@ from ..coordinator.partitioning import partition_for
 from ..protocol.errors import Code, Refused
 from ..storage.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..storage.doubt import Damage
+from ..storage.features import why_unreadable
 from ..storage.files import RealFiles
 from ..storage.log import PartitionLog
-from ..storage.log_directory import LogDirectory
+from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_log import MetadataLog
 from .background import Background
 from .clock import Clock
@@ -82,6 +83,9 @@ class Cluster:
             self.logs, now_ms=now_ms, config=metadata_log_config(config)
         )
         metadata_log.replay_into(self.catalog)
+        unreadable = why_unreadable(self.catalog.features)
+        if unreadable is not None:  # Kafka does not start either
+            raise WrongDirectory(f"{data_dir}: {unreadable}")
         self.flushes = Flushes(metadata_log.log)
         self.removals = Removals(self.logs.files)
         self.logs.on_doomed = self.removals.directory

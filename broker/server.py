@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
+from ..storage.features import is_served
 from .clock import SystemClock
 from .config import BrokerConfig
 from .node import Node
@@ -142,8 +143,7 @@ class _Server:
             control_server = await Control(served).open(control)
         gc.freeze()  # modules and settings are never garbage: no collection looks at them again
         gc.enable()
-        for line in lines_at_start(first.config.harmless_names(), first.config.passed_over):
-            sys.stderr.write(line + "\n")
+        self._say_what_does_nothing(first)
         self._tell([door.address for door in doors], ready_file)
         await stopped.wait()
         if page is not None:
@@ -153,6 +153,14 @@ class _Server:
         await self._stop(served)
         first.close(clean=not self._is_temporary)  # of what is deleted nothing is to be synced
         return 0
+
+    @staticmethod
+    def _say_what_does_nothing(node: Node) -> None:
+        features = node.catalog.features.items()
+        not_served = [f"{name}={level}" for name, level in features if not is_served(name, level)]
+        config = node.config
+        for line in lines_at_start(config.harmless_names(), config.passed_over, not_served):
+            sys.stderr.write(line + "\n")
 
     @staticmethod
     async def _stop(served: dict[Node, NodeSockets]) -> None:

@@ -116,15 +116,19 @@ def is_harmless(name: str, setting: Setting) -> bool:
     return fate_of(setting) is Fate.HARMLESS
 
 
-def lines_at_start(harmless: Collection[str], passed_over: Collection[str]) -> list[str]:
-    """What a start says of the settings that do nothing, a line for each kind that there is.
+def lines_at_start(
+    harmless: Collection[str], passed_over: Collection[str], features: Collection[str] = ()
+) -> list[str]:
+    """What a start says of what does nothing, a line for each kind that there is.
 
     Args:
-        harmless: names of those that were given and have no meaning.
-        passed_over: names of those that the metadata log has and Ottla refuses.
+        harmless: names of settings that were given and have no meaning.
+        passed_over: names of settings that the metadata log has and Ottla refuses.
+        features: levels that the metadata log has and Ottla does not serve, as NAME=LEVEL.
     """
     kinds = (
         (harmless, "these settings have no meaning in Ottla and change nothing"),
         (passed_over, "Ottla refuses these settings, which the metadata log has: they do not hold"),
+        (features, "Ottla does not serve these features, which the metadata log has"),
     )
     return [f"ottla: {what}: {', '.join(sorted(names))}" for names, what in kinds if names]

@@ -24,17 +24,18 @@ FEATURES: Final = {
     "group.version": 1,
     "transaction.version": 2,
 }
-# In the order in which Kafka's ApiVersions answer has them.
+# In the order in which Kafka's ApiVersions answer has them. Kafka has share.version 0-1, too: it is
+# here when Ottla serves share groups.
 SUPPORTED_FEATURES: Final = (
     FeatureRange("group.version", 0, 1),
     FeatureRange(KRAFT_VERSION, 0, 1),
     FeatureRange(METADATA_VERSION, 7, 27),
-    FeatureRange("share.version", 0, 1),
     FeatureRange("transaction.version", 0, 2),
     FeatureRange("eligible.leader.replicas.version", 0, 1),
 )
 _RANGES: Final = {feature.name: feature for feature in SUPPORTED_FEATURES}
-_NOT_IN_PRODUCTION: Final = frozenset({"streams.version"})  # Kafka 4.1 knows its level 0 alone
+# Known at level 0 alone: Kafka 4.1 does not serve streams.version, Ottla neither of them.
+_ONLY_AT_0: Final = frozenset({"share.version", "streams.version"})
 # From the level below to one of these the metadata themselves changed (MetadataVersion).
 _METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23)
 _NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
@@ -57,6 +58,24 @@ class FeatureUpdate(NamedTuple):
     name: str
     level: int
     upgrade_type: int
+
+
+def is_served(name: str, level: int) -> bool:
+    """Whether Ottla does what a level of a feature promises; level 0 promises nothing."""
+    served = _RANGES.get(name)
+    if served is None:
+        return level == 0
+    return served.min_supported_version <= level <= served.max_supported_version
+
+
+def why_unreadable(finalized: Mapping[str, int]) -> str | None:
+    """Why the records of a metadata log may mean what Ottla does not know; None: they do not."""
+    level = finalized.get(METADATA_VERSION)
+    if level is None or is_served(METADATA_VERSION, level):
+        return None
+    served = _RANGES[METADATA_VERSION]
+    lowest, highest = served.min_supported_version, served.max_supported_version
+    return f"its {METADATA_VERSION} is {level}, and Ottla reads {lowest} to {highest}"
 
 
 def changes(
@@ -113,21 +132,26 @@ def _check_levels(update: FeatureUpdate, current: int, *, node_id: int) -> None:
     if supported is None:
         if level != 0:
             raise _refused(update, f"Local controller {node_id} does not support this feature.")
-        if name not in _NOT_IN_PRODUCTION:
+        if name not in _ONLY_AT_0:
             raise _refused(update, f"Feature {name} not found.")
+        _check_direction(update, current)
         return
     lowest, highest = supported.min_supported_version, supported.max_supported_version
     if not lowest <= level <= highest:
         raise _refused(
             update, f"Local controller {node_id} only supports versions {lowest}-{highest}"
         )
-    if level < current and upgrade_type == UpgradeType.UPGRADE:
+    _check_direction(update, current)
+
+
+def _check_direction(update: FeatureUpdate, current: int) -> None:
+    if update.level < current and update.upgrade_type == UpgradeType.UPGRADE:
         raise _refused(
             update,
             "Can't downgrade the version of this feature without setting the upgrade type to "
             "either safe or unsafe downgrade.",
         )
-    if level > current and upgrade_type != UpgradeType.UPGRADE:
+    if update.level > current and update.upgrade_type != UpgradeType.UPGRADE:
         raise _refused(update, "Can't downgrade to a newer version.")
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ...storage.features import KRAFT_VERSION, SUPPORTED_FEATURES
+from ...storage.features import KRAFT_VERSION, SUPPORTED_FEATURES, is_served
 from ..context import Context
 from ..dispatch import serves
 from . import HANDLERS
@@ -67,7 +67,10 @@ async def api_versions(node: Node, context: Context, request: Any) -> dict[str, 
 
 
 def _finalized(node: Node) -> Iterator[tuple[str, int]]:
-    yield from node.catalog.features.items()
+    """The levels that count; what a Kafka has finalized and Ottla does not serve is left out."""
+    for name, level in node.catalog.features.items():
+        if is_served(name, level):
+            yield name, level
     yield KRAFT_VERSION, node.controller.kraft_version
 
 

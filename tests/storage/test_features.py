@@ -23,7 +23,7 @@ ACCEPTED = [
     (TRANSACTION, 1, SAFE),
     (TRANSACTION, 0, UNSAFE),
     ("group.version", 0, SAFE),
-    ("share.version", 1, UP),
+    ("share.version", 0, UP),
     ("streams.version", 0, UP),
     (ELR, 0, SAFE),
     (METADATA, 27, UP),

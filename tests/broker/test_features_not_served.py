@@ -1,0 +1,93 @@
+"""Features that Ottla does not serve: no client can ask for them, and no start hides them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.node import Node
+from ottla.broker.setting_fates import lines_at_start
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code
+from ottla.storage.features import FEATURES, SUPPORTED_FEATURES, is_served
+from ottla.storage.log_directory import WrongDirectory
+from ottla.storage.metadata_records import FeatureLevelRecord
+from tests.broker.fakes import VirtualClock, in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+CLIENT = {"client_software_name": "test", "client_software_version": "1"}
+SHARE = "share.version"
+
+
+async def share_version(it: OneNode, level: int, upgrade_type: int = 1) -> Code:
+    update = {"feature": SHARE, "max_version_level": level, "upgrade_type": upgrade_type}
+    answer = await it.ask(
+        ApiKey.UPDATE_FEATURES, 2, timeout_ms=1000, feature_updates=[update], validate_only=False
+    )
+    return Code(answer["error_code"])
+
+
+async def told(it: OneNode, kind: str) -> set[str]:
+    answer = await it.ask(ApiKey.API_VERSIONS, 4, **CLIENT)
+    return {each["name"] for each in answer[kind]}
+
+
+def finalize(it: OneNode, name: str, level: int) -> None:
+    """What a directory of Kafka's may have in its metadata log."""
+    it.node.controller._commit([FeatureLevelRecord(name, level)])
+
+
+@in_virtual_time
+async def test_share_groups_cannot_be_switched_on_while_they_are_not_served(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        assert await share_version(it, 1) is Code.INVALID_UPDATE_VERSION
+        assert SHARE not in await told(it, "supported_features")
+        assert SHARE not in await told(it, "finalized_features")
+        assert it.node.catalog.features == FEATURES
+
+
+@in_virtual_time
+async def test_what_a_kafka_has_finalized_is_kept_and_not_advertised(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        finalize(it, SHARE, 1)
+    async with one_node(tmp_path) as it:
+        assert SHARE not in await told(it, "finalized_features")
+        assert it.node.catalog.features[SHARE] == 1, "a Kafka that opens the directory finds it"
+
+
+@in_virtual_time
+async def test_what_a_kafka_has_finalized_can_be_lowered_as_by_kafka(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        finalize(it, SHARE, 1)
+        assert await share_version(it, 0) is Code.INVALID_UPDATE_VERSION
+        assert await share_version(it, 0, upgrade_type=2) is Code.NONE
+        assert SHARE not in it.node.catalog.features
+
+
+def test_a_start_names_the_features_that_are_not_served() -> None:
+    (line,) = lines_at_start((), (), ["share.version=1"])
+    assert line.endswith(": share.version=1")
+
+
+def test_every_level_that_is_offered_is_served_and_no_other() -> None:
+    for feature in SUPPORTED_FEATURES:
+        lowest, highest = feature.min_supported_version, feature.max_supported_version
+        assert is_served(feature.name, lowest)
+        assert is_served(feature.name, highest)
+        assert not is_served(feature.name, highest + 1)
+    assert not is_served(SHARE, 1)
+    assert not is_served("streams.version", 1)
+    assert is_served("of.another.kafka", 0)
+
+
+@pytest.mark.parametrize("level", [6, 28])
+@in_virtual_time
+async def test_a_directory_under_another_version_of_the_metadata_is_refused(
+    tmp_path: Path, level: int
+) -> None:
+    async with one_node(tmp_path) as it:
+        finalize(it, "metadata.version", level)
+    with pytest.raises(WrongDirectory, match=f"metadata.version is {level}, and Ottla reads 7"):
+        Node(BrokerConfig.from_settings({}), tmp_path, VirtualClock())
