@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..protocol.api_keys import ApiKey
+from .turns import RequestTurns
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 NODE: Final = "Node:"
@@ -45,8 +46,8 @@ class Context:
     """One request: its header, its connection, and a way to hasten it while it waits."""
 
     __slots__ = (
-        "api_key", "client_id", "connection", "correlation_id", "hasten", "size_bytes",
-        "started_s", "throttle_time_ms", "version",
+        "_turns", "api_key", "client_id", "connection", "correlation_id", "hasten", "is_large",
+        "size_bytes", "started_s", "throttle_time_ms", "version",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +69,20 @@ class Context:
         self.size_bytes = 0
         self.started_s = 0.0
         self.throttle_time_ms = 0  # how long nothing more is to be read from the connection
+        self.is_large = False  # set by a handler: a Produce or Fetch of very many partitions
+        self._turns: RequestTurns | None = None
+
+    @property
+    def turns(self) -> RequestTurns:
+        """How the request goes in slices, where it has very many elements."""
+        if self._turns is None:
+            self._turns = RequestTurns()
+        return self._turns
+
+    def is_answered(self) -> None:
+        """Let another request go on in slices."""
+        if self._turns is not None:
+            self._turns.leave()
 
     @property
     def principal(self) -> str:

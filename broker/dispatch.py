@@ -2,22 +2,26 @@
 
 A handler is a coroutine function that usually never waits. Its first step is run right here; only
 one that does wait becomes a task, so that most requests are answered in the turn they came in.
+A request or an answer of very many elements is decoded or encoded in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..protocol.api_keys import ApiKey
+from ..protocol.decoding import TooManyElements
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.fetch_answer import Pieces, encode_fetch_answer
 from ..protocol.messages import (
     RequestHeader,
     answer,
     has_field,
+    has_more_elements,
     read_request,
     read_request_header,
 )
@@ -25,6 +29,7 @@ from ..protocol.produce_answer import encode_produce_answer
 from .clock import monotonic_s
 from .context import ConnectionInfo, Context, Disconnect
 from .handlers import HANDLERS
+from .large_requests import MOST_ELEMENTS
 from .logs import Log
 
 if TYPE_CHECKING:
@@ -34,6 +39,9 @@ Handler = Callable[["Node", Context, Any], Coroutine[Any, Any, dict[str, Any] | 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # A whole frame, or one in pieces written one after another; None: the client waits for none.
 Answer = bytearray | Pieces | None
+
+# They may wait for long, and others must not wait for them; decoded, they are not much larger.
+_WAITING: Final = frozenset({ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 _log = Log("dispatch")
 _loaded: dict[int, Handler] = {}
@@ -125,21 +133,16 @@ class Dispatch:
             if not 0 <= header.api_version <= highest:
                 return context, _unsupported_api_versions(context)
         try:
-            request = read_request(header, frame)
+            request = read_request(header, frame, most_elements=MOST_ELEMENTS)
         except Malformed as malformed:
-            raise Malformed(
-                f"{context.api_key.name} version {context.version}: {malformed}"
-            ) from None
+            raise _malformed(context, malformed) from None
+        except TooManyElements:
+            return context, self._begun(context, self._large(context, header, frame))
         return context, self._handle(context, request)
 
     def _handle(self, context: Context, request: Any) -> Answer | asyncio.Future[Answer]:
         try:
-            handler = handler_of(context.api_key)
-            if self._node.authorizer is not None:
-                handler = _guarded(context.api_key, handler)
-            if context.started_s:
-                handler = _metered(handler)
-            handling = handler(self._node, context, request)
+            handling = self._handling(context, request)
             waited_for = handling.send(None)
         except StopIteration as done:
             body = done.value
@@ -150,14 +153,60 @@ class Dispatch:
         except Exception as bug:
             return _unexpected(context, bug)
         else:
-            later = asyncio.ensure_future(_later(context, _Started(handling, waited_for)))
+            later = self._begun(context, self._later(context, _Started(handling, waited_for)))
             # Cancelled before its first turn, a task never gets to the handler to tell it.
             later.add_done_callback(lambda _: handling.close())
             return later
+        if _is_large(context, body):
+            return self._begun(context, self._later(context, _returned(body)))
         try:
             return _encoded(context, body)
         except Exception as bug:
             return _unexpected(context, bug)
+
+    def _handling(self, context: Context, request: Any) -> Coroutine[Any, Any, Any]:
+        """The handler at work, behind what stands before it."""
+        handler = handler_of(context.api_key)
+        if self._node.authorizer is not None:
+            handler = _guarded(context.api_key, handler)
+        if context.started_s:
+            handler = _metered(handler)
+        return handler(self._node, context, request)
+
+    @staticmethod
+    def _begun(context: Context, answering: Coroutine[Any, Any, Answer]) -> asyncio.Future[Answer]:
+        """The answer of a request that is not answered in this turn."""
+        later = asyncio.ensure_future(answering)
+        later.add_done_callback(lambda _: context.is_answered())
+        return later
+
+    async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
+        """Answer a request that is too large to be decoded here. Raises as `serve` does."""
+        async with self._node.cluster.large_requests.alone():
+            try:
+                request = await self._node.workers.run(partial(read_request, header, frame))
+            except Malformed as malformed:
+                raise _malformed(context, malformed) from None
+            if context.api_key not in _WAITING:
+                return await self._later(context, self._handling(context, request))
+        return await self._later(context, self._handling(context, request))
+
+    async def _later(self, context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
+        """The answer of a handler that is not done yet. Raises Disconnect."""
+        try:
+            body = await rest
+            if _is_large(context, body):
+                encode = partial(_encoded, context, body, is_large=True)
+                return await self._node.workers.run(encode)
+            return _encoded(context, body)
+        except Refused as refused:
+            return _refusal(context, refused)
+        except Disconnect:
+            raise
+        except Exception as bug:
+            return _unexpected(context, bug)
+        finally:
+            context.hasten = None
 
 
 def _guarded(api_key: ApiKey, handler: Handler) -> Handler:
@@ -193,29 +242,34 @@ class _Started:
             return done.value
 
 
-async def _later(context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
-    try:
-        return _encoded(context, await rest)
-    except Refused as refused:
-        return _refusal(context, refused)
-    except Disconnect:
-        raise
-    except Exception as bug:
-        return _unexpected(context, bug)
-    finally:
-        context.hasten = None
+async def _returned(body: dict[str, Any] | None) -> dict[str, Any] | None:
+    return body
 
 
-def _encoded(context: Context, body: dict[str, Any] | None) -> Answer:
+def _is_large(context: Context, body: dict[str, Any] | None) -> bool:
+    """Whether an answer has so many elements that its encoding would stop the event loop."""
+    if body is None:
+        return False
+    if context.api_key in (ApiKey.FETCH, ApiKey.PRODUCE):
+        return context.is_large
+    return has_more_elements(body, MOST_ELEMENTS)
+
+
+def _encoded(context: Context, body: dict[str, Any] | None, *, is_large: bool = False) -> Answer:
+    key, version = context.api_key, context.version
     if body is None:
         return None
-    if context.api_key == ApiKey.FETCH:
-        return encode_fetch_answer(context.version, context.correlation_id, body)
-    if context.api_key == ApiKey.PRODUCE:
-        quickly = encode_produce_answer(context.version, context.correlation_id, body)
+    if key == ApiKey.FETCH:
+        return encode_fetch_answer(version, context.correlation_id, body)
+    if key == ApiKey.PRODUCE:
+        quickly = encode_produce_answer(version, context.correlation_id, body)
         if quickly is not None:
             return quickly
-    return answer(context.api_key, context.version, context.correlation_id, body)
+    return answer(key, version, context.correlation_id, body, is_large=is_large)
+
+
+def _malformed(context: Context, malformed: Malformed) -> Malformed:
+    return Malformed(f"{context.api_key.name} version {context.version}: {malformed}")
 
 
 def _refusal(context: Context, refused: Refused) -> Answer:

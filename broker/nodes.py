@@ -27,6 +27,7 @@ from .controller import Controller
 from .fencing import balanced
 from .fetch_waits import FetchWaits
 from .flushes import Flushes
+from .large_requests import LargeRequests
 from .loading import Loading
 from .logs import Log
 from .metadata_snapshots import MetadataSnapshots, metadata_log_config
@@ -73,6 +74,7 @@ class Cluster:
         self.fetch_waits = FetchWaits()
         self.loading = Loading()
         self.workers = Workers()
+        self.large_requests = LargeRequests()
         now_ms = clock.now_ms()
         self.logs = LogDirectory.open(
             RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms

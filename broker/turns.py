@@ -4,10 +4,15 @@
     for partition in many:
         ...
         await turns.pause()
+    answers = [... async for partition in turns.each(many)]
 
 `pause` returns at once while the slice lasts. When the slice is over, `pause` waits until all other
 paused jobs had a slice, one in each turn of the event loop: many long requests together stop the
 loop for about as long as one does. All that begins in one turn shares one slice.
+
+A job keeps in memory what it has done so far. So only a few requests go on in slices at a time, and
+the others wait at their first pause until one of those is answered (RequestTurns, which a handler
+finds in its context).
 
 What a job saw before a pause may have changed behind it. A decision and its replay have no pause
 between them.
@@ -18,13 +23,17 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from .clock import monotonic_s
 
+Item = TypeVar("Item")
+
 SLICE_S: float = 0.0025
 """How long a job works before `pause` lets the event loop run."""
+_PLACES: Final = 4
 
 
 class Turns:
@@ -54,13 +63,70 @@ class Turns:
             await self._line.wait()
             self._ends_s = monotonic_s() + SLICE_S
 
+    def each(self, items: Iterable[Item]) -> _Each[Item]:
+        """The items, with a `pause` before each of them.
+
+        Args:
+            items: what the event loop may not change meanwhile; else a copy of it.
+        """
+        return _Each(self, items)
+
+
+class _Each(Generic[Item]):
+    """What an `async for` runs over. Unlike an async generator it needs no closing."""
+
+    __slots__ = ("_items", "_turns")
+
+    def __init__(self, turns: Turns, items: Iterable[Item]) -> None:
+        self._items = iter(items)
+        self._turns = turns
+
+    def __aiter__(self) -> _Each[Item]:
+        return self
+
+    async def __anext__(self) -> Item:
+        if self._turns.is_over():
+            await self._turns.pause()
+        for item in self._items:
+            return item
+        raise StopAsyncIteration
+
+
+class RequestTurns(Turns):
+    """The slices of a request. `leave` follows when it is answered."""
+
+    __slots__ = ("_has_place",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has_place = False
+
+    async def pause(self) -> None:
+        """As `Turns.pause`; the first one that waits also waits for a place among the requests."""
+        if monotonic_s() >= self._ends_s and self._line is not None:
+            if not self._has_place:
+                await self._line.enter()
+                self._has_place = True
+            await super().pause()
+
+    def leave(self) -> None:
+        """Let another request go on: this one is answered, or waits for something else.
+
+        It may pause again, and then waits for a place again.
+        """
+        if self._has_place and self._line is not None:
+            self._has_place = False
+            self._line.leave()
+
 
 class _Line:
     """The paused jobs of one event loop, in the order of their pauses."""
 
-    __slots__ = ("_ends_s", "_is_turn_known", "_waiting", "_wakes")
+    __slots__ = ("_ends_s", "_entering", "_is_turn_known", "_places", "_waiting", "_wakes")
 
     def __init__(self) -> None:
+        self._entering: deque[asyncio.Future[None]] = deque()
+        self._places = _PLACES
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._wakes = False
         self._is_turn_known = False
@@ -76,6 +142,29 @@ class _Line:
 
     def _next_turn(self) -> None:
         self._is_turn_known = False
+
+    async def enter(self) -> None:
+        """Take a place among the requests that go on in slices, in the order of asking."""
+        if self._places > 0:
+            self._places -= 1
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._entering.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():  # given a place in the same turn
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give a place back."""
+        while self._entering:
+            future = self._entering.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+        self._places += 1
 
     def wait(self) -> asyncio.Future[None]:
         """Done when it is the next job's turn."""

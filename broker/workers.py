@@ -8,6 +8,7 @@ the compression library works without its lock. No thread is there before the fi
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _THREADS: Final = 2
+# How long a thread computes before the event loop goes on; the interpreter's default is five times
+# that, and an event loop that serves clients waits so long at each turn.
+_SWITCH_INTERVAL_S: Final = 0.001
 
 
 class Workers:
@@ -40,6 +44,7 @@ class Workers:
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
+            sys.setswitchinterval(_SWITCH_INTERVAL_S)
             self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="worker")
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 

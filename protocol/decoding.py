@@ -15,7 +15,13 @@ from typing import Any, Final
 from .errors import Malformed
 from .varints import read_unsigned
 
-Decoder = Callable[[memoryview, int], tuple[Any, int]]
+Decoder = Callable[..., tuple[Any, int]]
+"""(data, position) or (data, position, left) to a message and the position behind it; see there."""
+
+
+class TooManyElements(Exception):
+    """A message has more elements than its reader wants to decode in one go."""
+
 
 _FORMATS: Final = {
     "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d",
@@ -23,6 +29,7 @@ _FORMATS: Final = {
 }  # fmt: skip
 _MAX_STRING: Final = 0x7FFF  # a compact length could be more, and Kafka refuses it
 _NO_ID: Final = bytes(16)
+_CHEAPER_BITS: Final = 5  # a number of an array costs a thirtieth of what a struct or string costs
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
@@ -30,7 +37,7 @@ def skip_tagged_fields(data: memoryview, position: int) -> int:
 
     Beyond the data when they are cut, or raises, as the functions of `compiled` do.
     """
-    return _tagged_fields(None, data, position, {})
+    return _tagged_fields(None, data, position, {}, None)
 
 
 def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder:
@@ -40,7 +47,9 @@ def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder
         message: the schema object of the message (a StructField of the library).
         cls: the class of the objects made.
 
-    The function raises Malformed, or whatever Python does at an index beyond the data: it is for
+    The function may be given a list of one number, from which it takes the elements of all arrays:
+    it raises TooManyElements when they are more, before it decodes the array that is too long. The
+    function raises Malformed, or whatever Python does at an index beyond the data: it is for
     the caller to take any exception for a broken message. It may return a position beyond the data,
     which is broken, too.
     """
@@ -55,11 +64,12 @@ class _Source:
     def __init__(self, version: int, *, flexible: bool) -> None:
         self._version = version
         self._flexible = flexible
-        self._lines = ["def decode(data, pos):", " size = len(data)"]
+        self._lines = ["def decode(data, pos, left=None):", " size = len(data)"]
         self._indent = " "
         self._names: dict[str, Any] = {
             "Malformed": Malformed, "new": object.__new__, "varint": read_unsigned,
             "uuid_at": _uuid_at, "tagged_fields": _tagged_fields, "structs": struct.unpack_from,
+            "TooManyElements": TooManyElements,
         }  # fmt: skip
 
     def function(self) -> Decoder:
@@ -100,7 +110,7 @@ class _Source:
             known = {inner.tag: (inner.name, self._alone(inner)) for inner in tagged}
             by_tag = self._constant(known)
             self._line("if data[pos] == 0: pos += 1")
-            self._line(f"else: pos = tagged_fields({made}, data, pos, {by_tag})")
+            self._line(f"else: pos = tagged_fields({made}, data, pos, {by_tag}, left)")
         if made != target:
             self._line(f"{target} = {made}")
 
@@ -163,6 +173,7 @@ class _Source:
             layout = _FORMATS[kind]
             width = struct.calcsize(layout)
             self._line("else:")
+            self._count(f"{count} >> {_CHEAPER_BITS}")
             self._line(f" {target} = list(structs(f'>{{{count}}}{layout}', data, pos))")
             self._line(f" pos += {count} * {width}")
             return
@@ -179,7 +190,17 @@ class _Source:
                 self._write_simple(None, kind, item, f"an element of {field.name}")
             self._line(f"{items}.append({item})")
 
-        self._block("else:", elements)
+        self._line("else:")
+        self._count(count)
+        self._indent += " "
+        elements()
+        self._indent = self._indent[:-1]
+
+    def _count(self, count: str) -> None:
+        """Take an array's elements from what may be decoded in one go."""
+        self._line(" if left:")
+        self._line(f"  left[0] -= {count}")
+        self._line("  if left[0] < 0: raise TooManyElements")
 
     def _length(self, field: Any, target: str, name: str, layout: str) -> str:
         """Read a length; below it an `if` is open that deals with null. None as field: no null."""
@@ -222,7 +243,11 @@ def _uuid_at(data: memoryview, position: int) -> uuid.UUID | None:
 
 
 def _tagged_fields(
-    item: Any, data: memoryview, position: int, known: dict[int, tuple[str, Decoder]]
+    item: Any,
+    data: memoryview,
+    position: int,
+    known: dict[int, tuple[str, Decoder]],
+    left: list[int] | None,
 ) -> int:
     """Set the fields that are known, pass over the others; the position behind them."""
     count, position = read_unsigned(data, position)
@@ -231,7 +256,7 @@ def _tagged_fields(
         size, position = read_unsigned(data, position)
         if tag in known:
             name, decode = known[tag]
-            value, position = decode(data, position)  # Kafka does not look at the size either
+            value, position = decode(data, position, left)  # Kafka does not look at the size either
             setattr(item, name, value)
         else:
             position += size

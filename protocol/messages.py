@@ -7,13 +7,13 @@ plain dict under the same names. Anything that is not a whole and legal request 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from . import codec
 from .api_keys import ApiKey
 from .batch import Bytes
-from .decoding import Decoder, skip_tagged_fields
+from .decoding import Decoder, TooManyElements, skip_tagged_fields
 from .errors import Malformed
 
 _HEADER: Final = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
@@ -61,15 +61,22 @@ class _ResponseCoder(NamedTuple):
 
 _requests: dict[tuple[int, int], _RequestCoder] = {}
 _responses: dict[tuple[int, int], _ResponseCoder] = {}
+_large_responses: dict[tuple[int, int], _ResponseCoder] = {}
 
 
-def read_request(header: RequestHeader, frame: memoryview) -> Any:
+def read_request(
+    header: RequestHeader, frame: memoryview, *, most_elements: int | None = None
+) -> Any:
     """The body of a request whose key and version are known to be served.
 
     Bytes behind a complete body are passed over, as Kafka does.
 
+    Args:
+        most_elements: of all arrays together; None: as many as there are.
+
     Raises:
         Malformed: the body is cut, or null where its schema allows none.
+        TooManyElements: there are more than `most_elements`; little time was spent on it.
     """
     coder = _requests.get((header.api_key, header.api_version))
     if coder is None:
@@ -78,10 +85,11 @@ def read_request(header: RequestHeader, frame: memoryview) -> Any:
         position = header.body_start
         if coder.is_flexible:
             position = skip_tagged_fields(frame, position)
-        request, position = coder.decode(frame, position)
+        left = None if most_elements is None else [most_elements]
+        request, position = coder.decode(frame, position, left)
         if position > len(frame):
             raise Malformed("the request ends early")
-    except Malformed:
+    except (Malformed, TooManyElements):
         raise
     except Exception as broken:  # the compiled decoders fail in a dozen ways on a cut request
         raise Malformed(f"{type(broken).__name__}: {broken}") from None
@@ -95,30 +103,62 @@ def _request_coder(api_key: ApiKey, version: int) -> _RequestCoder:
     return coder
 
 
-def answer(api_key: ApiKey, version: int, correlation_id: int, body: Body) -> bytearray:
+def answer(
+    api_key: ApiKey, version: int, correlation_id: int, body: Body, *, is_large: bool = False
+) -> bytearray:
     """The frame of an answer, its size in front.
 
     Args:
         body: the response's fields; what is missing gets its schema's default.
+        is_large: encode it in memory of its own; the buffer that small answers share never shrinks.
 
     Raises:
         KeyError: a name that the response does not have. ValueError: null where it allows none.
     """
-    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+    from kafka.protocol.schemas.fields.codecs import EncodeBuffer, EncodeBufferPool
 
-    coder = _responses.get((api_key, version))
+    coders = _large_responses if is_large else _responses
+    coder = coders.get((api_key, version))
     if coder is None:
-        coder = _response_coder(api_key, version)
+        coder = coders[api_key, version] = _response_coder(api_key, version, is_large=is_large)
     message = coder.build(body)
+    if is_large:
+        return _framed(coder, message, correlation_id, EncodeBuffer())
     with EncodeBufferPool.acquire() as out:
-        out.pos = _ANSWER.size
-        if coder.is_flexible:
-            out.buf[out.pos] = 0
-            out.pos += 1
-        coder.encode(message, out)
-        _ANSWER.pack_into(out.buf, 0, out.pos - 4, correlation_id)
-        framed: bytearray = out.result()
-        return framed
+        return _framed(coder, message, correlation_id, out)
+
+
+def _framed(coder: _ResponseCoder, message: Any, correlation_id: int, out: Any) -> bytearray:
+    out.pos = _ANSWER.size
+    if coder.is_flexible:
+        out.buf[out.pos] = 0
+        out.pos += 1
+    coder.encode(message, out)
+    _ANSWER.pack_into(out.buf, 0, out.pos - 4, correlation_id)
+    framed: bytearray = out.result()
+    return framed
+
+
+def has_more_elements(body: Body, most: int) -> bool:
+    """Whether the arrays of an answer have together more elements than `most`.
+
+    It looks no further than it has to: the time is bounded by `most`.
+    """
+    return _left(body, most) < 0
+
+
+def _left(body: Body, left: int) -> int:
+    for value in body.values():
+        if value.__class__ is list and value:
+            left -= len(value)
+            if left < 0:
+                return left
+            if value[0].__class__ is dict:
+                for element in value:
+                    left = _left(element, left)
+                    if left < 0:
+                        return left
+    return left
 
 
 def has_field(api_key: ApiKey, version: int, name: str) -> bool:
@@ -127,15 +167,12 @@ def has_field(api_key: ApiKey, version: int, name: str) -> bool:
     return field is not None and bool(field.for_version_q(version))
 
 
-def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
+def _response_coder(api_key: ApiKey, version: int, *, is_large: bool) -> _ResponseCoder:
     cls = codec.message_class(api_key, "Response")
     # The header of an ApiVersions answer is never flexible: the client may not know the version.
     flexible = codec.is_flexible(cls, version) and api_key != ApiKey.API_VERSIONS
-    coder = _ResponseCoder(
-        codec.encoder(cls, version), flexible, _builder(cls._struct, cls, version)
-    )
-    _responses[api_key, version] = coder
-    return coder
+    build = _builder(cls._struct, cls, version, is_lazy=is_large)
+    return _ResponseCoder(codec.encoder(cls, version), flexible, build)
 
 
 def built(cls: Any, version: int, body: Body) -> Any:
@@ -143,8 +180,31 @@ def built(cls: Any, version: int, body: Body) -> Any:
     return _builder(cls._struct, cls, version)(body)
 
 
-def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
-    """A function from a dict to the codec's object for one struct in one version."""
+class _Elements:
+    """An array of structs whose objects are made one by one while they are encoded.
+
+    All objects at a time take several times the memory of the encoded answer.
+    """
+
+    __slots__ = ("_bodies", "_build")
+
+    def __init__(self, build: Callable[[Body], Any], bodies: Sequence[Body]) -> None:
+        self._build = build
+        self._bodies = bodies
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._build, self._bodies)
+
+
+def _builder(field: Any, cls: Any, version: int, *, is_lazy: bool = False) -> Callable[[Body], Any]:
+    """A function from a dict to the codec's object for one struct in one version.
+
+    Args:
+        is_lazy: arrays of structs are `_Elements`.
+    """
     plan: list[tuple[str, Any, bool, Callable[[Body], Any] | None, bool]] = []
     for inner in field.fields.values():
         if not inner.for_version_q(version):
@@ -152,7 +212,7 @@ def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
         is_array = inner.is_struct_array()
         deeper = None
         if is_array or inner.is_struct():
-            deeper = _builder(inner, inner.data_class, version)
+            deeper = _builder(inner, inner.data_class, version, is_lazy=is_lazy)
         default = None if inner.is_struct() else inner.default
         plan.append((inner.name, default, _is_wanted(inner, version), deeper, is_array))
     names = frozenset(inner.name for inner in field.fields.values())
@@ -167,7 +227,12 @@ def _builder(field: Any, cls: Any, version: int) -> Callable[[Body], Any]:
                 if is_wanted:
                     raise ValueError(f"{field.name}: {name} may not be null in version {version}")
             elif deeper is not None:
-                value = [deeper(element) for element in value] if is_array else deeper(value)
+                if not is_array:
+                    value = deeper(value)
+                elif is_lazy and value:  # empty it is to be equal to a default
+                    value = _Elements(deeper, value)
+                else:
+                    value = [deeper(element) for element in value]
             setattr(item, name, value)
         if not body.keys() <= names:
             raise KeyError(f"{field.name} has no field {sorted(body.keys() - names)}")

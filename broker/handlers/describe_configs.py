@@ -46,16 +46,22 @@ async def describe_configs(node: Node, context: Context, request: Any) -> dict[s
     # Kafka decides on access first, and a type it does not know ends the whole request there.
     known = all(resource.resource_type in KNOWN_TYPES for resource in request.resources)
     results = []
-    for resource in request.resources:
+    told: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    async for resource in context.turns.each(request.resources):
         error, why, configs = Code.NONE, "", []
+        # Who asks for the same again is told the same, which is made once.
+        asked = (
+            resource.resource_type,
+            resource.resource_name,
+            *(resource.configuration_keys or ()),
+        )
         try:
             if not known:
                 raise Refused(Code.INVALID_REQUEST, UNKNOWN_TYPE_ASKED)
-            entries = _entries(node, resource.resource_type, resource.resource_name or "")
-            asked = resource.configuration_keys
-            configs = [entry for entry in entries if not asked or entry["name"] in asked]
-            configs = in_scala_hash_map(configs, _hash_of)
-            _finish(configs, resource.resource_type if documented else None, request)
+            if asked not in told:
+                told[asked] = await _configs(node, context, resource)
+                _finish(told[asked], resource.resource_type if documented else None, request)
+            configs = told[asked]
         except Refused as refused:
             error, why = refused.code, refused.why or ""
         results.append(
@@ -68,6 +74,18 @@ async def describe_configs(node: Node, context: Context, request: Any) -> dict[s
             }
         )
     return {"results": results}
+
+
+async def _configs(node: Node, context: Context, resource: Any) -> list[dict[str, Any]]:
+    """The settings of one resource that are asked for, in Kafka's order. Raises Refused."""
+    entries = _entries(node, resource.resource_type, resource.resource_name or "")
+    wanted = frozenset(resource.configuration_keys or ())
+    configs = [
+        entry
+        async for entry in context.turns.each(entries)
+        if not wanted or entry["name"] in wanted
+    ]
+    return in_scala_hash_map(configs, _hash_of)
 
 
 _code_of = lru_cache(maxsize=1024)(java_hash_code)

@@ -19,7 +19,7 @@ get any. Skipped: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -42,18 +42,19 @@ _IDS_SINCE: Final = 12
 async def metadata(node: Node, context: Context, request: Any) -> dict[str, Any]:
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
-        topics = [_existing(node, topic) for topic in node.catalog.topics.values()]
+        topics = await _all(node, context)
     else:
-        wrong = _what_is_wrong(context, asked)
+        ids, names = await _named(context, asked)
+        wrong = _what_is_wrong(context, ids, names)
         if wrong is not None:
-            return _refused(asked, wrong)
-        ids = dict.fromkeys(topic.topic_id for topic in asked if _has_id(topic))
+            return await _refused(context, asked, wrong)
         if ids:
-            topics = _by_id(node, ids)
+            topics = await _by_id(node, context, ids)
         else:
-            topics = _by_name(node, request, dict.fromkeys(topic.name for topic in asked))
+            topics = await _by_name(node, context, request, names)
     if request.include_topic_authorized_operations:
         for topic in topics:
+            await context.turns.pause()
             if topic["name"] is not None:
                 topic["authorized_operations"] = TOPIC_OPERATIONS
     body = {
@@ -67,45 +68,81 @@ async def metadata(node: Node, context: Context, request: Any) -> dict[str, Any]
     return body
 
 
-def _has_id(topic: Any) -> bool:
-    topic_id: UUID | None = topic.topic_id
-    return topic_id is not None and topic_id.int != 0
+async def _named(
+    context: Context, asked: list[Any]
+) -> tuple[dict[UUID, None], dict[str | None, None]]:
+    """The ids and the names of a request, each once."""
+    ids: dict[UUID, None] = {}
+    names: dict[str | None, None] = {}
+    for topic in asked:
+        await context.turns.pause()
+        if topic.topic_id is not None and topic.topic_id.int != 0:
+            ids[topic.topic_id] = None
+        names[topic.name] = None
+    return ids, names
 
 
-def _what_is_wrong(context: Context, asked: list[Any]) -> Code | None:
+def _what_is_wrong(
+    context: Context, ids: dict[UUID, None], names: dict[str | None, None]
+) -> Code | None:
     """The error of the whole request, if any."""
     if context.version < _IDS_SINCE:
-        if any(topic.name is None or _has_id(topic) for topic in asked):
+        if None in names or ids:
             return Code.INVALID_REQUEST
-    elif any(topic.name is None for topic in asked) and not any(map(_has_id, asked)):
+    elif None in names and not ids:
         return Code.UNKNOWN_SERVER_ERROR  # Kafka's own words for neither a name nor an id
     return None
 
 
-def _refused(asked: list[Any], code: Code) -> dict[str, Any]:
-    topics = [
-        {"error_code": code, "name": topic.name or "", "topic_id": topic.topic_id}
-        for topic in asked
-    ]
+async def _refused(context: Context, asked: list[Any], code: Code) -> dict[str, Any]:
+    topics = []
+    for topic in asked:
+        await context.turns.pause()
+        told = {"error_code": code, "name": topic.name or "", "topic_id": topic.topic_id}
+        topics.append(told)
     return {"controller_id": -1, "topics": topics, "error_code": code}
 
 
-def _by_id(node: Node, ids: dict[UUID, None]) -> list[dict[str, Any]]:
-    found = {topic_id: node.catalog.topic_by_id(topic_id) for topic_id in ids}
-    unknown: list[dict[str, Any]] = [
-        {"error_code": Code.UNKNOWN_TOPIC_ID, "name": None, "topic_id": topic_id}
-        for topic_id, topic in found.items()
-        if topic is None
-    ]
-    return unknown + [_existing(node, topic) for topic in found.values() if topic is not None]
+async def _all(node: Node, context: Context) -> list[dict[str, Any]]:
+    """Every topic; one that is deleted or made meanwhile may be there or not."""
+    topics = list(node.catalog.topics.values())
+    return [await _existing(node, context, topic) async for topic in context.turns.each(topics)]
 
 
-def _by_name(node: Node, request: Any, names: dict[str, None]) -> list[dict[str, Any]]:
-    topics = node.catalog.topics
-    present = [_existing(node, topics[name]) for name in names if name in topics]
-    missing = dict.fromkeys(name for name in names if name not in topics)
-    makes = request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]
-    return present + [_missing(node, name, missing if makes else None) for name in missing]
+async def _by_id(node: Node, context: Context, ids: dict[UUID, None]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    unknown: list[dict[str, Any]] = []
+    for topic_id in ids:
+        await context.turns.pause()
+        topic = node.catalog.topic_by_id(topic_id)
+        if topic is None:
+            code = Code.UNKNOWN_TOPIC_ID
+            unknown.append({"error_code": code, "name": None, "topic_id": topic_id})
+        else:
+            found.append(await _existing(node, context, topic))
+    return unknown + found
+
+
+async def _by_name(
+    node: Node, context: Context, request: Any, names: Iterable[str | None]
+) -> list[dict[str, Any]]:
+    present: list[dict[str, Any]] = []
+    missing: dict[str, None] = {}
+    for name in names:
+        assert name is not None  # seen to before
+        await context.turns.pause()
+        topic = node.catalog.topics.get(name)
+        if topic is None:
+            missing[name] = None
+        else:
+            present.append(await _existing(node, context, topic))
+    made = None
+    if request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]:
+        made = missing
+    for name in missing:
+        await context.turns.pause()
+        present.append(_missing(node, name, made))
+    return present
 
 
 def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, Any]:
@@ -119,12 +156,14 @@ def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, An
     return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
 
 
-def _existing(node: Node, topic: Topic) -> dict[str, Any]:
+async def _existing(node: Node, context: Context, topic: Topic) -> dict[str, Any]:
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "partitions": [_partition(node, partition) for partition in topic.partitions],
+        "partitions": [
+            _partition(node, partition) async for partition in context.turns.each(topic.partitions)
+        ],
     }
 
 

@@ -55,8 +55,18 @@ class OneNode:
         self, key: ApiKey, version: int, **fields: Any
     ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
         """Send a request; what the connection gets of dispatch."""
-        data = frame(key, version, correlation_id=7, **fields)
+        data = self.frame(key, version, **fields)
         return self._dispatch.serve(memoryview(data), self.connection)
+
+    @staticmethod
+    def frame(key: ApiKey, version: int, **fields: Any) -> bytes:
+        """A request without its size."""
+        return frame(key, version, correlation_id=7, **fields)
+
+    async def answer_to(self, data: bytes) -> Answer:
+        """Send the bytes of a request; the frame of its answer."""
+        _, answered = self._dispatch.serve(memoryview(data), self.connection)
+        return await answered if isinstance(answered, asyncio.Future) else answered
 
     async def ask(self, key: ApiKey, version: int, **fields: Any) -> Any:
         """Send a request and read its answer; None when there is none."""

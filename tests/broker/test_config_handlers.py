@@ -13,6 +13,7 @@ import pytest
 
 from ottla.broker import logs
 from ottla.broker.config import BrokerConfig
+from ottla.broker.context import Context
 from ottla.broker.handlers.alter_configs import alter_configs
 from ottla.broker.handlers.describe_configs import describe_configs
 from ottla.broker.handlers.incremental_alter_configs import incremental_alter_configs
@@ -22,6 +23,7 @@ from ottla.protocol.errors import Code
 from ottla.protocol.messages import answer
 from ottla.storage.catalog import ResourceType
 from ottla.storage.metadata_records import EndPoint
+from tests.broker.fakes import connection_info
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("kafka_defaults.json").read_text())
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -41,7 +43,7 @@ class Talk:
         self.node = node
 
     def _ask(self, handler: Any, api_key: ApiKey, version: int, request: Any) -> dict[str, Any]:
-        context = SimpleNamespace(version=version)
+        context = Context(api_key, version, 0, None, connection_info())
         body: dict[str, Any] = asyncio.run(handler(self.node, context, request))
         assert answer(api_key, version, 0, body), "the answer must fit its schema"
         return body

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ottla.broker import turns as module
-from ottla.broker.turns import Turns
-from tests.broker.fakes import in_virtual_time
+from ottla.broker.turns import RequestTurns, Turns
+from tests.broker.fakes import in_virtual_time, settle
 
 
 class Watch:
@@ -127,3 +127,108 @@ def test_without_an_event_loop_a_job_never_pauses(watch: Watch) -> None:
     watch.now_s += 1000
     assert not turns.is_over()
     assert is_done_at_once(turns.pause())
+
+
+@in_virtual_time
+async def _each_pauses_before_every_item(watch: Watch) -> None:
+    turns, turn, seen = Turns(), 0, []
+
+    async def work() -> None:
+        async for item in turns.each("abc"):
+            seen.append((turn, item))
+            watch.now_s += module.SLICE_S
+
+    job = asyncio.create_task(work())
+    while not job.done():
+        await asyncio.sleep(0)
+        turn += 1
+    assert "".join(item for _, item in seen) == "abc"
+    assert len({turn for turn, _ in seen}) == len(seen)
+
+
+def test_a_loop_over_each_item_pauses_between_them(watch: Watch) -> None:
+    _each_pauses_before_every_item(watch)
+
+
+@in_virtual_time
+async def _few_requests_go_on_at_a_time(watch: Watch) -> None:
+    begun: list[int] = []
+    running = most = 0
+
+    async def request(number: int) -> None:
+        nonlocal running, most
+        turns = RequestTurns()
+        watch.now_s += module.SLICE_S
+        await turns.pause()
+        begun.append(number)
+        running += 1
+        most = max(most, running)
+        for _ in range(5):
+            watch.now_s += module.SLICE_S
+            await turns.pause()
+        running -= 1
+        turns.leave()
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(20):
+            group.create_task(request(number))
+    assert begun == [*range(20)]
+    assert most == module._PLACES
+
+
+def test_few_requests_go_on_at_a_time_and_the_others_in_their_order(watch: Watch) -> None:
+    _few_requests_go_on_at_a_time(watch)
+
+
+@in_virtual_time
+async def _a_cancelled_request_keeps_no_place(watch: Watch) -> None:
+    async def request() -> None:
+        turns = RequestTurns()
+        watch.now_s += module.SLICE_S
+        try:
+            await turns.pause()
+            await asyncio.Event().wait()
+        finally:
+            turns.leave()
+
+    def begin() -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(request()) for _ in range(module._PLACES)]
+
+    async def cancel(requests: list[asyncio.Task[None]]) -> None:
+        for each in requests:
+            each.cancel()
+        await asyncio.wait(requests)
+
+    inside, outside = begin(), begin()
+    await settle()
+    await cancel(inside)  # gives its places to those that wait for one, in this turn
+    await cancel(outside)
+    later = RequestTurns()
+    watch.now_s += module.SLICE_S
+    await later.pause()
+
+
+def test_a_request_that_is_cancelled_keeps_no_place(watch: Watch) -> None:
+    _a_cancelled_request_keeps_no_place(watch)
+
+
+@in_virtual_time
+async def _cancelled_with_a_place_just_given(watch: Watch) -> None:
+    turns = [RequestTurns() for _ in range(module._PLACES)]
+    watch.now_s += module.SLICE_S
+    for each in turns:
+        await each.pause()
+    late = RequestTurns()
+    watch.now_s += module.SLICE_S
+    waiting = asyncio.ensure_future(late.pause())
+    await settle()
+    turns[0].leave()
+    waiting.cancel()
+    await settle()
+    last = RequestTurns()
+    watch.now_s += module.SLICE_S
+    await last.pause()
+
+
+def test_a_place_that_comes_too_late_goes_to_the_next_request(watch: Watch) -> None:
+    _cancelled_with_a_place_just_given(watch)

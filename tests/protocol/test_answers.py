@@ -10,7 +10,7 @@ import pytest
 
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.protocol.messages import answer
+from ottla.protocol.messages import answer, has_more_elements
 from tests.library_classes import library_class
 from tests.protocol.golden_bytes import ANSWERS, GoldenAnswer
 from tests.protocol.message_values import (
@@ -46,6 +46,21 @@ def test_a_client_reads_what_was_answered(key: ApiKey, version: int) -> None:
         framed = answer(key, version, 7, said)
         assert framed == reference_answer(key, version, said), kind
         assert read(key, version, framed) == said, kind
+
+
+@every_version
+def test_a_large_answer_has_the_same_bytes(key: ApiKey, version: int) -> None:
+    for kind in KINDS:
+        said = Values(kind).of_struct(schema(key, "Response"), version)
+        assert answer(key, version, 7, said, is_large=True) == answer(key, version, 7, said), kind
+
+
+def test_the_elements_of_an_answer_are_counted_to_any_depth() -> None:
+    body = {"error_code": 0, "topics": [{"name": "a", "partitions": [0, 1, 2]}, {"name": "b"}]}
+    assert not has_more_elements(body, 5)
+    assert has_more_elements(body, 4)
+    assert has_more_elements(body, 1)
+    assert not has_more_elements({"topics": None, "name": "a", "operations": {1, 2}}, 0)
 
 
 @every_version

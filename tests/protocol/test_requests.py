@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.decoding import TooManyElements
 from ottla.protocol.errors import Malformed
 from ottla.protocol.messages import read_request, read_request_header
 from tests.library_classes import library_class
@@ -40,6 +41,39 @@ def read(frame: bytes | bytearray | memoryview) -> Any:
 
 def values_of(frame: bytes | memoryview, key: ApiKey, version: int) -> dict[str, Any]:
     return plain(schema(key, "Request"), read(frame), version)
+
+
+# Who decodes no more than so many elements
+
+
+def elements_of(value: Any) -> int:
+    """Of all arrays of structs and strings; numbers are not counted."""
+    if isinstance(value, dict):
+        return sum(map(elements_of, value.values()))
+    if isinstance(value, list) and value and not isinstance(value[0], int):
+        return len(value) + sum(map(elements_of, value))
+    return 0
+
+
+@every_version
+def test_a_request_is_decoded_only_up_to_a_number_of_elements(key: ApiKey, version: int) -> None:
+    meant = Values("full").of_struct(schema(key, "Request"), version)
+    frame = memoryview(request_frame(key, version, meant))
+    header, elements = read_request_header(frame), elements_of(meant)
+    request = read_request(header, frame, most_elements=elements)
+    assert plain(schema(key, "Request"), request, version) == meant
+    if elements:
+        with pytest.raises(TooManyElements):
+            read_request(header, frame, most_elements=elements - 1)
+
+
+def test_many_numbers_are_many_elements_too() -> None:
+    meant = {"topics": [{"name": "a", "partition_indexes": list(range(3200))}], "group_id": "g"}
+    frame = memoryview(request_frame(ApiKey.OFFSET_FETCH, 5, meant))
+    header = read_request_header(frame)
+    assert read_request(header, frame, most_elements=101)
+    with pytest.raises(TooManyElements):
+        read_request(header, frame, most_elements=100)
 
 
 # What a client means

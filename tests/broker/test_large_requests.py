@@ -1,0 +1,141 @@
+"""Requests and answers of very many elements: who else is served, and what is in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import dispatch
+from ottla.broker.large_requests import MOST_ELEMENTS, LargeRequests
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Malformed
+from tests.broker.one_node import OneNode, one_node, until
+
+MANY = MOST_ELEMENTS + 1
+
+
+class Threads:
+    """In which threads a function of the dispatch runs."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self.names: list[str] = []
+        real = getattr(dispatch, name)
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            found = real(*args, **kwargs)
+            self.names.append(threading.current_thread().name)
+            return found
+
+        monkeypatch.setattr(dispatch, name, watched)
+
+    def is_the_loops(self) -> bool:
+        (name,) = self.names
+        return name == threading.main_thread().name
+
+
+def missing_topics(count: int) -> list[dict[str, Any]]:
+    return [{"topic_id": None, "name": f"t{number}"} for number in range(count)]
+
+
+async def metadata_of(one: OneNode, count: int) -> list[dict[str, Any]]:
+    answer = await one.ask(
+        ApiKey.METADATA, 12, topics=missing_topics(count), allow_auto_topic_creation=False
+    )
+    found: list[dict[str, Any]] = answer["topics"]
+    return found
+
+
+@pytest.mark.parametrize(("count", "in_loop"), [(MANY - 1, True), (MANY, False)])
+async def test_a_request_of_very_many_elements_is_decoded_outside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, in_loop: bool
+) -> None:
+    decoded = Threads(monkeypatch, "read_request")
+    async with one_node(tmp_path) as one:
+        told = await metadata_of(one, count)
+    assert [topic["name"] for topic in told] == [f"t{number}" for number in range(count)]
+    assert {topic["error_code"] for topic in told} == {Code.UNKNOWN_TOPIC_OR_PARTITION}
+    assert decoded.is_the_loops() == in_loop
+
+
+@pytest.mark.parametrize(("count", "in_loop"), [(MANY - 2, True), (MANY, False)])
+async def test_an_answer_of_very_many_elements_is_encoded_outside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, in_loop: bool
+) -> None:
+    encoded = Threads(monkeypatch, "answer")
+    async with one_node(tmp_path) as one:  # the broker itself is an element, too
+        assert len(await metadata_of(one, count)) == count
+    assert encoded.is_the_loops() == in_loop
+
+
+async def test_a_small_request_with_a_large_answer_is_answered(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("wide", partitions=MANY)
+        told = await one.ask(ApiKey.METADATA, 12, topics=None)
+        assert [each["partition_index"] for each in told["topics"][0]["partitions"]] == [
+            *range(MANY)
+        ]
+
+
+async def test_a_large_request_that_is_cut_closes_its_connection(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as one:
+        data = one.frame(ApiKey.METADATA, 12, topics=missing_topics(MANY))
+        with pytest.raises(Malformed, match="METADATA version 12: "):
+            await one.answer_to(data[:-10])
+        assert len(await metadata_of(one, MANY)) == MANY
+
+
+async def test_large_requests_are_in_memory_one_at_a_time() -> None:
+    large, begun, most = LargeRequests(), 0, 0
+    may_end = asyncio.Event()
+
+    async def handle() -> None:
+        nonlocal begun, most
+        async with large.alone():
+            begun += 1
+            most = max(most, begun)
+            await may_end.wait()
+            begun -= 1
+
+    handling = [asyncio.create_task(handle()) for _ in range(3)]
+    await until(lambda: begun == 1)
+    may_end.set()
+    await asyncio.gather(*handling)
+    assert most == 1
+
+
+async def test_while_a_large_request_is_handled_no_full_garbage_collection_runs() -> None:
+    before = gc.get_threshold()
+
+    async def fail() -> None:
+        async with LargeRequests().alone():
+            assert gc.get_threshold()[:2] == before[:2]
+            assert gc.get_threshold()[2] > 1_000_000
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await fail()
+    assert gc.get_threshold() == before
+
+
+async def test_a_large_fetch_that_waits_keeps_no_other_large_request_waiting(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("wide", partitions=MANY)
+        partitions = [
+            {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1000}
+            for index in range(MANY)
+        ]
+        _, waiting = one.begin(
+            ApiKey.FETCH, 12, topics=[{"topic": "wide", "partitions": partitions}],
+            max_wait_ms=1_000_000, min_bytes=1, max_bytes=1000,
+        )  # fmt: skip
+        assert isinstance(waiting, asyncio.Future)
+        assert len(await metadata_of(one, MANY)) == MANY
+        assert not waiting.done()
+        waiting.cancel()
