@@ -22,7 +22,7 @@ _REMOVE_INTERVAL_MS: Final = 30_000
 _NEVER_MS: Final = 1 << 62  # Kafka says so by the largest long
 
 _log = Log("background")
-Job = Callable[[PartitionLog, int], Iterator[None] | None]
+Job = Callable[[PartitionLog], Iterator[None] | None]
 
 
 class Background:
@@ -65,14 +65,13 @@ class Background:
         while True:
             await asyncio.sleep(delay_ms / 1000)
             delay_ms = interval_ms
-            now_ms = self._cluster.clock.now_ms()
             for count, log in enumerate(list(self._cluster.logs.logs())):
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
                     await asyncio.sleep(0)
                 if self._cluster.log_of(log.topic, log.partition) is not log:
                     continue  # deleted while this went on
                 try:
-                    for _ in job(log, now_ms) or ():
+                    for _ in job(log) or ():
                         await asyncio.sleep(0)
                         if self._cluster.log_of(log.topic, log.partition) is not log:
                             break
@@ -95,26 +94,25 @@ class Background:
             except OSError as trouble:
                 _log.error("the checkpoints could not be written", reason=str(trouble))
 
-    @staticmethod
-    def _retain(log: PartitionLog, now_ms: int) -> Iterator[None]:
+    def _retain(self, log: PartitionLog) -> Iterator[None]:
         """What is too old or too much goes; compacted logs are the cleaner's, as in Kafka."""
         from ..storage.retention import delete_old_in_steps
 
         if not log.config.compacts:
-            yield from delete_old_in_steps(log, now_ms)
+            yield from delete_old_in_steps(log, self._cluster.clock.now_ms())
 
-    def _remove_deleted(self, log: PartitionLog, now_ms: int) -> None:
-        log.remove_deleted(now_ms, self._cluster.removals.paths)
+    def _remove_deleted(self, log: PartitionLog) -> None:
+        log.remove_deleted(self._cluster.clock.monotonic_ms(), self._cluster.removals.paths)
 
-    def _flush(self, log: PartitionLog, now_ms: int) -> None:
+    def _flush(self, log: PartitionLog) -> None:
         """`flush.ms`: what has waited so long for a flush gets one."""
         if log.recovery_point >= log.log_end_offset or log.failure is not None:
             self._flushed_ms.pop((log.topic, log.partition), None)
             return
+        now_ms = self._cluster.clock.monotonic_ms()
         since_ms = self._flushed_ms.setdefault((log.topic, log.partition), now_ms)
         if now_ms - since_ms >= log.config.flush_ms:
             self._cluster.flushes.ask(log, log.log_end_offset)
 
-    @staticmethod
-    def _forget_producers(log: PartitionLog, now_ms: int) -> None:
-        log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
+    def _forget_producers(self, log: PartitionLog) -> None:
+        log.producers.expire(self._cluster.clock.now_ms(), log.config.producer_id_expiration_ms)

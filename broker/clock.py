@@ -1,5 +1,8 @@
 """The broker's only clock. Everything below takes the time as an argument.
 
+Records carry the wall time. What is measured in memory alone (sessions of members, rates, delays)
+goes by the monotonic time, so that a step of the wall clock neither ends nor prolongs it.
+
 And whether there are turns of an event loop, to do later what need not be done now.
 """
 
@@ -14,7 +17,13 @@ class Clock(Protocol):
     """What tells the time."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970, as Kafka's timestamps are."""
+        """Milliseconds since 1970, as Kafka's timestamps are. It may step, forward and back."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since some moment. It never steps, as Kafka's `Time.hiResClockMs`.
+
+        It stands still while the machine is suspended: no member has missed a heartbeat then.
+        """
 
 
 class SystemClock:
@@ -24,6 +33,9 @@ class SystemClock:
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
 
 
 # Seconds since some moment: how long work takes, also within one turn of the event loop. The loop's

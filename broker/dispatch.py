@@ -107,7 +107,7 @@ class Dispatch:
     def refusal_ms(self, host: str) -> int:
         """How long a connection from an address is kept unserved before it is closed; 0: not."""
         quotas = self._node.quotas
-        return 0 if quotas is None else quotas.connect(host, self._node.clock.now_ms())
+        return 0 if quotas is None else quotas.connect(host, self._node.clock.monotonic_ms())
 
     def serve(
         self, frame: memoryview, connection: ConnectionInfo

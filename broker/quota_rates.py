@@ -89,7 +89,7 @@ class TokenBucket:
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._tokens = 0.0
+        self._tokens = math.inf  # it is full at first
         self._last_ms = 0
 
     def record(self, value: float, limit: float, now_ms: int) -> None:

@@ -294,7 +294,7 @@ def _throttle(node: Node, context: Context, request: Any, steps: _Steps) -> None
     quotas = node.quotas
     if quotas is None or context.api_key in _EXEMPT or context.api_key == ApiKey.FETCH:
         return
-    who, now_ms = who_asks(context), node.clock.now_ms()
+    who, now_ms = who_asks(context), node.clock.monotonic_ms()
     waits = [context.throttle_time_ms]
     if context.api_key == ApiKey.PRODUCE:
         waits.append(quotas.use(PRODUCER_BYTE_RATE, who, context.size_bytes, now_ms))
@@ -324,7 +324,7 @@ class Fetching:
 
         Where that is not 0 the answer is to have no records: they are not counted.
         """
-        now_ms = self._node.clock.now_ms()
+        now_ms = self._node.clock.monotonic_ms()
         # Not more than reading takes: it may have waited for something new in the meantime.
         spent_s = min(monotonic_s() - self._started_s, _READING_S)
         wait_ms = max(
@@ -354,7 +354,7 @@ def mutating(node: Node, context: Context, *, strict_since: int) -> Callable[[in
         assert quotas is not None
         try:
             wait_ms = quotas.mutate(
-                who, count, node.clock.now_ms(), strict=context.version >= strict_since
+                who, count, node.clock.monotonic_ms(), strict=context.version >= strict_since
             )
         except Exceeded as exceeded:
             context.throttle_time_ms = max(context.throttle_time_ms, exceeded.wait_ms)

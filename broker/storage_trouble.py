@@ -49,7 +49,7 @@ class StorageTrouble:
         """Write a line when a refusal comes from the disk, and none was written of late."""
         if refused.code != Code.KAFKA_STORAGE_ERROR:
             return
-        place, now_ms = (log.topic, log.partition), self._clock.now_ms()
+        place, now_ms = (log.topic, log.partition), self._clock.monotonic_ms()
         if now_ms - self._told_ms.get(place, -_INTERVAL_MS) < _INTERVAL_MS:
             return
         self._told_ms[place] = now_ms

@@ -188,7 +188,7 @@ def _plan(node: Node, context: Context, request: Any) -> _Plan:
     wanted = _wanted(node, request, by_id=by_id)
     if context.version < _SESSIONS_SINCE:
         return _Plan(None, False, wanted)
-    sessions, now_ms = node.fetch_sessions, node.clock.now_ms()
+    sessions, now_ms = node.fetch_sessions, node.clock.monotonic_ms()
     session_id, epoch = request.session_id, request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         # Whichever it asks for, the session it had is over.

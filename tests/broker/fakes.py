@@ -50,10 +50,20 @@ class _NeverWaiting(selectors.DefaultSelector):
 
 
 class VirtualClock:
-    """The broker's clock by the loop's time."""
+    """The broker's clock by the loop's time.
+
+    Attributes:
+        step_ms: by how much the wall time has been set forward, or back.
+    """
+
+    def __init__(self) -> None:
+        self.step_ms = 0
 
     def now_ms(self) -> int:
-        return START_MS + round(asyncio.get_running_loop().time() * 1000)
+        return START_MS + self.step_ms + self.monotonic_ms()
+
+    def monotonic_ms(self) -> int:
+        return round(asyncio.get_running_loop().time() * 1000)
 
 
 def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:

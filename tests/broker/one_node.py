@@ -26,10 +26,12 @@ class OneNode:
 
     Attributes:
         connection: what the node knows of the client.
+        clock: the node's.
     """
 
     def __init__(self, directory: Path, settings: dict[str, str]) -> None:
-        self.node = Node(BrokerConfig.from_settings(settings), directory, VirtualClock())
+        self.clock = VirtualClock()
+        self.node = Node(BrokerConfig.from_settings(settings), directory, self.clock)
         self.node.start([Listener("PLAINTEXT", "broker", 9092)])
         self.connection: ConnectionInfo = connection_info()
         self._dispatch = Dispatch(self.node)

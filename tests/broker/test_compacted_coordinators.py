@@ -40,6 +40,9 @@ class Clock:
         self.ms += 1
         return self.ms
 
+    def monotonic_ms(self) -> int:
+        return self.now_ms()
+
 
 def shard_over(log: PartitionLog, machine: Any, codec: Any, clock: Clock) -> Shard[Any]:
     shard = Shard(

@@ -35,6 +35,9 @@ class StillClock:
     def now_ms(self) -> int:
         return 1_700_000_000_000
 
+    def monotonic_ms(self) -> int:
+        return 0
+
 
 class Talk:
     """A node and the three requests, in few words."""

@@ -28,6 +28,9 @@ class StoppedClock:
     def now_ms(self) -> int:
         return NOW_MS
 
+    def monotonic_ms(self) -> int:
+        return 0
+
 
 class Life:
     """One start of a broker's metadata, on a disk that outlives it."""

@@ -377,6 +377,9 @@ class _Clock:
     def now_ms(self) -> int:
         return NOW_MS
 
+    def monotonic_ms(self) -> int:
+        return 0
+
 
 def shard_of(broker: Broker, rung: list[str]) -> Shard[Notes]:
     return Shard(
@@ -441,16 +444,20 @@ async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_
         assert one.log("orders").recovery_point == 1
 
 
-async def test_what_waited_as_long_as_flush_ms_says_is_flushed_by_the_clock(tmp_path: Path) -> None:
+async def test_what_waited_as_long_as_flush_ms_says_is_flushed_by_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with one_node(tmp_path) as one:
         one.topic("orders", flush_ms="1000")
         one.append("orders", b"v")
         log, flush = one.log("orders"), one.node.cluster._background._flush
-        flush(log, NOW_MS)
-        flush(log, NOW_MS + 999)
+        times_ms = iter([5, 1004, 1005])
+        monkeypatch.setattr(one.clock, "monotonic_ms", lambda: next(times_ms))
+        flush(log)
+        flush(log)
         await asyncio.sleep(0)
         assert threads() == []
-        flush(log, NOW_MS + 1000)
+        flush(log)
         one.node.flushes.close()
         assert log.recovery_point == 1
 

@@ -30,6 +30,9 @@ class StillClock:
     def now_ms(self) -> int:
         return NOW_MS
 
+    def monotonic_ms(self) -> int:
+        return 0
+
 
 def on_a_node(directory: Path, talk: Callable[[Node], Awaitable[None]]) -> None:
     """Start a node, talk to it, and kill it."""

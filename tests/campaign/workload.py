@@ -77,6 +77,9 @@ class World:
     def now_ms(self) -> int:
         return self.time_ms
 
+    def monotonic_ms(self) -> int:
+        return self.time_ms
+
     def refresh(self) -> None:
         """Small segments, and the coordinators of what is there."""
         for log in self.directory.logs():

@@ -25,6 +25,9 @@ class Clock:
     def now_ms(self) -> int:
         return NOW_MS
 
+    def monotonic_ms(self) -> int:
+        return 0
+
 
 def made(path: Path) -> LogDirectory:
     """A directory with a topic of two segments, transactions, and a committed offset."""

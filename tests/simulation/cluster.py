@@ -116,6 +116,9 @@ class _Clock:
     def now_ms(self) -> int:
         return self._scheduler.now_ms
 
+    def monotonic_ms(self) -> int:
+        return self._scheduler.now_ms
+
 
 class _DeferredFlushes:
     """As broker/flushes.py, with events of the scheduler for threads."""

@@ -1,0 +1,156 @@
+"""The wall clock is set forward or back: what is measured in memory alone takes no notice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import storage_trouble
+from ottla.broker.storage_trouble import StorageTrouble
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code, Refused
+from tests.broker.fakes import START_MS, FakeLog, VirtualClock, in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+HOUR_MS = 60 * 60 * 1000
+FORWARD_AND_BACK = pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS], ids=["on", "back"])
+
+
+@asynccontextmanager
+async def a_node(directory: Path, **settings: str) -> AsyncIterator[OneNode]:
+    async with one_node(directory, **settings) as one:
+        one.topic("orders")
+        yield one
+
+
+async def fetch(one: OneNode, *, session_epoch: int = 0) -> Any:
+    partition = {
+        "partition": 0,
+        "current_leader_epoch": -1,
+        "fetch_offset": 0,
+        "log_start_offset": -1,
+        "partition_max_bytes": 1 << 20,
+    }
+    return await one.ask(
+        ApiKey.FETCH,
+        11,
+        replica_id=-1,
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=session_epoch,
+        topics=[{"topic": "orders", "partitions": [partition]}],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+
+
+@in_virtual_time
+async def test_a_fetch_session_is_not_evicted_for_a_step(tmp_path: Path) -> None:
+    async with a_node(tmp_path, max_incremental_fetch_session_cache_slots="1") as one:
+        assert (await fetch(one))["session_id"] != 0
+        one.clock.step_ms = HOUR_MS
+        assert (await fetch(one))["session_id"] == 0, "there is no room beside a session in use"
+        one.clock.step_ms = -HOUR_MS
+        await asyncio.sleep(121)
+        assert (await fetch(one))["session_id"] != 0, "two minutes unused"
+
+
+async def throttle_ms(one: OneNode, size_bytes: int) -> int:
+    """How long a producer is to be left alone after a batch."""
+    records = bytes(build([(None, b"x" * size_bytes)], timestamp_ms=START_MS))
+    context, _ = one.begin(
+        ApiKey.PRODUCE,
+        9,
+        transactional_id=None,
+        acks=1,
+        timeout_ms=5000,
+        topic_data=[
+            {"name": "orders", "partition_data": [{"index": 0, "records": records}]},
+        ],
+    )
+    return context.throttle_time_ms
+
+
+@FORWARD_AND_BACK
+@in_virtual_time
+async def test_a_quota_is_the_same_after_a_step(tmp_path: Path, step_ms: int) -> None:
+    async with a_node(tmp_path) as one:
+        entity = [{"entity_type": "client-id", "entity_name": "test"}]
+        quota = {"key": "producer_byte_rate", "value": 1000.0, "remove": False}
+        entry = {"entity": entity, "ops": [quota]}
+        await one.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, entries=[entry], validate_only=False)
+        assert await throttle_ms(one, 9000) == 0
+        one.clock.step_ms = step_ms
+        assert 8000 < await throttle_ms(one, 9000) < 9000
+
+
+@in_virtual_time
+async def test_a_disk_that_fails_is_told_of_again_after_a_step_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, clock = FakeLog(), VirtualClock()
+    monkeypatch.setattr(storage_trouble, "_log", log)
+    async with a_node(tmp_path) as one:
+        trouble = StorageTrouble(clock)
+        refused = Refused(Code.KAFKA_STORAGE_ERROR, "no space")
+        for step_ms in (0, -HOUR_MS, HOUR_MS):
+            clock.step_ms = step_ms
+            trouble.tell(one.log("orders"), refused)
+        assert len(log.lines) == 1, "of late"
+        clock.step_ms = -HOUR_MS
+        await asyncio.sleep(61)
+        trouble.tell(one.log("orders"), refused)
+        assert len(log.lines) == 2
+
+
+@in_virtual_time
+async def test_the_files_of_deleted_segments_go_after_their_delay_whatever_the_wall_says(
+    tmp_path: Path,
+) -> None:
+    settings = {"log_initial_task_delay_ms": "1000", "log_segment_delete_delay_ms": "60000"}
+    async with a_node(tmp_path, **settings) as one:
+        log = one.log("orders")
+        one.append("orders", b"an order")
+        log.roll(START_MS)
+        log.drop_segments_before(1)
+        folder = tmp_path / "orders-0"
+        await asyncio.sleep(2)
+        one.clock.step_ms = HOUR_MS
+        await asyncio.sleep(31)
+        one.node.cluster.removals.finish()
+        assert list(folder.glob("*.log.deleted")), "a minute is not over"
+        one.clock.step_ms = -HOUR_MS
+        await asyncio.sleep(61)
+        one.node.cluster.removals.finish()
+        assert not list(folder.glob("*.log.deleted"))
+
+
+@FORWARD_AND_BACK
+@in_virtual_time
+async def test_what_waits_for_flush_ms_is_flushed_after_that_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ms: int
+) -> None:
+    settings = {
+        "log_initial_task_delay_ms": "1000",
+        "log_flush_scheduler_interval_ms": "1000",
+        "log_flush_interval_ms": "10000",
+    }
+    async with a_node(tmp_path, **settings) as one:
+        asked: list[str] = []
+        monkeypatch.setattr(one.node.flushes, "ask", lambda log, up_to: asked.append(log.topic))
+        one.append("orders", b"an order")
+        await asyncio.sleep(2)
+        one.clock.step_ms = step_ms
+        await asyncio.sleep(7)
+        assert "orders" not in asked
+        await asyncio.sleep(4)
+        assert "orders" in asked
