@@ -11,6 +11,7 @@ PY := .venv/bin/python
 LISTEN ?= 127.0.0.1:9092
 DATA ?= .cache/data
 ARGS ?=
+JOBS ?= 2
 
 .PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants check settings-page style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
@@ -40,8 +41,9 @@ demo: setup ## exactly once, end to end: orders in transactions, Spark, the numb
 serve: .venv/.installed ## a broker on LISTEN with its data in DATA
 	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
 
+# In two processes, for most machines that test have two cores (JOBS=0: in one, as --pdb needs it).
 test: setup ## all tests (ARGS='-m "not spark"' leaves Spark out)
-	@$(PY) -m pytest -q $(ARGS)
+	@$(PY) -m pytest -q -n $(JOBS) $(ARGS)
 
 # Starts an Apache Kafka of its own (Java, Maven for the jars), or takes OTTLA_KAFKA=HOST:PORT.
 test-kafka: setup ## the tests that compare with a real Apache Kafka

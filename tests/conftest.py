@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="hold tests/wire to Kafka's accidents too (tests/wire/quirks.txt)",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`: which process gets which tests."""
+    from .parallel import ByPlace
+
+    return ByPlace(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `-n`: in which order they get them."""
+    if hasattr(config, "workerinput"):
+        from .parallel import long_first
+
+        long_first(items)
 
 
 @pytest.fixture(scope="session")
