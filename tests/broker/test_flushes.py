@@ -451,12 +451,12 @@ async def test_what_waited_as_long_as_flush_ms_says_is_flushed_by_the_clock(
         one.topic("orders", flush_ms="1000")
         one.append("orders", b"v")
         log, flush = one.log("orders"), one.node.cluster._background._flush
-        times_ms = iter([5, 1004, 1005])
-        monkeypatch.setattr(one.clock, "monotonic_ms", lambda: next(times_ms))
-        flush(log)
-        flush(log)
+        for time_ms in (5, 1004):
+            monkeypatch.setattr(one.clock, "monotonic_ms", lambda time_ms=time_ms: time_ms)
+            flush(log)
         await asyncio.sleep(0)
         assert threads() == []
+        monkeypatch.setattr(one.clock, "monotonic_ms", lambda: 1005)
         flush(log)
         one.node.flushes.close()
         assert log.recovery_point == 1
