@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants check settings-page style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -59,6 +59,9 @@ simulate: .venv/.installed ## 10,000 random histories of transactions, and as ma
 
 mutants: setup ## plants bugs one at a time; the tests must find each (minutes; ARGS='storage' for a room's)
 	@$(PY) -m tests.mutants $(ARGS)
+
+attack: .venv/.installed ## every attack on a broker with a good client beside it, 10 minutes (ARGS=--short)
+	@$(PY) -m tests.attack $(ARGS)
 
 check: style types test ## style, types and tests
 

@@ -1,0 +1,53 @@
+"""What each attack may cost the others, in one table; docs/RELIABILITY.md says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is allowed.
+
+    Attributes:
+        stall_ms: the good client's longest wait, without what processes wait for a processor.
+        peak_mib: memory at the peak, above what it was before the attack.
+        kept_mib: memory after the attack, above what it was before.
+        log_lines: of the whole run.
+        stop_s: from SIGTERM to the end.
+        client_sees_errors: the good client may see error codes and closed connections.
+    """
+
+    stall_ms: float = 50
+    peak_mib: float = 64
+    kept_mib: float = 48
+    log_lines: int = 40
+    stop_s: float = 10
+    client_sees_errors: bool = False
+
+
+USUAL: Final = Bound()
+
+# queued.max.request.bytes, which is all that requests in hand may hold together.
+IN_HAND_MIB: Final = 128
+
+# Where the disk or the broker is taken away, clients see it.
+_TAKEN_AWAY: Final = replace(USUAL, client_sees_errors=True)
+
+BOUNDS: Final[dict[str, Bound]] = {
+    "half_frames": replace(USUAL, peak_mib=IN_HAND_MIB),
+    "a_disk_that_fills": _TAKEN_AWAY,
+    "a_start_on_a_full_disk": _TAKEN_AWAY,
+    "a_deleted_directory": _TAKEN_AWAY,
+    "a_renamed_directory": _TAKEN_AWAY,
+    "a_read_only_directory": _TAKEN_AWAY,
+    "few_descriptors": _TAKEN_AWAY,
+    # It stands still for five seconds.
+    "a_stopped_process": replace(USUAL, stall_ms=5200),
+}
+
+
+def bound_of(name: str) -> Bound:
+    """The bounds of an attack."""
+    return BOUNDS.get(name, USUAL)
