@@ -49,6 +49,7 @@ from ..storage.metadata_records import (
 from ..storage.quorum import ReplicaKey, Voter
 from .config import BrokerConfig, validate_topic_configs
 from .fencing import caught_up, fenced
+from .logs import Log
 from .quorum_requests import CONTROLLER_LISTENER
 from .topic_logs import TopicLogs
 from .topic_names import check_topic_name
@@ -56,6 +57,8 @@ from .topic_names import check_topic_name
 if TYPE_CHECKING:
     from ..storage.metadata_log import MetadataLog
     from .clock import Clock
+
+_log = Log("controller")
 
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 
@@ -173,8 +176,7 @@ class Controller:
             topic = self.catalog.topic_by_id(topic_id)
             if topic is not None:
                 self.topic_logs.take_leader_epochs(topic)
-                for tell in self.on_leaders_changed:
-                    tell(topic)
+                _tell_all(self.on_leaders_changed, topic)
 
     def change(self, records: Sequence[MetadataRecord]) -> None:
         """Make true what a part of the catalog has decided: ACLs, credentials, quotas."""
@@ -348,8 +350,7 @@ class Controller:
         self._commit(records)
         topic = self.catalog.topics[name]
         self.topic_logs.make_of(topic)
-        for tell in self.on_topic_created:
-            tell(topic)
+        _tell_all(self.on_topic_created, topic)
         return topic
 
     def _checked_configs(self, configs: Mapping[str, str | None]) -> dict[str, str]:
@@ -406,8 +407,7 @@ class Controller:
             )
         self._commit(self.catalog.delete_topic(topic.topic_id))
         self.topic_logs.delete_of(topic)
-        for tell in self.on_topic_deleted:
-            tell(topic)
+        _tell_all(self.on_topic_deleted, topic)
         return topic
 
     def create_partitions(
@@ -426,8 +426,7 @@ class Controller:
         self._commit(records)
         topic = self.catalog.topics[name]
         self.topic_logs.make_of(topic, first)
-        for tell in self.on_partitions_created:
-            tell(topic, first)
+        _tell_all(self.on_partitions_created, topic, first)
 
     def change_leader(self, name: str, partition: int, leader_id: int) -> None:
         """Let another replica lead. Raises as `Catalog.change_leader` does."""
@@ -495,8 +494,7 @@ class Controller:
         elif resource_type == ResourceType.BROKER:
             self._use_dynamic_settings()
             self.topic_logs.configure(self.catalog.topics.values())
-        for tell in self.on_configs_changed:
-            tell(resource_type, resource_name)
+        _tell_all(self.on_configs_changed, resource_type, resource_name)
 
     def _use_dynamic_settings(self) -> None:
         self._config.use_dynamic(
@@ -509,3 +507,12 @@ class Controller:
         first, records = self.catalog.allocate_producer_ids(node_id)
         self._commit(records)
         return first, PRODUCER_ID_BLOCK_SIZE
+
+
+def _tell_all(hooks: Iterable[Callable[..., None]], *what: object) -> None:
+    """Tell who wants to know. What was decided stands, whatever becomes of what follows from it."""
+    for tell in hooks:
+        try:
+            tell(*what)
+        except Exception as fault:
+            _log.error("what follows a change of the metadata failed", exc_info=fault)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from ..coordinator.classic_requests import GroupSettings
 from ..coordinator.groups import Groups
@@ -22,7 +23,14 @@ _HEARTBEAT = "consumer.heartbeat.interval.ms"
 
 def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
     """A fresh coordinator of a partition of `__consumer_offsets`."""
-    return Groups(group_settings(config), lambda: consumer_setup(config, catalog))
+
+    def topic_id_of(name: str) -> UUID | None:
+        topic = catalog.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    return Groups(
+        group_settings(config), lambda: consumer_setup(config, catalog), topic_id_of=topic_id_of
+    )
 
 
 async def linger(config: BrokerConfig, log: PartitionLog, end_before: int) -> None:

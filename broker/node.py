@@ -7,6 +7,9 @@ the catalog and the controller it shares with the other nodes of the process, if
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +29,7 @@ from .nodes import Cluster
 # What coordinates is imported with the first partition that there is to coordinate.
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
-    from ..coordinator.outcome import Effect
+    from ..coordinator.outcome import Effect, Outcome
     from ..coordinator.transaction_states import TransactionRecord
     from ..coordinator.transactions import Transactions
     from .marker_channel import MarkerChannel
@@ -96,9 +99,13 @@ class Node:
             on_unloaded=lambda shard: self.marker_channel.forget(shard),
         )  # fmt: skip
         self.groups: Coordinator[Groups] = Coordinator(
-            CONSUMER_OFFSETS, self._group_shard, self.loading, on_loaded=self._group_loaded
+            CONSUMER_OFFSETS,
+            self._group_shard,
+            self.loading,
+            on_loaded=self._group_loaded,
+            on_unloaded=self._group_unloaded,
         )
-        self._deleted_while_loading: set[str] = set()
+        self._deleted_while_loading: dict[Shard[Groups], set[str]] = {}
         self._quotas: Quotas | None = None
         cluster.nodes[self.node_id] = self
         self.use_dynamic_settings()
@@ -305,21 +312,23 @@ class Node:
         for coordinator in (self.transactions, self.groups):
             if coordinator.topic == topic.name:
                 coordinator.unload()
-        if self.loading.left:
-            self._deleted_while_loading.add(topic.name)
         for shard in self.groups.shards():
-            if not shard.is_loading:
-                self._forget_topic(shard, topic.name)
+            if shard.is_loading:
+                self._deleted_while_loading.setdefault(shard, set()).add(topic.name)
+            else:
+                self._forget_topics(shard, (topic.name,))
 
     @staticmethod
-    def _forget_topic(shard: Shard[Groups], name: str) -> None:
-        shard.run_now(lambda machine, now_ms: machine.forget_topic(name, now_ms=now_ms))
+    def _forget_topics(shard: Shard[Groups], names: Iterable[str]) -> None:
+        with suppress(Refused):  # somebody else coordinates by now, from the log
+            for name in names:
+                shard.run_now(partial(_forget, name))
 
     def _group_loaded(self, shard: Shard[Groups]) -> None:
-        for name in self._deleted_while_loading - self.catalog.topics.keys():
-            self._forget_topic(shard, name)
-        if not self.loading.left:
-            self._deleted_while_loading.clear()
+        self._forget_topics(shard, self._deleted_while_loading.pop(shard, ()))
+
+    def _group_unloaded(self, shard: Shard[Groups]) -> None:
+        self._deleted_while_loading.pop(shard, None)
 
     @property
     def transaction_version(self) -> int:
@@ -373,3 +382,7 @@ class Node:
         if log is None:
             raise Refused(Code.KAFKA_STORAGE_ERROR, self.logs.failed.get((topic, partition), ""))
         return log
+
+
+def _forget(topic: str, machine: Groups, now_ms: int) -> Outcome[None]:
+    return machine.forget_topic(topic)

@@ -7,19 +7,20 @@ that no lock exists. A restart replays the same records into a fresh machine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from ..coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
-from ..protocol.batch import BatchHeader, Bytes, build, headers_in
+from ..protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
 from ..protocol.control import marker, read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
 from ..storage.log import Origin, PartitionLog
-from .clock import Clock, monotonic_s
+from .clock import Clock, is_in_event_loop, monotonic_s
 from .flushes import Flushes
 from .logs import Log
+from .turns import Turns
 
 if TYPE_CHECKING:
     from .transaction_metrics import Observer
@@ -27,6 +28,26 @@ if TYPE_CHECKING:
 _LOAD_BYTES = 1 << 20
 _SLICE_S = 0.002
 _RETRY_S = 1.0
+
+# What a client sees of a log that does not take what was decided (Kafka:
+# CoordinatorOperationExceptionHelper, TransactionStateManager.appendTransactionToLog).
+_CODE_FOR_CLIENTS: Final = {
+    Code.UNKNOWN_TOPIC_OR_PARTITION: Code.COORDINATOR_NOT_AVAILABLE,
+    Code.NOT_ENOUGH_REPLICAS: Code.COORDINATOR_NOT_AVAILABLE,
+    Code.REQUEST_TIMED_OUT: Code.COORDINATOR_NOT_AVAILABLE,
+    Code.NOT_LEADER_OR_FOLLOWER: Code.NOT_COORDINATOR,
+    Code.KAFKA_STORAGE_ERROR: Code.NOT_COORDINATOR,
+    Code.MESSAGE_TOO_LARGE: Code.UNKNOWN_SERVER_ERROR,
+    Code.RECORD_LIST_TOO_LARGE: Code.UNKNOWN_SERVER_ERROR,
+    Code.INVALID_FETCH_SIZE: Code.UNKNOWN_SERVER_ERROR,
+}
+_TOO_LARGE: Final = frozenset({Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE})
+_MEANS: Final = {
+    "__consumer_offsets": "members of groups that have died keep their partitions, "
+    "and offsets do not expire",
+    "__transaction_state": "transactions past their timeout stay open, "
+    "and consumers with read_committed wait behind them",
+}
 
 _log = Log("shard")
 
@@ -36,7 +57,12 @@ class Machine(Protocol):
 
     def replay(self, record: Any) -> None: ...
     def next_deadline(self) -> int | None: ...
-    def tick(self, now_ms: int) -> Outcome[None]: ...
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+        """What is due, one decision at a time.
+
+        Each is made so before the next is asked for, and has a place in the log of its own, as
+        each timer has in Kafka. Whoever asks may stop after any of them: what is left is due still.
+        """
 
 
 class PendingMachine(Machine, Protocol):
@@ -67,6 +93,7 @@ class Shard(Generic[M]):
         leader_epoch: of the partition when this was made, which is the coordinator's epoch; under
             another one nothing is decided any more, nor appended.
         observer: is told what was decided, and what was refused.
+        failing_timer: why the log did not take what a timer decided last; None when it did.
     """
 
     def __init__(
@@ -99,6 +126,8 @@ class Shard(Generic[M]):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
+        self._ticks = False
+        self.failing_timer: Refused | None = None
         self._closed = False
         self._loading = False
 
@@ -136,7 +165,7 @@ class Shard(Generic[M]):
         now_ms = self._clock.now_ms()
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now_ms and not self._was_tick_refused:
-            self._tick()  # what is due comes first, however late the event loop is
+            self.tick()  # what is due comes first, however late the event loop is
         try:
             outcome = decide(self.machine, now_ms)
         except Refused as refused:
@@ -144,6 +173,7 @@ class Shard(Generic[M]):
                 self.observer.refused(refused.code)
             raise
         self._make_so(outcome, now_ms)
+        self._set_timer()
         return outcome.reply
 
     async def run_parked(self, decide: Callable[[M, int, int], Outcome[Any]]) -> Any:
@@ -273,7 +303,7 @@ class Shard(Generic[M]):
     def _make_so(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool = False) -> None:
         if outcome.records:
             try:
-                self._append(outcome.records, outcome.producer, now_ms)
+                self._append_all(outcome, now_ms)
             except Refused:
                 self._carry_out_all(filter(_is_true_anyway, outcome.effects))
                 raise
@@ -284,7 +314,6 @@ class Shard(Generic[M]):
             self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))
         else:
             self._carry_out_all(outcome.effects)
-        self._set_timer()
 
     def _carry_out_all(self, effects: Iterable[Effect], refused: Refused | None = None) -> None:
         """Do what a decision asked for besides the records; they are on disk by now, or never."""
@@ -305,10 +334,31 @@ class Shard(Generic[M]):
         if refused is not None:
             raise _in_words_of_a_coordinator(refused)
 
-    def _append(self, records: Iterable[Any], producer: Producer | None, now_ms: int) -> None:
+    def _append_all(self, outcome: Outcome[Any], now_ms: int) -> None:
+        """Append and replay, in several batches when the records may be split and do not fit.
+
+        Where the log takes the first batches and then refuses, the machine has replayed what the
+        log took, and the rest is decided again some time.
+        """
         if self._check_may_append is not None:
             self._check_may_append(self.log)
+        records = outcome.records
         encoded = [self._encode(record) for record in records]
+        if outcome.is_atomic:
+            self._append(records, encoded, outcome.producer, now_ms)
+            return
+        config = self.log.config
+        max_bytes = min(config.max_message_bytes, config.segment_bytes)
+        for span in spans(encoded, max_bytes=max_bytes):
+            self._append(records[span], encoded[span], outcome.producer, now_ms)
+
+    def _append(
+        self,
+        records: Iterable[Any],
+        encoded: Sequence[Pair],
+        producer: Producer | None,
+        now_ms: int,
+    ) -> None:
         if producer is None:
             batch = build(encoded, timestamp_ms=now_ms)
         else:
@@ -332,6 +382,8 @@ class Shard(Generic[M]):
         self._on_append(self.log)
 
     def _set_timer(self) -> None:
+        if self._ticks:
+            return  # it is set when all that a tick may do now is done
         deadline_ms = None if self._closed or self._loading else self._any.next_deadline()
         if deadline_ms == self._timer_deadline_ms:
             return
@@ -348,10 +400,16 @@ class Shard(Generic[M]):
         except RuntimeError:
             return  # loading before the loop runs; start_timer comes later
         wait_s = max(0, deadline_ms - self._clock.now_ms()) / 1000
-        self._timer = loop.call_later(wait_s, self._tick)
+        self._timer = loop.call_later(wait_s, self.tick)
         self._timer_deadline_ms = deadline_ms
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Do what is due now, as much of it as a slice of the event loop has room for.
+
+        The rest follows in the next turns. Without a running event loop all is done at once.
+        """
+        if self._ticks:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
@@ -362,18 +420,63 @@ class Shard(Generic[M]):
         if deadline_ms is None or deadline_ms > now_ms:
             self._set_timer()  # it has moved meanwhile
             return
+        self._ticks = True
         try:
-            self._make_so(self._any.tick(now_ms), now_ms, by_timer=True)
+            refused = self._do_what_is_due(now_ms)
+        finally:
+            self._ticks = False
+        if refused is None or self.is_closed:
+            self._set_timer()
+            return
+        # Not at once, and not again for each request that comes meanwhile.
+        self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(), True
+        if is_in_event_loop():
+            self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self.tick)
+
+    def _do_what_is_due(self, now_ms: int) -> Refused | None:
+        """Why the log takes nothing more; None when it took all, or the slice is over.
+
+        A decision that is too large for the log by itself keeps none of the others from being made.
+        """
+        turns, too_large = Turns(), None
+        work = self._any.tick(now_ms)
+        try:
+            for outcome in work:
+                try:
+                    self._make_so(outcome, now_ms, by_timer=True)
+                except Refused as refused:
+                    self._tell_of_failing(refused)
+                    if refused.code not in _TOO_LARGE or not outcome.is_atomic:
+                        return refused
+                    too_large = refused
+                if turns.is_over() or self.is_closed:
+                    break
         except Refused as refused:
+            self._tell_of_failing(refused)
+            return refused
+        finally:
+            work.close()
+        if too_large is None and self.failing_timer is not None:
+            self.failing_timer = None
+            _log.warning(
+                "the timers of a coordinator work again",
+                topic=self.log.topic,
+                partition=self.partition,
+            )
+        return None
+
+    def _tell_of_failing(self, refused: Refused) -> None:
+        """Say once that timers do nothing, and what that means, until they work again."""
+        if self.failing_timer is None:
             _log.error(
-                "a timer's work was refused",
+                "the timers of a coordinator fail: the log does not take what they decide",
                 topic=self.log.topic,
                 partition=self.partition,
                 reason=str(refused),
+                meaning=_MEANS.get(self.log.topic, ""),
+                retry=f"every {_RETRY_S:g} s",
             )
-            # Not at once, and not again for each request that comes meanwhile.
-            self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self._tick)
-            self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(), True
+        self.failing_timer = refused
 
 
 def _is_true_anyway(effect: Effect) -> bool:
@@ -381,9 +484,6 @@ def _is_true_anyway(effect: Effect) -> bool:
 
 
 def _in_words_of_a_coordinator(refused: Refused) -> Refused:
-    """Of a disk that fails clients of a coordinator know nothing: they look for another one."""
-    if refused.code == Code.KAFKA_STORAGE_ERROR:
-        return Refused(Code.NOT_COORDINATOR, refused.why)
-    if refused.code == Code.NOT_ENOUGH_REPLICAS:
-        return Refused(Code.COORDINATOR_NOT_AVAILABLE, refused.why)
-    return refused
+    """Of a log that refuses clients of a coordinator know nothing: they look for another one."""
+    code = _CODE_FOR_CLIENTS.get(refused.code)
+    return refused if code is None else Refused(code, refused.why)

@@ -7,7 +7,7 @@ in memory only and changes at once (see `classic_group.py`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -405,14 +405,18 @@ class ClassicGroups:
         """When `tick` has something to do; 0, at once, for groups that were just loaded."""
         return 0 if self._loaded else self._rebalances.next_deadline()
 
-    def tick(self, now_ms: int) -> Outcome[None]:
-        """Begin the sessions of loaded members; end what was waited for in vain."""
-        turn = Turn(now_ms)
-        for group_id in tuple(self._loaded):
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+        """Begin the sessions of loaded members; end what was waited for in vain.
+
+        One decision for each that is due, see `Machine.tick`.
+        """
+        while self._loaded:
+            group_id = next(iter(self._loaded))
+            del self._loaded[group_id]
+            turn = Turn(now_ms)
             self._rebalances.begin_sessions(self._groups[group_id], turn)
-        self._loaded.clear()
-        self._rebalances.expire(self._groups, turn)
-        return turn.outcome(None)
+            yield turn.outcome(None)
+        yield from self._rebalances.expire(self._groups, now_ms)
 
 
 def _rejoined(member: Member, request: JoinRequest, turn: Turn) -> Member:

@@ -7,7 +7,7 @@ being made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -159,25 +159,17 @@ class Rebalances:
     def next_deadline(self) -> int | None:
         return self._deadlines.next()
 
-    def expire(self, groups: Mapping[str, ClassicGroup], turn: Turn) -> None:
-        """End what was waited for in vain.
-
-        A group has at most one record in an outcome: what else it is due for waits until that is
-        replayed, and is due again at once.
-        """
-        put_off = []
-        for key in self._deadlines.take_due(turn.now_ms):
-            group = groups[key.group_id]
-            if key.group_id in turn.written:
-                put_off.append(key)
-            elif key.timer is Timer.SESSION:
+    def expire(self, groups: Mapping[str, ClassicGroup], now_ms: int) -> Generator[Outcome[None]]:
+        """End what was waited for in vain, one after the other."""
+        for key in self._deadlines.take_due(now_ms):
+            group, turn = groups[key.group_id], Turn(now_ms)
+            if key.timer is Timer.SESSION:
                 self._session_expired(group, key.member_id, turn)
             elif key.timer is Timer.JOIN:
                 self._joins_expired(group, turn)
             else:
                 self._syncs_expired(group, turn)
-        for key in put_off:
-            self._deadlines.set(key, turn.now_ms)
+            yield turn.outcome(None)
 
     def begin_session(self, group: ClassicGroup, member_id: str, due_ms: int) -> None:
         """A member, or one that has only an id yet, is to be heard of until then."""
@@ -208,7 +200,8 @@ class Rebalances:
         """The group was loaded from the log: its members have to be heard of from now on."""
         for member in group.members.values():
             self.extend_session(group, member, turn.now_ms)
-        if len(group.members) > self._settings.max_size:
+        is_too_large = len(group.members) > self._settings.max_size
+        if is_too_large and group.state is not State.PREPARING_REBALANCE:
             self.prepare(group, turn)  # the limit was lowered: some must go
 
     def extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:

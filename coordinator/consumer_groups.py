@@ -6,7 +6,7 @@ the records are replayed. A heartbeat that brings nothing new costs a few look-u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import dataclass, field, replace
 
 from ..protocol.errors import Code, Refused
@@ -292,34 +292,27 @@ class ConsumerGroups:
         """When `tick` has something to do; 0, at once, for groups that were just loaded."""
         return 0 if self._loaded else self.steps.deadlines.next()
 
-    def tick(self, now_ms: int) -> ConsumerTurn:
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; end what was waited for in vain.
 
-        A group is decided on once in a turn: what else it is due for waits until that is replayed,
-        and is due again at once.
+        One decision for each that is due, see `Machine.tick`.
         """
-        turn = ConsumerTurn(now_ms)
-        for group_id in self._loaded:
+        while self._loaded:
+            group_id = next(iter(self._loaded))
+            del self._loaded[group_id]
             self._begin_sessions(self._groups[group_id], now_ms)
-        self._loaded.clear()
-        put_off: list[TimerKey] = []
-        decided: set[str] = set()
+            yield Outcome(None)
         deadlines = self.steps.deadlines
         for key in deadlines.take_due(now_ms):
             group = self._groups.get(key.group_id)
-            if key.group_id in decided:
-                put_off.append(key)
-            elif group is not None:
-                before = len(turn.records)
-                self._expired(group, key, turn)
-                if len(turn.records) > before:
-                    decided.add(key.group_id)
-                    if key.timer is not Timer.REGEX:
-                        # The replay cancels it, unless the log does not take the records.
-                        deadlines.set(key, now_ms + _RETRY_MS)
-        for key in put_off:
-            deadlines.set(key, now_ms)
-        return turn
+            if group is None:
+                continue
+            turn = ConsumerTurn(now_ms)
+            self._expired(group, key, turn)
+            if turn.records and key.timer is not Timer.REGEX:
+                # The replay cancels it, unless the log does not take the records.
+                deadlines.set(key, now_ms + _RETRY_MS)
+            yield turn.outcome(None)
 
     def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
         """Where no session has begun yet, that of a group that this coordinator made has."""

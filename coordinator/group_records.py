@@ -11,6 +11,7 @@ import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..protocol.errors import Malformed
@@ -36,7 +37,8 @@ class OffsetCommitted:
         commit_timestamp_ms: when the coordinator took the commit.
         expire_timestamp_ms: when the offset goes, if the client asked for a retention of its own
             (OffsetCommit 2-4); else the broker's retention counts.
-        topic_id: of the topic it was committed for, when the client named it by id.
+        topic_id: of the topic it was committed for. Kafka 4.1 reads it and writes none; beside
+            `expire_timestamp_ms` there is no room for it.
     """
 
     group_id: str
@@ -178,8 +180,14 @@ def _committed(key: Any, value: Any) -> OffsetCommitted:
         value.metadata,
         value.commit_timestamp,
         None if value.expire_timestamp == -1 else value.expire_timestamp,
-        None if value.topic_id == _NO_TOPIC_ID else value.topic_id,
+        None if value.topic_id == _NO_TOPIC_ID else _shared(value.topic_id),
     )
+
+
+@lru_cache(maxsize=4096)
+def _shared(topic_id: uuid.UUID) -> uuid.UUID:
+    """The same id for all offsets of a topic: there are many of them."""
+    return topic_id
 
 
 def _group_key(group_id: str) -> bytes:

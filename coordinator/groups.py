@@ -7,9 +7,10 @@ and offsets expire by what it is doing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
 from ..protocol.errors import Code, Refused
 from .classic_group import ClassicGroup, Member, State
@@ -29,6 +30,7 @@ from .group_records import (
     OffsetCommitted,
     OffsetRemoved,
 )
+from .offset_cleaning import OffsetCleaning
 from .offsets import Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
 
@@ -95,17 +97,27 @@ class Groups:
     """Groups with their offsets. Methods decide; `replay` and its kin carry out what is logged."""
 
     def __init__(
-        self, settings: GroupSettings, consumer_setup: Callable[[], ConsumerSetup] | None = None
+        self,
+        settings: GroupSettings,
+        consumer_setup: Callable[[], ConsumerSetup] | None = None,
+        *,
+        topic_id_of: Callable[[str], UUID | None] | None = None,
     ) -> None:
         """Args:
         consumer_setup: what consumer groups need, asked for when there is one.
+        topic_id_of: the id of a topic, None when there is no such topic. Without this function
+            all topics that offsets are committed for exist.
         """
         self._settings = settings
         self._classic = ClassicGroups(settings)
         self._consumer_setup = consumer_setup
         self._consumer: ConsumerGroups | None = None
-        self._offsets = Offsets(metadata_max_size=settings.offset_metadata_max_size)
-        self._expiry_due_ms: int | None = None
+        self._offsets = Offsets(
+            metadata_max_size=settings.offset_metadata_max_size, topic_id_of=topic_id_of
+        )
+        self._cleaning = OffsetCleaning(
+            self._offsets, settings, self._classic, lambda: self._consumer
+        )
 
     @property
     def _consumers(self) -> ConsumerGroups:
@@ -317,9 +329,15 @@ class Groups:
             raise Refused(Code.NON_EMPTY_GROUP)
         return group.is_subscribed_to
 
-    def forget_topic(self, topic: str, *, now_ms: int) -> Outcome[None]:
-        """A topic is gone: its offsets go too."""
-        return Outcome(None, self._offsets.removal_of_topic(topic))
+    def forget_topic(self, topic: str) -> Outcome[None]:
+        """A topic is gone: its offsets count no more from now on, and `tick` removes them.
+
+        They do not count either for a topic that is made anew under the same name, however long
+        the removal takes.
+        """
+        if self._offsets.forget_topic(topic):
+            self._cleaning.begin()
+        return Outcome(None)
 
     # ---- groups
 
@@ -434,104 +452,22 @@ class Groups:
         consumer = self._consumer
         if not self._classic.groups() and (consumer is None or not consumer.groups()):
             return None
-        if self._expiry_due_ms is None:
-            return 0
-        due_ms = self._expiry_due_ms
+        due_ms = self._cleaning.next_deadline()
         deadline_ms = self._classic.next_deadline()
         if deadline_ms is not None and deadline_ms < due_ms:
             due_ms = deadline_ms
         deadline_ms = None if consumer is None else consumer.next_deadline()
         return due_ms if deadline_ms is None else min(deadline_ms, due_ms)
 
-    def tick(self, now_ms: int) -> Outcome[None]:
-        """End what was waited for in vain, and now and then remove what has expired."""
-        outcome = self._classic.tick(now_ms)
-        records, effects = outcome.records, outcome.effects
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+        """End what was waited for in vain, and now and then remove what has expired.
+
+        One decision for each that is due, see `Machine.tick`.
+        """
+        yield from self._classic.tick(now_ms)
         if self._consumer is not None:
-            turn = self._consumer.tick(now_ms)
-            records, effects = (*records, *turn.records), (*effects, *turn.effects)
-        if self._expiry_due_ms is None or now_ms >= self._expiry_due_ms:
-            if self._expiry_due_ms is not None:
-                decided = {record.group_id for record in records}
-                records += self._expired(now_ms, decided)
-            self._expiry_due_ms = now_ms + self._settings.offsets_retention_check_interval_ms
-        return Outcome(None, records, effects)
-
-    def _expired(self, now_ms: int, decided: Collection[str]) -> tuple[GroupRecord, ...]:
-        """Tombstones for offsets past their retention, and for groups of which nothing is left.
-
-        Args:
-            decided: groups that something else was decided about in this turn: they come later.
-        """
-        records: list[GroupRecord] = []
-        for group in self._classic.groups():
-            if group.group_id not in decided:
-                is_expired = self._expiry_of(group, now_ms)
-                if self._expire_offsets(group.group_id, is_expired, records) and (
-                    group.state is State.EMPTY
-                ):
-                    records.append(GroupRemoved(group.group_id))
-        for consumer in () if self._consumer is None else self._consumer.groups():
-            if consumer.group_id not in decided:
-                is_expired = self._consumer_expiry_of(consumer, now_ms)
-                if self._expire_offsets(consumer.group_id, is_expired, records) and (
-                    not consumer.members
-                ):
-                    records += consumer.removal()
-        return tuple(records)
-
-    def _expire_offsets(
-        self,
-        group_id: str,
-        is_expired: Callable[[OffsetCommitted], bool],
-        records: list[GroupRecord],
-    ) -> bool:
-        """Remove offsets of a group; whether none is left, nor a transaction that may bring one."""
-        held = sum(map(len, self._offsets.partitions_of(group_id).values()))
-        removed = self._offsets.removal_of_expired(group_id, is_expired)
-        records += removed
-        return len(removed) == held and not self._offsets.has_open_transactions(group_id)
-
-    def _consumer_expiry_of(
-        self, group: ConsumerGroup, now_ms: int
-    ) -> Callable[[OffsetCommitted], bool]:
-        """An offset of a consumer group expires by its age, once nobody is subscribed any more."""
-        retention_ms = self._settings.offsets_retention_ms
-
-        def is_expired(record: OffsetCommitted) -> bool:
-            if record.topic in group.subscribers:
-                return False
-            if record.expire_timestamp_ms is not None:
-                return now_ms >= record.expire_timestamp_ms
-            return now_ms - record.commit_timestamp_ms >= retention_ms
-
-        return is_expired
-
-    def _expiry_of(self, group: ClassicGroup, now_ms: int) -> Callable[[OffsetCommitted], bool]:
-        """What makes an offset of the group expire (ClassicGroup.offsetExpirationCondition).
-
-        Its age, or for a group whose members have left the time since then; never what is being
-        consumed, and nothing of groups that are in a rebalance or whose protocol is unreadable.
-        """
-        retention_ms = self._settings.offsets_retention_ms
-        is_empty = group.protocol_type is not None and group.state is State.EMPTY
-        may_expire = (
-            group.protocol_type is None
-            or is_empty
-            or (group.subscribed_topics is not None and group.state is State.STABLE)
-        )
-
-        def is_expired(record: OffsetCommitted) -> bool:
-            if not may_expire or group.is_subscribed_to(record.topic):
-                return False
-            if record.expire_timestamp_ms is not None:
-                return now_ms >= record.expire_timestamp_ms
-            since_ms = record.commit_timestamp_ms
-            if is_empty and group.state_timestamp_ms != -1:
-                since_ms = group.state_timestamp_ms
-            return now_ms - since_ms >= retention_ms
-
-        return is_expired
+            yield from self._consumer.tick(now_ms)
+        yield from self._cleaning.tick(now_ms)
 
 
 def _check_name(group_id: str) -> None:

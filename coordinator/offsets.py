@@ -7,8 +7,9 @@ is not undone by the marker.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
 from ..protocol.errors import Code
 from .group_records import OffsetCommitted, OffsetRemoved
@@ -19,13 +20,18 @@ Partition = tuple[str, int]
 
 
 class OffsetToCommit(NamedTuple):
-    """What a client wants to be committed for one partition of a topic that exists."""
+    """What a client wants to be committed for one partition of a topic that exists.
+
+    Attributes:
+        topic_id: of that topic: the offset counts for no other one of the same name.
+    """
 
     topic: str
     partition: int
     offset: int
     leader_epoch: int = -1
     metadata: str | None = None
+    topic_id: UUID | None = None
 
 
 class _Placed(NamedTuple):
@@ -39,10 +45,24 @@ _Topics = dict[str, dict[int, _Placed]]
 
 
 class Offsets:
-    """The offsets of one partition of `__consumer_offsets`. Groups are checked by whoever asks."""
+    """The offsets of one partition of `__consumer_offsets`. Groups are checked by whoever asks.
 
-    def __init__(self, *, metadata_max_size: int) -> None:
+    Args:
+        topic_id_of: the id of a topic, None when there is no such topic. Without this function all
+            topics exist.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata_max_size: int,
+        topic_id_of: Callable[[str], UUID | None] | None = None,
+    ) -> None:
         self._metadata_max_size = metadata_max_size
+        self._topic_id_of = topic_id_of
+        # Topics that were deleted: up to which place in the log their offsets count no more.
+        self._forgotten: dict[str, int] = {}
+        self._is_some_in_use = False  # an offset that counts no more could not be removed yet
         self._committed: dict[str, _Topics] = {}
         self._pending: dict[int, dict[str, _Topics]] = {}  # by producer id
         self._producers: dict[str, set[int]] = {}  # which have pending offsets of a group
@@ -53,22 +73,48 @@ class Offsets:
     def committed(self, group_id: str, topic: str, partition: int) -> OffsetCommitted | None:
         """The offset that counts now."""
         placed = self._committed.get(group_id, {}).get(topic, {}).get(partition)
-        return None if placed is None else placed.record
+        return placed.record if placed is not None and self._counts(placed) else None
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether an open transaction holds an offset for the partition (KIP-447)."""
-        return any(
-            partition in self._pending[producer_id][group_id].get(topic, ())
-            for producer_id in self._producers.get(group_id, ())
-        )
+        return any(map(self._counts, self._pending_for(group_id, topic, partition)))
 
-    def has_open_transactions(self, group_id: str) -> bool:
-        return group_id in self._producers
+    def _pending_for(self, group_id: str, topic: str, partition: int) -> list[_Placed]:
+        return [
+            placed
+            for producer_id in self._producers.get(group_id, ())
+            if (placed := self._pending[producer_id][group_id].get(topic, {}).get(partition))
+        ]
+
+    def _counts(self, placed: _Placed) -> bool:
+        """Whether an offset is of the topic that has its name now, not of one deleted before."""
+        record = placed.record
+        if placed.place <= self._forgotten.get(record.topic, 0):
+            return False
+        if self._topic_id_of is None:
+            return True
+        topic_id = self._topic_id_of(record.topic)
+        return topic_id is not None and record.topic_id in (None, topic_id)
+
+    def has_any(self, group_id: str) -> bool:
+        """Whether a group has offsets, or a transaction that may bring some."""
+        return group_id in self._committed or group_id in self._producers
+
+    def places(self, group_id: str) -> list[Partition]:
+        """The partitions for which something is held, whether it counts or not."""
+        held = dict.fromkeys(_partitions(self._committed.get(group_id, {})))
+        for producer_id in self._producers.get(group_id, ()):
+            held.update(dict.fromkeys(_partitions(self._pending[producer_id][group_id])))
+        return list(held)
 
     def partitions_of(self, group_id: str) -> dict[str, list[int]]:
         """The partitions with a committed offset, by topic."""
-        topics = self._committed.get(group_id, {})
-        return {topic: list(partitions) for topic, partitions in topics.items()}
+        found = {}
+        for topic, partitions in self._committed.get(group_id, {}).items():
+            counting = [index for index, placed in partitions.items() if self._counts(placed)]
+            if counting:
+                found[topic] = counting
+        return found
 
     # ---- decisions
 
@@ -99,6 +145,7 @@ class Offsets:
                     metadata,
                     now_ms,
                     expire_ms,
+                    offset.topic_id if expire_ms is None else None,
                 )
             )
         return tuple(codes), tuple(records)
@@ -114,36 +161,50 @@ class Offsets:
         return tuple(
             OffsetRemoved(group_id, topic, partition)
             for topic, partition in partitions
-            if self.committed(group_id, topic, partition) is not None
-            or self.is_pending(group_id, topic, partition)
+            if partition in self._committed.get(group_id, {}).get(topic, ())
+            or self._pending_for(group_id, topic, partition)
         )
 
     def removal_of_group(self, group_id: str) -> tuple[OffsetRemoved, ...]:
         """Tombstones for all offsets of a group."""
-        held = dict.fromkeys(_partitions(self._committed.get(group_id, {})))
-        for producer_id in self._producers.get(group_id, ()):
-            held.update(dict.fromkeys(_partitions(self._pending[producer_id][group_id])))
-        return tuple(OffsetRemoved(group_id, *partition) for partition in held)
+        return tuple(OffsetRemoved(group_id, *partition) for partition in self.places(group_id))
 
-    def removal_of_topic(self, topic: str) -> tuple[OffsetRemoved, ...]:
-        """Tombstones for all offsets of a topic that was deleted."""
-        held: dict[OffsetRemoved, None] = {}
-        for by_group in (self._committed, *self._pending.values()):
-            for group_id, topics in by_group.items():
-                for partition in topics.get(topic, ()):
-                    held[OffsetRemoved(group_id, topic, partition)] = None
-        return tuple(held)
-
-    def removal_of_expired(
-        self, group_id: str, is_expired: Callable[[OffsetCommitted], bool]
+    def removal_of_gone(
+        self,
+        group_id: str,
+        places: Iterable[Partition],
+        is_expired: Callable[[OffsetCommitted], bool],
     ) -> tuple[OffsetRemoved, ...]:
-        """Tombstones for what is expired and has no successor pending."""
-        return tuple(
-            OffsetRemoved(group_id, topic, partition)
-            for topic, partitions in self._committed.get(group_id, {}).items()
-            for partition, (_, record) in partitions.items()
-            if is_expired(record) and not self.is_pending(group_id, topic, partition)
-        )
+        """Tombstones for what has expired, and for what is of a topic that was deleted.
+
+        A tombstone ends whatever is held for a partition: where an offset of the topic of now is
+        committed or pending beside one that counts no more, they wait for each other.
+        """
+        removed = []
+        for topic, partition in places:
+            placed = self._committed.get(group_id, {}).get(topic, {}).get(partition)
+            pending = self._pending_for(group_id, topic, partition)
+            counting = sum(map(self._counts, pending))
+            live = placed if placed is not None and self._counts(placed) else None
+            is_dead = placed is not live or counting < len(pending)
+            if is_dead and (live is not None or counting):
+                self._is_some_in_use = True
+            elif is_dead or (live is not None and not pending and is_expired(live.record)):
+                removed.append(OffsetRemoved(group_id, topic, partition))
+        return tuple(removed)
+
+    def forget_topic(self, topic: str) -> bool:
+        """A topic was deleted: its offsets count no more; whether there may be any to remove."""
+        if not self._committed and not self._pending:
+            return False
+        self._forgotten[topic] = self._replayed
+        return True
+
+    def end_forgetting(self) -> None:
+        """All offsets were looked at, and all that could be removed were removed."""
+        if not self._is_some_in_use:
+            self._forgotten.clear()
+        self._is_some_in_use = False
 
     # ---- replay
 

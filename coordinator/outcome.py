@@ -58,6 +58,9 @@ class Outcome(Generic[Reply]):
         reply: the answer to who asked; `PARKED` when it comes later, by an `Answer`.
         records: what goes to the log, as one batch, and is then replayed one by one.
         effects: what is done after the replay, in order.
+        is_atomic: whether the log takes all records or none. False where each record is true
+            without the others: they may become several batches, so that any number of them fits
+            (CoordinatorResult's `isAtomic` in Kafka).
         producer: when set, the batch is transactional under this producer id and epoch, and the
             records are pending until its marker (offsets committed in a transaction).
     """
@@ -66,3 +69,4 @@ class Outcome(Generic[Reply]):
     records: tuple[Any, ...] = ()
     effects: tuple[Effect, ...] = ()
     producer: Producer | None = None
+    is_atomic: bool = True

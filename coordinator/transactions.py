@@ -8,7 +8,8 @@ after a restart. Follows TransactionCoordinator and TransactionStateManager of K
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
+from itertools import islice, takewhile
 from typing import Final
 
 from ..protocol.errors import Code, Refused
@@ -33,8 +34,9 @@ from .transaction_states import (
 )
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
-# A tick's records become one batch of the log, whose size is limited; the next tick goes on.
-MOST_IN_A_TICK: Final = 100
+EXPIRE_TOGETHER: Final = 100
+"""How many transactional ids are forgotten by one decision."""
+_RETRY_MS: Final = 1_000
 
 
 class Transactions:
@@ -332,25 +334,28 @@ class Transactions:
         """When a timeout is noticed: at the next multiple of the interval between two looks."""
         return -(-deadline_ms // self._interval_ms) * self._interval_ms
 
-    def tick(self, now_ms: int) -> Outcome[None]:
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
         """Abort what is past its timeout, under a new epoch: the sleeping producer is fenced.
 
         Transactional ids that nobody has used for `transactional.id.expiration.ms` are forgotten.
+        Each transactional id is decided on by itself, see `Machine.tick`.
         """
-        records: list[TransactionRecord] = []
-        effects: list[WriteMarkers] = []
-        for known in self._ongoing.values():
-            deadline_ms = known.deadline_ms
-            is_due = deadline_ms is not None and self._noticed_ms(deadline_ms) <= now_ms
-            if is_due and len(records) < MOST_IN_A_TICK:
-                aborted = self._fenced(known, now_ms=now_ms)
-                records.append(aborted)
-                effects.extend(self._markers(aborted))
-        for known in self._at_rest.values():
-            if len(records) >= MOST_IN_A_TICK or known.updated_ms + self._expiration_ms > now_ms:
-                break
-            records.append(Expired(known.transactional_id))
-        return Outcome(None, tuple(records), tuple(effects))
+        for transactional_id in self._timeouts.take_due(now_ms - now_ms % self._interval_ms):
+            # The replay cancels it, unless the log does not take the record.
+            self._timeouts.set(transactional_id, now_ms + _RETRY_MS)
+            aborted = self._fenced(self._ongoing[transactional_id], now_ms=now_ms)
+            yield Outcome(None, (aborted,), self._markers(aborted))
+        unused_since_ms = now_ms - self._expiration_ms
+        while expired := [
+            Expired(known.transactional_id)
+            for known in takewhile(
+                lambda known: known.updated_ms <= unused_since_ms,
+                islice(self._at_rest.values(), EXPIRE_TOGETHER),
+            )
+        ]:
+            yield Outcome(None, tuple(expired), is_atomic=False)
+            if expired[0].transactional_id in self._by_id:
+                return  # the log did not take it
 
     # The log
 

@@ -154,8 +154,38 @@ def seal(data: bytearray, position: int = 0) -> None:
     _CRC.pack_into(data, position + 17, crc32c(covered))
 
 
+Pair = tuple[bytes | None, bytes | None]
+"""Key and value of a record; a value of None is a tombstone."""
+
+
+def _record(offset_delta: int, record: Pair) -> bytes:
+    body = bytearray(b"\0\0") + signed(offset_delta)
+    for part in record:
+        body += signed(-1) if part is None else signed(len(part)) + part
+    body += b"\0"
+    return signed(len(body)) + body
+
+
+def spans(records: Sequence[Pair], *, max_bytes: int) -> Iterator[slice]:
+    """Cut records into as few runs as possible, each of which `build` makes a batch that fits.
+
+    Args:
+        max_bytes: of a batch, with its header. A record that is larger by itself is a run alone.
+    """
+    first, size_bytes = 0, HEADER_SIZE
+    for index, record in enumerate(records):
+        record_bytes = len(_record(index - first, record))
+        if index > first and size_bytes + record_bytes > max_bytes:
+            yield slice(first, index)
+            first, size_bytes = index, HEADER_SIZE
+            record_bytes = len(_record(0, record))
+        size_bytes += record_bytes
+    if records:
+        yield slice(first, len(records))
+
+
 def build(
-    records: Sequence[tuple[bytes | None, bytes | None]],
+    records: Sequence[Pair],
     *,
     timestamp_ms: int,
     base_offset: int = 0,
@@ -173,12 +203,8 @@ def build(
         timestamp_ms: of each record.
     """
     payload = bytearray()
-    for delta, (key, value) in enumerate(records):
-        body = bytearray(b"\0\0") + signed(delta)
-        for part in (key, value):
-            body += signed(-1) if part is None else signed(len(part)) + part
-        body += b"\0"
-        payload += signed(len(body)) + body
+    for delta, record in enumerate(records):
+        payload += _record(delta, record)
     attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     count = len(records)
     data = bytearray(HEADER_SIZE) + payload

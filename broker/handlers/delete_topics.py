@@ -133,5 +133,8 @@ def _delete(node: Node, name: str, mutate: Mutate | None) -> dict[str, Any]:
             mutate(len(topic.partitions))
         except Refused as refused:
             return _refused(_Wanted(name, topic.topic_id), refused.code, refused.why)
-    topic = node.controller.delete_topic(name)
+    try:
+        topic = node.controller.delete_topic(name)
+    except Refused as refused:
+        return _refused(_Wanted(name, topic.topic_id), refused.code, refused.why)
     return _refused(_Wanted(name, topic.topic_id), Code.NONE, None)

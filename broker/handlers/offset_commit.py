@@ -60,7 +60,7 @@ def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
     offsets = []
     for topic in topics:
         known = node.catalog.topics.get(topic.name)
-        count = 0 if known is None else len(known.partitions)
+        count, topic_id = (0, None) if known is None else (len(known.partitions), known.topic_id)
         offsets += [
             OffsetToCommit(
                 topic.name,
@@ -68,6 +68,7 @@ def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
                 partition.committed_offset,
                 partition.committed_leader_epoch,
                 partition.committed_metadata,
+                topic_id,
             )
             for partition in topic.partitions
             if 0 <= partition.partition_index < count

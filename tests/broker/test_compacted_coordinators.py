@@ -217,7 +217,7 @@ def test_an_expired_transactional_id_does_not_come_back() -> None:
         started(shard, name)
     clock.ms += 7 * DAY_MS
     started(shard, "young")
-    shard.run_now(lambda machine, now_ms: machine.tick(now_ms))
+    shard.tick()
     log.roll(clock.now_ms())
     for days in (0, 0, 2, 4):
         compacted(log, disk, now_ms=clock.now_ms() + days * DAY_MS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -24,7 +25,7 @@ from ottla.storage.catalog import CONSUMER_OFFSETS
 
 NOBODY: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, lambda partition: 1 / 0, Loading())  # type: ignore
 CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", ("localhost", 9092))
-TOPICS = {"orders": SimpleNamespace(partitions=(0, 1))}
+TOPICS = {"orders": SimpleNamespace(partitions=(0, 1), topic_id=UUID(int=1))}
 NODE: Any = SimpleNamespace(
     groups=NOBODY,
     catalog=SimpleNamespace(topics=TOPICS),

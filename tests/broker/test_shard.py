@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,14 +74,13 @@ class Words:
     def next_deadline(self) -> int | None:
         return self.alarm_ms
 
-    def tick(self, now_ms: int) -> Outcome[None]:
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
         self.ticks.append(now_ms)
         if self.refuses_to_tick:
             raise Refused(Code.KAFKA_STORAGE_ERROR)
-        if self.alarm_ms is None or now_ms < self.alarm_ms:
-            return Outcome(None)
-        answers = tuple(Answer(ticket, "alarm") for ticket in self.waiting)
-        return Outcome(None, (Said("clock", "quiet"),), (Bell("alarm"), *answers))
+        if self.alarm_ms is not None and now_ms >= self.alarm_ms:
+            answers = tuple(Answer(ticket, "alarm") for ticket in self.waiting)
+            yield Outcome(None, (Said("clock", "quiet"),), (Bell("alarm"), *answers))
 
 
 def encode(record: Said) -> tuple[bytes, bytes | None]:
@@ -400,7 +399,7 @@ async def test_a_tick_answers_who_is_parked() -> None:
 
 
 @in_virtual_time
-async def test_a_tick_that_is_refused_is_logged_and_tried_again_once_a_second(
+async def test_a_tick_that_is_refused_is_tried_again_once_a_second_and_told_once(
     log: FakeLog,
 ) -> None:
     place = Place()
@@ -412,10 +411,13 @@ async def test_a_tick_that_is_refused_is_logged_and_tried_again_once_a_second(
         await settle()
     await asyncio.sleep(2)
     assert place.machine.ticks == [START_MS + ms for ms in (1000, 2000, 3000)]
-    assert [level for level, _, _ in log.lines] == ["error"] * 3
+    assert [level for level, _, _ in log.lines] == ["error"]
+    assert place.shard.failing_timer is not None
     place.machine.refuses_to_tick = False
     await asyncio.sleep(1)
     assert place.effects == [Bell("alarm")]
+    assert place.shard.failing_timer is None
+    assert [level for level, _, _ in log.lines] == ["error", "warning"], "and that it works again"
 
 
 @in_virtual_time

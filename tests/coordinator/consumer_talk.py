@@ -100,7 +100,11 @@ class ConsumerTalk(GroupTalk):
         setup = ConsumerSetup(
             consumer, self.topics, lambda group_id: self.limits.get(group_id, usual)
         )
-        return Groups(self.settings, lambda: setup)
+        return Groups(self.settings, lambda: setup, topic_id_of=self._topic_id_of)
+
+    def _topic_id_of(self, name: str) -> uuid.UUID | None:
+        facts = self.topics.by_name(name)
+        return None if facts is None else facts.topic_id
 
     @property
     def consumer_group(self) -> ConsumerGroup | None:

@@ -38,7 +38,7 @@ def test_a_session_that_has_ended_ends_again_when_the_log_does_not_take_it() -> 
     talk = ConsumerTalk()
     stable(Consumer(talk, "a"))
     talk.now_ms += SESSION_MS
-    refused = talk.machine.tick(talk.now_ms)
+    refused = next(talk.machine.tick(talk.now_ms))
     assert refused.records, "which nobody appends: too few replicas are in sync"
     assert list(talk.consumers.members) == ["a"]
     talk.pass_time(1_000)

@@ -33,6 +33,7 @@ from tests.coordinator.transaction_talk import (
     STOCK,
     TIMEOUT_MS,
     new_machine,
+    ticked,
     transaction_in,
 )
 
@@ -67,8 +68,8 @@ REQUESTS: dict[str, Callable[[Transactions, Producer], Outcome[Any]]] = {
     "end5 commit": lambda machine, who: machine.end_and_bump(SHOP, who, commit=True, now_ms=NOW_MS),
     "end5 abort": lambda machine, who: machine.end_and_bump(SHOP, who, commit=False, now_ms=NOW_MS),
     "markers": lambda machine, who: _markers(machine),
-    "timeout": lambda machine, who: machine.tick(NOW_MS + TIMEOUT_MS),
-    "expiry": lambda machine, who: machine.tick(NOW_MS + 7 * DAY_MS),
+    "timeout": lambda machine, who: ticked(machine, NOW_MS + TIMEOUT_MS),
+    "expiry": lambda machine, who: ticked(machine, NOW_MS + 7 * DAY_MS),
 }
 WHO: dict[str, Callable[[Producer], Producer]] = {
     "owner": lambda owner: owner,

@@ -20,6 +20,7 @@ from ottla.coordinator.transaction_records import decode, encode
 from ottla.coordinator.transaction_states import Expired, Partition, State, Transaction
 from ottla.coordinator.transactions import DAY_MS, Transactions
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.transaction_talk import ticked
 
 IDS = ("shop", "bank")
 TIMEOUT_MS = 1000
@@ -195,7 +196,7 @@ class Coordinator(RuleBasedStateMachine):
             deadline_ms = self.machine.next_deadline()
             if deadline_ms is None or deadline_ms > self.now_ms:
                 break
-            outcome = self.machine.tick(self.now_ms)
+            outcome = ticked(self.machine, self.now_ms)
             assert outcome.records, "a deadline that does nothing would come for ever"
             self.carried_out(outcome)
             for record in outcome.records:
@@ -205,7 +206,7 @@ class Coordinator(RuleBasedStateMachine):
                 else:
                     self.fenced.add(self.open[name].producer)
                     self.prepared_as(self.open[name], name, State.PREPARE_ABORT)
-        assert self.machine.tick(self.now_ms) == Outcome(None)
+        assert ticked(self.machine, self.now_ms) == Outcome(None)
 
     @rule(compacted=st.booleans())
     def crash(self, compacted: bool) -> None:

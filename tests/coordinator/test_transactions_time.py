@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import AT_REST, NO_TIMEOUT_MS, Expired, State
-from ottla.coordinator.transactions import DAY_MS, MOST_IN_A_TICK, Transactions
+from ottla.coordinator.transactions import DAY_MS, EXPIRE_TOGETHER, Transactions
 from ottla.protocol.errors import Refused
 from tests.coordinator.transaction_talk import (
     NOW_MS,
@@ -21,6 +21,7 @@ from tests.coordinator.transaction_talk import (
     machine_in,
     new_machine,
     next_epoch,
+    ticked,
     told,
     transaction_in,
 )
@@ -30,9 +31,9 @@ def test_a_producer_that_sleeps_past_its_timeout_is_aborted_and_fenced() -> None
     machine = new_machine()
     shop = begun(machine, now_ms=10)
     assert machine.next_deadline() == 10 + TIMEOUT_MS
-    assert machine.tick(now_ms=9 + TIMEOUT_MS) == Outcome(None)
+    assert ticked(machine, now_ms=9 + TIMEOUT_MS) == Outcome(None)
 
-    aborted = machine.tick(now_ms=10 + TIMEOUT_MS)
+    aborted = ticked(machine, now_ms=10 + TIMEOUT_MS)
     told(machine, aborted)
     assert aborted.effects == machine.unfinished()
     (abort,) = machine.unfinished()
@@ -45,7 +46,7 @@ def test_a_producer_that_sleeps_past_its_timeout_is_aborted_and_fenced() -> None
 def test_after_the_timeout_a_late_commit_fails_and_a_late_abort_succeeds() -> None:
     machine = new_machine()
     shop = begun(machine, now_ms=0)
-    done(machine, machine.tick(now_ms=TIMEOUT_MS))
+    done(machine, ticked(machine, now_ms=TIMEOUT_MS))
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
         machine.end(SHOP, shop, commit=True, now_ms=TIMEOUT_MS)
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
@@ -59,7 +60,7 @@ def test_after_the_timeout_a_late_commit_fails_and_a_late_abort_succeeds() -> No
 def test_after_the_timeout_its_owner_goes_on_under_the_raised_epoch() -> None:
     machine = new_machine()
     shop = begun(machine, now_ms=0)
-    done(machine, machine.tick(now_ms=TIMEOUT_MS))
+    done(machine, ticked(machine, now_ms=TIMEOUT_MS))
     again = machine.init_producer_id(SHOP, timeout_ms=1, expected=shop, now_ms=TIMEOUT_MS)
     assert again.reply == next_epoch(shop)
 
@@ -75,7 +76,7 @@ def test_growing_does_not_prolong_a_transaction() -> None:
 def test_a_decided_transaction_has_no_timeout(state: State) -> None:
     machine = machine_in(state)
     assert machine.next_deadline() is None
-    assert machine.tick(now_ms=NOW_MS + 100 * DAY_MS) == Outcome(None)
+    assert ticked(machine, now_ms=NOW_MS + 100 * DAY_MS) == Outcome(None)
 
 
 @pytest.mark.parametrize("state", sorted(AT_REST))
@@ -83,9 +84,9 @@ def test_an_id_nobody_uses_for_a_week_is_forgotten(state: State) -> None:
     machine = machine_in(state)
     expires_ms = transaction_in(state).updated_ms + 7 * DAY_MS
     assert machine.next_deadline() == expires_ms
-    assert machine.tick(expires_ms - 1) == Outcome(None)
-    outcome = machine.tick(expires_ms)
-    assert outcome == Outcome(None, (Expired(SHOP),))
+    assert ticked(machine, expires_ms - 1) == Outcome(None)
+    outcome = ticked(machine, now_ms=expires_ms)
+    assert outcome == Outcome(None, (Expired(SHOP),), is_atomic=False)
     told(machine, outcome)
     assert machine == new_machine()
     assert machine.next_deadline() is None
@@ -105,27 +106,48 @@ def test_the_deadline_is_the_earliest_of_all() -> None:
     a = machine.describe("a").producer
     told(machine, machine.add_partitions("a", a, ORDERS, now_ms=60))
     assert machine.next_deadline() == 101, "b, which is the oldest at rest"
-    told(machine, machine.tick(now_ms=101))
+    told(machine, ticked(machine, now_ms=101))
     assert machine.next_deadline() == 102
-    told(machine, machine.tick(now_ms=102))
+    told(machine, ticked(machine, now_ms=102))
     assert machine.next_deadline() == 110, "the transaction of a"
 
 
-def test_a_tick_does_no_more_than_one_batch_holds() -> None:
-    machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
-    many = MOST_IN_A_TICK + 5
-    for number in range(many):
-        told(machine, machine.init_producer_id(f"idle-{number}", timeout_ms=50, now_ms=0))
+def test_each_transaction_is_aborted_by_a_decision_of_its_own() -> None:
+    machine = Transactions(next_producer_id=lambda: 1)
+    for number in range(5):
         told(machine, machine.init_producer_id(f"open-{number}", timeout_ms=50, now_ms=0))
         producer = machine.describe(f"open-{number}").producer
         told(machine, machine.add_partitions(f"open-{number}", producer, ORDERS, now_ms=0))
     sizes = []
-    while (deadline_ms := machine.next_deadline()) is not None and deadline_ms <= 100:
-        outcome = machine.tick(now_ms=100)
+    for outcome in machine.tick(now_ms=100):
+        assert outcome.is_atomic
         sizes.append(len(outcome.records))
         told(machine, outcome)
-    assert sizes == [MOST_IN_A_TICK, MOST_IN_A_TICK, 10]
-    assert len(machine.unfinished()) == many
+    assert sizes == [1] * 5
+    assert len(machine.unfinished()) == 5
+
+
+def test_an_abort_that_the_log_does_not_take_is_decided_again_later() -> None:
+    machine = new_machine()
+    begun(machine, now_ms=0)
+    (refused,) = machine.tick(now_ms=TIMEOUT_MS)
+    assert refused.records
+    assert machine.next_deadline() == TIMEOUT_MS + 1_000
+    done(machine, ticked(machine, now_ms=TIMEOUT_MS + 1_000))
+    assert machine.describe(SHOP).state is State.COMPLETE_ABORT
+
+
+def test_ids_that_nobody_uses_are_forgotten_some_at_a_time_in_what_may_be_split() -> None:
+    machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
+    for number in range(EXPIRE_TOGETHER + 5):
+        told(machine, machine.init_producer_id(f"idle-{number}", timeout_ms=50, now_ms=0))
+    sizes = []
+    for outcome in machine.tick(now_ms=100):
+        assert not outcome.is_atomic
+        sizes.append(len(outcome.records))
+        told(machine, outcome)
+    assert sizes == [EXPIRE_TOGETHER, 5]
+    assert machine == new_machine()
 
 
 @given(st.permutations(range(8)), st.integers(0, 8))
@@ -155,7 +177,7 @@ def test_what_is_committed_in_two_phases_waits_for_ever() -> None:
     assert machine.describe(SHOP).timeout_ms == NO_TIMEOUT_MS
     told(machine, machine.add_partitions(SHOP, producer, ORDERS, now_ms=NOW_MS))
     assert machine.next_deadline() is None
-    assert machine.tick(1 << 50) == Outcome(None)
+    assert ticked(machine, now_ms=1 << 50) == Outcome(None)
     assert machine.describe(SHOP).deadline_ms is None
 
 
@@ -164,14 +186,14 @@ def test_a_timeout_is_noticed_when_it_is_looked_for() -> None:
     machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
     shop = begun(machine, now_ms=1)
     assert machine.next_deadline() == TIMEOUT_MS + 10_000
-    assert machine.tick(now_ms=TIMEOUT_MS + 9_999) == Outcome(None)
+    assert ticked(machine, now_ms=TIMEOUT_MS + 9_999) == Outcome(None)
     late = machine.end(SHOP, shop, commit=True, now_ms=TIMEOUT_MS + 9_999)
     assert late.reply == shop
-    assert len(machine.tick(now_ms=TIMEOUT_MS + 10_000).records) == 1
+    assert len(ticked(machine, now_ms=TIMEOUT_MS + 10_000).records) == 1
 
 
 def test_a_timeout_that_falls_on_a_look_is_noticed_by_it() -> None:
     machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
     begun(machine, now_ms=0)
     assert machine.next_deadline() == TIMEOUT_MS
-    assert len(machine.tick(now_ms=TIMEOUT_MS).records) == 1
+    assert len(ticked(machine, now_ms=TIMEOUT_MS).records) == 1

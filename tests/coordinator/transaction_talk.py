@@ -67,6 +67,11 @@ def told(machine: Transactions, outcome: Outcome[Reply]) -> Reply:
     return outcome.reply
 
 
+def ticked(machine: Transactions, now_ms: int) -> Outcome[None]:
+    """The first of what is due; an outcome without anything when nothing is."""
+    return next(machine.tick(now_ms), Outcome(None))
+
+
 def done(machine: Transactions, outcome: Outcome[Reply], *, now_ms: int = NOW_MS) -> Reply:
     """Replay what was decided and write its markers, as the broker does in one turn."""
     reply = told(machine, outcome)

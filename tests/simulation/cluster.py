@@ -8,7 +8,7 @@ broker that leads it. What is lost then is by the seed's kind of durability.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -102,11 +102,11 @@ class _Watched(Transactions):
         super().__init__(**arguments)
         self._on_time = on_time
 
-    def tick(self, now_ms: int) -> Outcome[None]:
-        outcome = super().tick(now_ms)
-        for record in outcome.records:
-            self._on_time(record)
-        return outcome
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+        for outcome in super().tick(now_ms):
+            for record in outcome.records:
+                self._on_time(record)
+            yield outcome
 
 
 class _Clock:
@@ -300,9 +300,12 @@ class Cluster:
             if due_ms is not None and due_ms + late_ms <= self.scheduler.now_ms:
                 self.scheduler.note("tick", *place)
                 try:
-                    self.run(hosted, lambda machine, now_ms: machine.tick(now_ms))
+                    with self.dying():
+                        hosted.shard.tick()
                 except Crashed:
                     return
+                finally:
+                    self.fencing = Fencing.NOBODY
 
     def _sleeps(self, broker: int) -> bool:
         return self.brokers[broker].paused_until_ms > self.scheduler.now_ms

@@ -174,7 +174,8 @@ def _nothing_times_out() -> list[Patch]:
     right = Transactions.tick
 
     def tick(self: Transactions, now_ms: int) -> Any:
-        return replace(right(self, now_ms), records=(), effects=())
+        for outcome in right(self, now_ms):
+            yield replace(outcome, records=(), effects=())
 
     return [(Transactions, "tick", tick)]
 

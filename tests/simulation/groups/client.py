@@ -297,6 +297,10 @@ class Client:
 
         return self.around.coordinator.serve(checked)
 
+    @staticmethod
+    def _to_commit(held: Held, offset: int) -> OffsetToCommit:
+        return OffsetToCommit(held.topic, held.partition, offset, topic_id=held.topic_id)
+
     def _commit(self, held: Held, committer: Committer | None = None) -> Steps[None]:
         offset = self._advance(held)
         committer = committer or self._committer()
@@ -308,7 +312,7 @@ class Client:
                 held,
                 lambda machine, now_ms: machine.commit(
                     self.group_id, committer,
-                    [OffsetToCommit(held.topic, held.partition, offset)], now_ms=now_ms,
+                    [self._to_commit(held, offset)], now_ms=now_ms,
                 ),
             ),
             details=(held.topic, held.partition, offset),
@@ -330,7 +334,7 @@ class Client:
                 held,
                 lambda machine, now_ms: machine.commit_in_transaction(
                     self.group_id, committer, self._producer,
-                    [OffsetToCommit(held.topic, held.partition, offset)], now_ms=now_ms,
+                    [self._to_commit(held, offset)], now_ms=now_ms,
                 ),
             ),
             details=(held.topic, held.partition, offset),

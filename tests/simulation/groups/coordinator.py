@@ -265,10 +265,10 @@ class Coordinator:
         self._count_tick()
         self.oracle.ticks = True
         try:
-            outcome = self.machine.tick(self.now_ms)
-            if outcome.records:
-                self.scheduler.note("timed out", len(outcome.records))
-            self._make_so(outcome)
+            for outcome in self.machine.tick(self.now_ms):
+                if outcome.records:
+                    self.scheduler.note("timed out", len(outcome.records))
+                self._make_so(outcome)
         except Refused:
             self._quiet_until_ms = self.scheduler.now_ms + _RETRY_MS
         finally:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
-from ottla.coordinator.groups import Groups
-from ottla.coordinator.outcome import Outcome
 from ottla.protocol.errors import Refused
 
 from ..network import Crashed
@@ -30,7 +29,6 @@ class Faults:
         self._crowd = crowd
         self._every_ms = every_ms
         self._is_over = False
-        self._forgetting: set[str] = set()
         self._kinds = (
             (6, self._kill),
             (6, self._stall),
@@ -48,11 +46,6 @@ class Faults:
 
     def stop(self) -> None:
         self._is_over = True
-
-    @property
-    def is_forgetting(self) -> bool:
-        """Whether the coordinator still has to hear that a topic is gone."""
-        return bool(self._forgetting)
 
     def _next(self) -> None:
         random = self._around.scheduler.random
@@ -158,7 +151,6 @@ class Faults:
     def _make_topic(self) -> None:
         random, topics = self._around.scheduler.random, self._around.topics
         missing = [name for name in TOPICS if topics.by_name(name) is None]
-        missing = [name for name in missing if name not in self._forgetting]
         if missing:
             name = random.choice(missing)
             self._around.scheduler.note("topic made", name)
@@ -192,18 +184,6 @@ class Faults:
         if topics.by_name(name) is not None:
             self._around.scheduler.note("topic deleted", name)
             topics.delete(name)
-            self._forgetting.add(name)
-            self._forget(name)
-
-    def _forget(self, name: str) -> None:
-        """Tell the coordinator, as soon as it is there."""
-
-        def decide(machine: Groups, now_ms: int) -> Outcome[None]:
-            return machine.forget_topic(name, now_ms=now_ms)
-
-        try:
-            self._around.coordinator.run(decide)
-        except (Crashed, Refused):
-            self._around.scheduler.after(100, lambda: self._forget(name))
-        else:
-            self._forgetting.discard(name)
+            self._around.oracle.topic_deleted(name)
+            with suppress(Crashed, Refused):  # one that is not there finds out when it is loaded
+                self._around.coordinator.run(lambda machine, now_ms: machine.forget_topic(name))

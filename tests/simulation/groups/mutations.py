@@ -295,12 +295,17 @@ def _commits_are_answered_and_not_written() -> list[Patch]:
 
 @_bug(within=50)
 def _offsets_expire_while_they_are_read() -> list[Patch]:
-    right = Offsets.removal_of_expired
+    right = Offsets.removal_of_gone
 
-    def removal(self: Offsets, group_id: str, is_expired: Any) -> Any:
-        return right(self, group_id, lambda record: True)
+    def removal(self: Offsets, group_id: str, places: Any, is_expired: Any) -> Any:
+        return right(self, group_id, places, lambda record: True)
 
-    return [(Offsets, "removal_of_expired", removal)]
+    return [(Offsets, "removal_of_gone", removal)]
+
+
+@_bug(within=100)
+def _offsets_of_a_deleted_topic_count_for_the_next_one_of_its_name() -> list[Patch]:
+    return [(Offsets, "_counts", lambda self, placed: True)]
 
 
 @_bug(within=100)

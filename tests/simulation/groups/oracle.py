@@ -170,6 +170,21 @@ class Oracle:
         self._acknowledged.pop(position, None)
         self._removals[position] += 1
 
+    def topic_deleted(self, topic: str) -> None:
+        """Its offsets count no more from now on, whenever they are removed."""
+        positions = [
+            *self._committed,
+            *(each for pending in self._pending.values() for each in pending),
+        ]
+        for position in positions:
+            if position[1] == topic:
+                self._committed.pop(position, None)
+                self._acknowledged.pop(position, None)
+                self._removals[position] += 1
+        for pending in self._pending.values():
+            for position in [each for each in pending if each[1] == topic]:
+                del pending[position]
+
     def _readers(self, machine: Groups, group_id: str, topic: str) -> list[str]:
         group: Any = self._group_in(machine, group_id)
         return [
