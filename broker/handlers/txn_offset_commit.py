@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.groups import Committer
-from ...coordinator.outcome import Producer
+from ...coordinator.outcome import Outcome, Producer
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.catalog import CONSUMER_OFFSETS
@@ -27,6 +27,7 @@ from ..dispatch import serves
 from .offset_commit import answers, offsets_to_commit
 
 if TYPE_CHECKING:
+    from ...coordinator.transactions import Transactions
     from ..node import Node
 
 _ADDS_SINCE: Final = 5
@@ -66,18 +67,16 @@ async def _enter_transaction(
         and not node.config["transaction.partition.verification.enable"]
     ):
         return
-    coordinator = node.transaction_shard(transactional_id)
     places = ((CONSUMER_OFFSETS, partition),)
-    if context.version >= _ADDS_SINCE:
-        await coordinator.run(
-            lambda machine, now_ms: machine.add_partitions(
-                transactional_id, producer, places, now_ms=now_ms
-            )
-        )
-    else:
-        coordinator.ask(
-            lambda machine: machine.verify_partitions(transactional_id, producer, places)
-        )
+
+    def enter(machine: Transactions, now_ms: int) -> Outcome[None]:
+        if context.version >= _ADDS_SINCE:
+            return machine.add_partitions(transactional_id, producer, places, now_ms=now_ms)
+        machine.verify_partitions(transactional_id, producer, places)
+        return Outcome(None)
+
+    # Also what another request has just added is to be on disk before the offsets are.
+    await node.transaction_shard(transactional_id).run(enter)
 
 
 def _code(refused: Refused, context: Context) -> Code:

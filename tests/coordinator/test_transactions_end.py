@@ -170,6 +170,20 @@ def test_the_epoch_kept_for_fencing_is_nobody_s() -> None:
         machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
 
 
+def test_a_late_abort_of_what_was_aborted_at_the_last_epoch_gets_no_epoch() -> None:
+    """The abort raised the epoch to the one kept for fencing, as the retry's own end would have."""
+    machine = machine_in(State.ONGOING, LAST)
+    newer = machine.init_producer_id(SHOP, timeout_ms=TIMEOUT_MS, now_ms=NOW_MS)
+    assert done(machine, newer) is Code.CONCURRENT_TRANSACTIONS
+    aborted = machine.describe(SHOP)
+    assert (aborted.producer, aborted.last_producer_epoch) == (
+        next_epoch(LAST),
+        LAST.producer_epoch,
+    )
+    with pytest.raises(Refused, match="PRODUCER_FENCED"):
+        machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
+
+
 @pytest.mark.parametrize("commit", [True, False])
 def test_who_was_fenced_is_not_told_the_epoch_of_who_came_after(commit: bool) -> None:
     """Kafka takes an epoch one behind for a retry, though the end of it was an EndTxn 4."""

@@ -195,3 +195,19 @@ def test_a_transaction_aborted_at_the_last_epoch_leaves_a_new_producer_id(
     assert told(machine, init(machine, expected)) == Producer(FIRST_ID, 0)
     if expected is not None:
         assert told(machine, init(machine, expected)) == Producer(FIRST_ID, 0)
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_epoch_of_an_abort_is_nobody_s_below_transaction_version_2(level: int) -> None:
+    """Neither of the owner that it fenced, nor of the one before."""
+    machine = new_machine(level)
+    first = told(machine, init(machine))
+    assert isinstance(first, Producer)
+    second = told(machine, init(machine, first))
+    assert second == next_epoch(first)
+    told(machine, machine.add_partitions(SHOP, second, ORDERS, now_ms=NOW_MS, client_version=0))
+    assert done(machine, init(machine)) is Code.CONCURRENT_TRANSACTIONS
+    assert machine.describe(SHOP).producer == next_epoch(second)
+    for fenced in (first, second):
+        with pytest.raises(Refused, match="PRODUCER_FENCED"):
+            init(machine, fenced)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from ..mutant import Mutant
-from . import broker, facade, storage
+from . import broker, coordinator, facade, storage
 
-MUTANTS: Final[tuple[Mutant, ...]] = (*storage.MUTANTS, *broker.MUTANTS, *facade.MUTANTS)
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    *storage.MUTANTS,
+    *coordinator.MUTANTS,
+    *broker.MUTANTS,
+    *facade.MUTANTS,
+)

@@ -16,4 +16,12 @@ MUTANTS: Final = (
         "a record is acknowledged whose topic is gone after a loss of power",
         ("tests/broker/test_flushes.py",),
     ),
+    Mutant(
+        "offsets-are-written-before-their-partition-is-added-on-disk",
+        "broker/handlers/txn_offset_commit.py",
+        "    await node.transaction_shard(transactional_id).run(enter)\n",
+        "    node.transaction_shard(transactional_id).run_now(enter)\n",
+        "after a loss of power the offsets of a transaction wait for a marker for ever",
+        ("tests/broker/test_transactional_offsets.py",),
+    ),
 )
