@@ -13,6 +13,7 @@ from typing import Final
 
 from ..protocol.acls import AclResource, Operation, PatternType, Permission
 from ..storage.catalog_acls import WILDCARD, Acl, Acls
+from .memo import Memo, texts_bytes
 
 EVERYBODY: Final = "User:*"
 _IMPLYING: Final[Mapping[int, frozenset[Operation]]] = {
@@ -21,7 +22,7 @@ _IMPLYING: Final[Mapping[int, frozenset[Operation]]] = {
     ),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS}),
 }
-_REMEMBERED: Final = 10_000
+_REMEMBERED_BYTES: Final = 8 << 20
 _ANY_NAME: Final = "hardcode"  # Kafka's word for a resource that no entry is expected to name
 
 _Question = tuple[str, str, int, int, str]
@@ -40,21 +41,21 @@ class Authorizer:
         self._acls = acls
         self._super_users = super_users
         self._allow_if_no_acl = allow_if_no_acl
-        self._decided: dict[_Question, bool] = {}
+        self._decided: Memo[_Question, bool] = Memo(_REMEMBERED_BYTES)
         self._decided_at = acls.changes
 
     def allows(
         self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
     ) -> bool:
         """Whether a principal at an address may do this to a resource."""
-        if self._decided_at != self._acls.changes or len(self._decided) >= _REMEMBERED:
+        if self._decided_at != self._acls.changes:
             self._decided.clear()
             self._decided_at = self._acls.changes
         question = (principal, host, operation, resource, name)
-        decided = self._decided.get(question)
-        if decided is None:
-            decided = self._decided[question] = self._decide(question)
-        return decided
+        if question in self._decided:
+            return self._decided[question]
+        size_bytes = texts_bytes(principal, host, name)
+        return self._decided.keep(question, self._decide(question), size_bytes)
 
     def _decide(self, question: _Question) -> bool:
         principal, host, operation, resource, name = question

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from ..storage.log import PartitionLog
 from .cleaner import Cleaner
@@ -31,7 +32,7 @@ class Background:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._tasks: list[asyncio.Task[None]] = []
-        self._flushed_ms: dict[tuple[str, int], int] = {}
+        self._flushed_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
         self._cleaner = Cleaner(cluster)
 
     def start(self) -> None:
@@ -107,10 +108,10 @@ class Background:
     def _flush(self, log: PartitionLog) -> None:
         """`flush.ms`: what has waited so long for a flush gets one."""
         if log.recovery_point >= log.log_end_offset or log.failure is not None:
-            self._flushed_ms.pop((log.topic, log.partition), None)
+            self._flushed_ms.pop(log, None)
             return
         now_ms = self._cluster.clock.monotonic_ms()
-        since_ms = self._flushed_ms.setdefault((log.topic, log.partition), now_ms)
+        since_ms = self._flushed_ms.setdefault(log, now_ms)
         if now_ms - since_ms >= log.config.flush_ms:
             self._cluster.flushes.ask(log, log.log_end_offset)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from ..protocol.errors import Refused
 from ..storage.log import PartitionLog
@@ -43,8 +44,9 @@ class Cleaner:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._rounds: dict[PartitionLog, Steps[Compacted] | None] = {}  # those that go on
         self._throttle: Throttle | None = None
-        self._uncleanable: set[PartitionLog] = set()
-        self._failed: set[PartitionLog] = set()
+        # Weak: a log that is deleted is not kept in memory for its damage.
+        self._uncleanable: WeakSet[PartitionLog] = WeakSet()
+        self._failed: WeakSet[PartitionLog] = WeakSet()
 
     def start(self) -> None:
         """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..protocol.errors import Code, Refused
 from .logs import Log
@@ -21,6 +21,7 @@ from .node import Node
 from .sockets import NodeSockets
 
 _log = Log("control")
+_LINE_BYTES: Final = 1 << 16
 
 
 class Control:
@@ -33,15 +34,20 @@ class Control:
 
     async def open(self, path: Path) -> asyncio.Server:
         """Listen on a new Unix socket, as long as the server is kept. Raises OSError."""
-        return await asyncio.start_unix_server(self._serve, _free(path))
+        return await asyncio.start_unix_server(self._serve, _free(path), limit=_LINE_BYTES)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while line := await reader.readline():
-            async with self._one_at_a_time:
-                answer = await self._answer(line.decode().split())
-            writer.write(answer.encode() + b"\n")
-            await writer.drain()
-        writer.close()
+        try:
+            while line := await reader.readline():
+                async with self._one_at_a_time:
+                    answer = await self._answer(line.decode(errors="replace").split())
+                await _write(writer, answer)
+        except ValueError:  # what readline makes of a line without an end
+            await _write(writer, f"error a line has at most {_LINE_BYTES} bytes")
+        except ConnectionError:
+            pass  # whoever gave the order is gone
+        finally:
+            writer.close()
 
     async def _answer(self, words: list[str]) -> str:
         try:
@@ -102,6 +108,11 @@ class Control:
             }
             for node_id, node in self._nodes.items()
         }
+
+
+async def _write(writer: asyncio.StreamWriter, answer: str) -> None:
+    writer.write(answer.encode() + b"\n")
+    await writer.drain()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The metrics of a broker for Prometheus, on a port of their own (`--metrics HOST:PORT`).
 
-prometheus_client serves them from a thread; what they are made of is collected in the event loop,
+Threads serve them (metrics_page.py); what they are made of is collected in the event loop,
 so that no count is read while it changes. docs/METRICS.md names them all.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -20,7 +20,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from ..coordinator.transaction_states import State
+from .metrics_page import Page
 from .transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
 
 if TYPE_CHECKING:
@@ -46,19 +46,14 @@ class Metrics:
         """Serve; the port, which is another one than 0. Raises OSError."""
         registry = CollectorRegistry()
         registry.register(_InLoop(asyncio.get_running_loop(), self._nodes))
+        page = Page(registry)
         try:
-            server, thread = start_http_server(port, host, registry)
+            bound_port = page.open(host, port)
         except OSError as trouble:
             why = f"cannot listen on {host}:{port} for metrics: {trouble.strerror}"
             raise OSError(why) from None
-
-        def close() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        self._close = close
-        return int(server.server_port)
+        self._close = page.close
+        return bound_port
 
     def close(self) -> None:
         """Serve no more."""
@@ -158,13 +153,9 @@ def _open_ones(nodes: list[Node]) -> Iterator[Metric]:
     for node in nodes:
         labels, now_ms = [str(node.node_id)], node.clock.now_ms()
         machines = [s.machine for s in node.transactions.shards() if not s.is_loading]
-        started = [
-            each.started_ms
-            for machine in machines
-            for each in machine.listed(now_ms=now_ms, states=(State.ONGOING,))
-        ]
-        ongoing.add_metric(labels, len(started))
-        pending.add_metric(labels, sum(len(machine.unfinished()) for machine in machines))
+        started = (each.started_ms for machine in machines for each in machine.ongoing())
+        ongoing.add_metric(labels, sum(len(machine.ongoing()) for machine in machines))
+        pending.add_metric(labels, sum(machine.prepared_count for machine in machines))
         age_ms = now_ms - min(started, default=now_ms)
         oldest.add_metric(labels, max(0, age_ms) / 1000)
     yield from (ongoing, pending, oldest)

@@ -29,6 +29,7 @@ from ..storage.catalog_quotas import (
     entity_of,
 )
 from .clock import monotonic_s
+from .memo import Memo, texts_bytes
 from .quota_rates import Rate, TokenBucket, Window
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 _IDLE_MS: Final = 3_600_000
 _SWEPT_ABOVE: Final = 1000
+_LIMITS_BYTES: Final = 4 << 20
+_USED_BYTES: Final = 64 << 20
+# What is kept of the use of one user and client beside their names: samples of a rate, a bucket.
+_USE_BYTES: Final = 2000
 _READING_S: Final = 0.001
 # What brokers ask of each other is not throttled.
 _EXEMPT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
@@ -70,21 +75,24 @@ class Quotas:
         self._state = state
         self._window = window
         self._controller_window = controller_window
-        self._limits: dict[tuple[str, str, str], Limit | None] = {}
+        self._limits: Memo[tuple[str, str, str], Limit | None] = Memo(_LIMITS_BYTES)
         self._limits_at = state.changes
-        self._addresses: dict[str, float | None] = {}
+        self._addresses: Memo[str, float | None] = Memo(_LIMITS_BYTES)
         self._used: dict[tuple[str, str, str], _Used] = {}
+        self._used_bytes = 0
+        self._swept_above = _SWEPT_ABOVE
 
     def limit(self, kind: str, user: str, client_id: str) -> Limit | None:
         """The quota of a kind that counts for a user and client; None: as much as they like."""
         self._forget_old_limits()
         asked = (kind, user, client_id)
-        if asked not in self._limits:
-            self._limits[asked] = self._found(kind, user, client_id)
-        return self._limits[asked]
+        if asked in self._limits:
+            return self._limits[asked]
+        found = self._found(kind, user, client_id)
+        return self._limits.keep(asked, found, texts_bytes(user, client_id))
 
     def _forget_old_limits(self) -> None:
-        if self._limits_at != self._state.changes or len(self._limits) > _SWEPT_ABOVE:
+        if self._limits_at != self._state.changes:
             self._limits.clear()
             self._addresses.clear()
             self._limits_at = self._state.changes
@@ -100,8 +108,9 @@ class Quotas:
         key = (kind, *used_by)
         used = self._used.get(key)
         if used is None:
-            if len(self._used) >= _SWEPT_ABOVE:
+            if len(self._used) >= self._swept_above or self._used_bytes > _USED_BYTES:
                 self._sweep(now_ms)
+            self._used_bytes += _bytes_of(key)
             mutations = kind == CONTROLLER_MUTATION_RATE
             window = self._controller_window if mutations else self._window
             used = self._used[key] = _Used(Rate(window), TokenBucket(window), now_ms)
@@ -109,9 +118,26 @@ class Quotas:
         return used
 
     def _sweep(self, now_ms: int) -> None:
-        idle = [key for key, used in self._used.items() if now_ms - used.last_ms > _IDLE_MS]
-        for key in idle:
-            del self._used[key]
+        """Forget who has used nothing of late; next when there are twice as many as are left.
+
+        A rate is nothing after a whole window, and is forgotten then. A bucket may owe for longer.
+        Where there are too many even so, the oldest go, whatever they used.
+        """
+        window_ms = self._window.samples * self._window.sample_ms
+        for key, used in list(self._used.items()):
+            idle_ms = _IDLE_MS if key[0] == CONTROLLER_MUTATION_RATE else window_ms
+            if now_ms - used.last_ms > idle_ms:
+                self._forget(key)
+        if self._used_bytes > _USED_BYTES:
+            for key in list(self._used):
+                if self._used_bytes <= _USED_BYTES // 2:
+                    break
+                self._forget(key)
+        self._swept_above = max(_SWEPT_ABOVE, 2 * len(self._used))
+
+    def _forget(self, key: tuple[str, str, str]) -> None:
+        del self._used[key]
+        self._used_bytes -= _bytes_of(key)
 
     def use(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> int:
         """A user and client use so much; the milliseconds that they are to wait for it."""
@@ -158,9 +184,10 @@ class Quotas:
     def connect(self, host: str, now_ms: int) -> int:
         """A connection comes from an address; the milliseconds until it is closed unserved."""
         self._forget_old_limits()
-        if host not in self._addresses:
-            self._addresses[host] = self._address_limit(host)
-        bound = self._addresses[host]
+        if host in self._addresses:
+            bound = self._addresses[host]
+        else:
+            bound = self._addresses.keep(host, self._address_limit(host), texts_bytes(host))
         if bound is None:
             return 0
         rate = self._of(CONNECTION_CREATION_RATE, (host, ""), now_ms).rate
@@ -182,6 +209,10 @@ class Quotas:
             elif bound is not None and (name == host or host in _addresses_of(name)):
                 return bound
         return default
+
+
+def _bytes_of(key: tuple[str, str, str]) -> int:
+    return _USE_BYTES + texts_bytes(*key)
 
 
 class Exceeded(Refused):

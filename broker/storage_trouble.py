@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from ..protocol.errors import Code, Refused
 from .logs import Log
@@ -43,16 +44,16 @@ class StorageTrouble:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told_ms: dict[tuple[str, int], int] = {}
+        self._told_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
 
     def tell(self, log: PartitionLog, refused: Refused) -> None:
         """Write a line when a refusal comes from the disk, and none was written of late."""
         if refused.code != Code.KAFKA_STORAGE_ERROR:
             return
-        place, now_ms = (log.topic, log.partition), self._clock.monotonic_ms()
-        if now_ms - self._told_ms.get(place, -_INTERVAL_MS) < _INTERVAL_MS:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._told_ms.get(log, -_INTERVAL_MS) < _INTERVAL_MS:
             return
-        self._told_ms[place] = now_ms
+        self._told_ms[log] = now_ms
         _log.error(
             "the disk fails a partition",
             topic=log.topic,

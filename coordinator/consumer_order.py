@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 from typing import Final
 
-from ..protocol.java_hash import java_hash_code
+from ..protocol.java_hash import kept_hash_code
 
 _LEAST_CAPACITY: Final = 16
 _FIBONACCI: Final = 0x9E3779B97F4A7C15
@@ -19,15 +18,13 @@ _WORD: Final = (1 << 32) - 1
 _LONG: Final = (1 << 64) - 1
 
 
-@lru_cache(maxsize=8192)
 def _spread(text: str) -> int:
-    code = java_hash_code(text) & _WORD
+    code = kept_hash_code(text) & _WORD
     return code ^ (code >> 16)
 
 
-@lru_cache(maxsize=8192)
 def _fibonacci(text: str) -> int:
-    return (java_hash_code(text) * _FIBONACCI) & _LONG
+    return (kept_hash_code(text) * _FIBONACCI) & _LONG
 
 
 def _spread_id(topic_id: uuid.UUID) -> int:

@@ -305,6 +305,15 @@ class Transactions:
             and (matches is None or matches(known.transactional_id))
         )
 
+    def ongoing(self) -> Collection[Transaction]:
+        """The open transactions; a view, for who only looks and counts."""
+        return self._ongoing.values()
+
+    @property
+    def prepared_count(self) -> int:
+        """How many are decided and wait for markers."""
+        return len(self._prepared)
+
     # Markers and time
 
     def markers_written(self, prepared: Transaction, *, now_ms: int) -> Outcome[None]:

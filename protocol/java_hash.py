@@ -7,11 +7,13 @@ is that a client is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Final, TypeVar
 
 T = TypeVar("T")
 
 _WORD: Final = 1 << 32
+_SHORT: Final = 256
 
 
 def java_hash_code(text: str) -> int:
@@ -24,6 +26,16 @@ def java_hash_code(text: str) -> int:
     for unit in units:
         code = (31 * code + unit) % _WORD
     return code - _WORD if code >= _WORD // 2 else code
+
+
+@lru_cache(maxsize=8192)
+def _short_hash_code(text: str) -> int:
+    return java_hash_code(text)
+
+
+def kept_hash_code(text: str) -> int:
+    """The same, remembered for names of usual length; clients may choose long ones."""
+    return _short_hash_code(text) if len(text) <= _SHORT else java_hash_code(text)
 
 
 def in_hash_map(

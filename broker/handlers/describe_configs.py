@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...protocol.java_hash import in_scala_hash_map, java_hash_code
+from ...protocol.java_hash import in_scala_hash_map, kept_hash_code
 from ...storage.catalog import ResourceType
 from ..config import BrokerConfig, Source, Synonym, setting_of
 from ..config_changes import REPLICATION_RATES
@@ -88,11 +87,8 @@ async def _configs(node: Node, context: Context, resource: Any) -> list[dict[str
     return in_scala_hash_map(configs, _hash_of)
 
 
-_code_of = lru_cache(maxsize=1024)(java_hash_code)
-
-
 def _hash_of(entry: Mapping[str, Any]) -> int:
-    return _code_of(entry["name"])
+    return kept_hash_code(entry["name"])
 
 
 def _finish(entries: list[dict[str, Any]], documented_type: int | None, request: Any) -> None:

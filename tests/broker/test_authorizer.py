@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from uuid import UUID
 
 import pytest
@@ -140,3 +141,24 @@ def test_an_authorizer_that_cannot_be_stops_the_start(given: dict[str, str], nam
     with pytest.raises(BadSetting) as wrong:
         BrokerConfig.from_settings(given)
     assert wrong.value.name == named
+
+
+def test_what_is_remembered_is_bounded_in_bytes() -> None:
+    """A name of a transactional id or a group may have 32,000 characters."""
+    decides = authorizer("allow bob READ orders")
+    tracemalloc.start()
+    try:
+        for number in range(2_000):
+            name = f"{number:x>32000}"
+            assert not decides.allows("User:eve", "1.2.3.4", Operation.READ, TOPIC, name)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 10 << 20
+
+
+def test_an_answer_is_the_same_before_and_after_all_is_forgotten() -> None:
+    decides = authorizer("allow bob READ orders")
+    for number in range(300):
+        assert decides.allows("User:bob", "1.2.3.4", Operation.READ, TOPIC, "orders")
+        decides.allows("User:bob", "1.2.3.4", Operation.READ, TOPIC, f"{number:x>32000}")

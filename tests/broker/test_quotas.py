@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,59 @@ async def test_without_quotas_nothing_is_measured(tmp_path: Path) -> None:
         assert one.node.quotas is None
         await set_quota(one, BYTES, 1000.0)
         assert one.node.quotas is not None
+
+
+def test_client_ids_without_number_are_looked_through_a_few_times_in_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quotas = quotas_of((EVERY_C, BYTES, 1000.0))
+    sweeps = []
+    sweep = Quotas._sweep
+
+    def counted(self: Quotas, now_ms: int) -> None:
+        sweeps.append(now_ms)
+        sweep(self, now_ms)
+
+    monkeypatch.setattr(Quotas, "_sweep", counted)
+    for number in range(20_000):
+        quotas.use(BYTES, ("alice", f"c{number}"), 1.0, START_MS)
+    assert len(sweeps) <= 5  # each time there are twice as many
+
+
+def test_who_has_used_nothing_for_a_window_is_forgotten() -> None:
+    quotas = quotas_of((EVERY_C, BYTES, 1000.0))
+    for number in range(5_000):
+        quotas.use(BYTES, ("alice", f"c{number}"), 1.0, START_MS + 20 * number)
+    assert len(quotas._used) < 2_000
+
+
+def test_what_is_forgotten_changes_no_answer() -> None:
+    quotas = quotas_of((EVERY_C, BYTES, 1000.0))
+    assert quotas.use(BYTES, ("alice", "big"), 100_000.0, START_MS) > 0
+    for number in range(5_000):
+        quotas.use(BYTES, ("alice", f"c{number}"), 1.0, START_MS + 5_000)
+    assert quotas.use(BYTES, ("alice", "big"), 0.0, START_MS + 5_000) > 0
+    assert quotas.use(BYTES, ("alice", "big"), 0.0, START_MS + 20_000) == 0
+
+
+def test_a_debt_of_mutations_is_not_forgotten_with_its_window() -> None:
+    mutations = "controller_mutation_rate"
+    quotas = quotas_of((EVERY_C, mutations, 1.0))
+    quotas.mutate(("alice", "big"), 1_000, START_MS, strict=True)
+    for number in range(5_000):
+        quotas.mutate(("alice", f"c{number}"), 1, START_MS + 60_000, strict=True)
+    with pytest.raises(Exceeded):
+        quotas.mutate(("alice", "big"), 1, START_MS + 60_000, strict=True)
+
+
+def test_long_client_ids_and_addresses_take_a_bounded_number_of_bytes() -> None:
+    quotas = quotas_of((EVERY_C, BYTES, 1000.0))
+    tracemalloc.start()
+    try:
+        for number in range(6_000):
+            quotas.use(BYTES, ("alice", f"{number:x>32000}"), 1.0, START_MS)
+            quotas.connect(f"10.0.{number >> 8}.{number & 255}", START_MS)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 80 << 20

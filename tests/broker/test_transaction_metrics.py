@@ -11,6 +11,7 @@ import pytest
 
 from ottla.broker.metrics import Metrics, collect
 from ottla.broker.transaction_metrics import BUCKETS_S, Histogram
+from ottla.coordinator.transactions import Transactions
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
@@ -111,6 +112,23 @@ async def test_what_is_open_and_what_it_holds_back_is_shown(tmp_path: Path) -> N
         assert value(it, "ottla_transactions_ongoing") == 0
         assert value(it, "ottla_transactions_pending") == 0
         assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") is None
+
+
+@in_virtual_time
+async def test_a_scrape_looks_at_no_transactional_id_that_is_at_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("all transactional ids are walked")
+
+    async with one_node(tmp_path) as it:
+        await counting(it)
+        owner = await init(it)
+        await add(it, owner)
+        monkeypatch.setattr(Transactions, "listed", walked)
+        monkeypatch.setattr(Transactions, "unfinished", walked)
+        assert value(it, "ottla_transactions_ongoing") == 1
+        assert value(it, "ottla_transactions_pending") == 0
 
 
 def test_a_duration_is_in_the_first_bucket_that_holds_it() -> None:

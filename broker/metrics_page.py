@@ -1,0 +1,117 @@
+"""The page for Prometheus: a few threads serve it, and no peer keeps one of them for long.
+
+A peer that connects and says nothing, or a byte now and then, costs a thread for some seconds. Over
+the limit the oldest connection is cut, so that the next scrape is answered whoever else connects.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from typing import Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+from .clock import monotonic_s
+
+CONNECTIONS_AT_MOST: Final = 16
+SECONDS_EACH: Final = 10.0
+_POLL_S: Final = 0.5
+
+
+class Page:
+    """The page of a registry, from `open` to `close`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._app = make_wsgi_app(registry)
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many are being served."""
+        return 0 if self._server is None else len(self._server.since_s)
+
+    def open(self, host: str, port: int) -> int:
+        """Serve; the port, which is another one than 0. Raises OSError."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        server_class = type("_OfFamily", (_Server,), {"address_family": family})
+        self._server = server_class((host, port), _Request)
+        self._server.set_app(self._app)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL_S,), daemon=True, name="metrics"
+        )
+        self._thread.start()
+        return int(self._server.server_port)
+
+    def close(self) -> None:
+        """Serve no more, and cut who is being served."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.shutdown()
+        self._server.server_close()
+        self._server.cut(before_s=float("inf"))
+        self._thread.join()
+
+
+class _Request(WSGIRequestHandler):
+    timeout = SECONDS_EACH  # of one read
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: a scrape is no event."""
+
+
+class _Server(WSGIServer):
+    """A thread for each connection, a bounded number of them, for a bounded time."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.since_s: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
+
+    def server_bind(self) -> None:
+        """Without the look-up of the host's name that WSGIServer makes."""
+        self.socket.bind(self.server_address)
+        host, port, *_ = self.socket.getsockname()
+        self.server_address = host, port
+        self.server_name, self.server_port = str(host), int(port)
+        self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            if len(self.since_s) >= CONNECTIONS_AT_MOST:
+                oldest = next(iter(self.since_s))
+                del self.since_s[oldest]
+                _cut(oldest)
+            self.since_s[request] = monotonic_s()
+        threading.Thread(
+            target=self._served, args=(request, client_address), daemon=True, name="metrics-peer"
+        ).start()
+
+    def _served(self, request: Any, client_address: Any) -> None:
+        try:
+            with suppress(OSError):  # it went away, or was cut
+                self.finish_request(request, client_address)
+        finally:
+            with self._lock:
+                self.since_s.pop(request, None)
+            self.shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Called about twice a second: cut who takes too long."""
+        self.cut(before_s=monotonic_s() - SECONDS_EACH)
+
+    def cut(self, *, before_s: float) -> None:
+        """End all connections that began before a time."""
+        with self._lock:
+            for request, since_s in self.since_s.items():
+                if since_s < before_s:
+                    _cut(request)
+
+
+def _cut(request: socket.socket) -> None:
+    """Wake the thread that reads: it finds the end, and closes."""
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
