@@ -109,6 +109,39 @@ def test_an_api_versions_of_an_unknown_version_is_answered_in_version_0(version:
 # How a handler ends
 
 
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("key", "version", "fields"),
+    [
+        (ApiKey.HEARTBEAT, 1, {}),
+        (ApiKey.END_TXN, 3, {}),
+        (ApiKey.INIT_PRODUCER_ID, 4, {}),
+        (ApiKey.HEARTBEAT, 0, None),
+    ],
+)
+@in_virtual_time
+async def test_a_refusal_tells_how_long_to_wait_where_its_answer_has_a_place_for_it(
+    handled: Callable[[ApiKey, Handling], None],
+    key: ApiKey,
+    version: int,
+    fields: dict[str, Any] | None,
+    waits: bool,
+) -> None:
+    async def refuses(node: Node, context: Context, request: Any) -> Body:
+        if waits:
+            await asyncio.sleep(1)
+        context.throttle_time_ms = 1234
+        raise Refused(Code.NOT_COORDINATOR)
+
+    handled(key, refuses)
+    answered = serve(frame(key, version, **(fields or {})))
+    if isinstance(answered, asyncio.Future):
+        answered = await answered
+    told = read(key, version, answered)
+    assert told["error_code"] == Code.NOT_COORDINATOR
+    assert told.get("throttle_time_ms") == (None if fields is None else 1234)
+
+
 def test_what_does_not_wait_is_answered_at_once_and_needs_no_loop(handled: Any) -> None:
     handled(ApiKey.JOIN_GROUP, says_member)
     answered = serve(frame(ApiKey.JOIN_GROUP, 4, correlation_id=77, member_id="me"))

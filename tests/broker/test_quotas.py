@@ -112,6 +112,16 @@ def test_an_address_connects_as_often_as_it_may() -> None:
     assert quotas.connect("10.0.0.1", START_MS + 11_000) == 0
 
 
+def test_connections_that_were_refused_do_not_count() -> None:
+    """ConnectionQuotas takes them back: whoever hammers is let in when their time has come."""
+    quotas = quotas_of(({"ip": "10.0.0.1"}, "connection_creation_rate", 2.0))
+    assert [quotas.connect("10.0.0.1", START_MS) for _ in range(20)] == [0] * 20
+    for after_ms in range(0, 500, 10):
+        assert quotas.connect("10.0.0.1", START_MS + after_ms) > 0
+    assert quotas.connect("10.0.0.1", START_MS + 500) == 0
+    assert quotas.connect("10.0.0.1", START_MS + 500) > 0
+
+
 async def set_quota(one: OneNode, key: str, value: float) -> None:
     entity = [{"entity_type": "client-id", "entity_name": "test"}]
     entry = {"entity": entity, "ops": [{"key": key, "value": value, "remove": False}]}

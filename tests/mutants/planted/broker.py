@@ -24,4 +24,21 @@ MUTANTS: Final = (
         "after a loss of power the offsets of a transaction wait for a marker for ever",
         ("tests/broker/test_transactional_offsets.py",),
     ),
+    Mutant(
+        "refused-connections-count",
+        "broker/quotas.py",
+        "        if wait_ms > 0:\n            rate.record(-1, now_ms)\n",
+        "",
+        "an address that hammers is never let in again, though it would be by Kafka",
+        ("tests/broker/test_quotas.py",),
+    ),
+    Mutant(
+        "a-refusal-does-not-say-how-long-to-wait",
+        "broker/dispatch.py",
+        '    if context.throttle_time_ms and has_field(key, version, "throttle_time_ms"):\n'
+        '        body["throttle_time_ms"] = context.throttle_time_ms\n',
+        "",
+        "a client that is throttled and refused asks again at once, and waits in vain",
+        ("tests/broker/test_dispatch.py",),
+    ),
 )
