@@ -167,6 +167,9 @@ class Controller:
         """Append one decision and make it true."""
         if not records:
             return
+        if not self._directory.is_there():
+            path = self._directory.path
+            raise Refused(Code.KAFKA_STORAGE_ERROR, f"{path} was removed or replaced")
         offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
         for delta, record in enumerate(records):
             self.catalog.replay(record, offset + delta)

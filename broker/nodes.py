@@ -24,6 +24,7 @@ from .background import Background
 from .clock import Clock
 from .config import BrokerConfig
 from .controller import Controller
+from .directory_watch import DirectoryWatch
 from .fencing import balanced
 from .fetch_waits import FetchWaits
 from .flushes import Flushes
@@ -55,6 +56,7 @@ class Cluster:
 
     Attributes:
         nodes: by id, running or not; the first is the one that the directory belongs to.
+        directory_watch: sees that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes connect to each other.
         workers: threads for long work that needs nothing of the broker's state.
 
@@ -106,6 +108,7 @@ class Cluster:
         self.controller.on_leaders_changed.append(self._leaders_changed)
         self.controller.on_configs_changed.append(self._configs_changed)
         self._background = Background(self)
+        self.directory_watch = DirectoryWatch(self.logs)
         self._runs = False
         self._balancing: asyncio.TimerHandle | None = None
 
@@ -150,6 +153,7 @@ class Cluster:
             self._runs = True
             self.controller.fence_others(self.nodes.keys())
             self._background.start()
+            self.directory_watch.start()
             self._snapshots.start()
             if len(self.nodes) > 1 and self.config["auto.leader.rebalance.enable"]:
                 self._balance_later()
@@ -174,6 +178,7 @@ class Cluster:
         for node in self.nodes.values():
             node.stop_coordinating()
         self._background.stop()
+        self.directory_watch.stop()
         self.controller.topic_logs.stop()
         self._snapshots.stop()
         self.flushes.close()

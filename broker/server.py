@@ -69,6 +69,15 @@ def serve(
             shutil.rmtree(directory, ignore_errors=True)
 
 
+def _halt(data_dir: str) -> None:
+    """The data directory is gone: nothing more is answered, as if it were kept (Kafka's halt)."""
+    sys.stderr.write(
+        f"ottla: {data_dir} was removed or replaced while the broker ran on it: the broker halts\n"
+    )
+    sys.stderr.flush()
+    os._exit(1)
+
+
 def _raise_descriptor_limit() -> None:
     """To the hard limit: there is one for each connection, and for each partition in use."""
     import resource
@@ -132,6 +141,7 @@ class _Server:
             page.open(*metrics)
         for node, door in served.items():
             node.register(door.advertised)
+        first.cluster.directory_watch.on_gone = _halt
         for node in served:
             node.begin()
         for node, door in served.items():

@@ -67,6 +67,9 @@ class Files(Protocol):
     def sync_directory(self, directory: str, /) -> None:
         """Return when the names in it would survive a loss of power."""
 
+    def is_at(self, descriptor: int, path: str, /) -> bool:
+        """Whether the path still leads to the open file: neither was removed or renamed."""
+
     def lock(self, path: str, /) -> int:
         """Hold the file against every other process until the descriptor is closed.
 
@@ -121,6 +124,12 @@ class RealFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def is_at(self, descriptor: int, path: str, /) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def lock(self, path: str, /) -> int:
         import fcntl

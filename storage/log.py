@@ -293,7 +293,7 @@ class PartitionLog:
             active.append(records, header, last_offset, self.config.index_interval_bytes)
         except OSError as failed:
             if not active.takes_appends:
-                self._fail("its end is not known since an append failed", failed)
+                self.fail("its end is not known since an append failed", failed)
             raise self._not_appended(failed) from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
         return base_offset
@@ -563,12 +563,12 @@ class PartitionLog:
         """
         flush.release()
         if failure is not None:
-            self._fail("it could not be synced", failure)
+            self.fail("it could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, flush.up_to)
             self.flush_asked = max(self.flush_asked, self.recovery_point)
 
-    def _fail(self, what: str, reason: OSError) -> None:
+    def fail(self, what: str, reason: OSError) -> None:
         """Take no more appends until the next start, which finds out what is on disk."""
         self.failure = self.failure or f"{what}: {reason}"
         self._active.refuse_appends()

@@ -8,6 +8,8 @@ that the last life ended well; the checkpoints where each log begins and up to w
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
@@ -176,6 +178,7 @@ class LogDirectory:
 
         Raises:
             WrongDirectory: the directory is that of an older topic of the same name.
+            FileNotFoundError: the data directory itself is gone.
         """
         key = (topic, partition)
         log = self._logs.get(key)
@@ -185,6 +188,8 @@ class LogDirectory:
         directory = f"{self.path}/{name}"
         is_new = name not in self._there
         if is_new:
+            if not self.is_there():  # a part of it would be made anew, which no start understands
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path)
             self.forget_past_of(topic)
             self._files.make_directory(directory)
             _write_topic_id(self._files, directory, topic_id)
@@ -216,6 +221,10 @@ class LogDirectory:
     def logs(self) -> Iterable[PartitionLog]:
         """All that are open."""
         return self._logs.values()
+
+    def is_there(self) -> bool:
+        """Whether the path still leads to it: it was not removed, renamed or unmounted."""
+        return self._files.is_at(self._lock, f"{self.path}/{LOCK}")
 
     def partitions_found(self) -> set[str]:
         """Names of the partition directories that are there, opened or not: `TOPIC-PARTITION`."""

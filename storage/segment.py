@@ -517,6 +517,11 @@ class Segment:
         if size_bytes < self.size_bytes:
             raise OSError(f"{path} has {size_bytes} bytes, and had {self.size_bytes}")
 
+    def is_in_place(self) -> bool:
+        """False: the data file was removed or renamed while it is open, and nobody will find it."""
+        descriptor = self._descriptor
+        return descriptor < 0 or self._files.is_at(descriptor, self.path(LOG))
+
     def sync(self) -> None:
         """Return when the data would survive a loss of power."""
         if self.size_bytes:

@@ -150,6 +150,9 @@ class Disk:
     def sync_directory(self, directory: str, /) -> None:
         self._operation()
 
+    def is_at(self, descriptor: int, path: str, /) -> bool:
+        return self._open[descriptor] is self.files.get(path)
+
     def lock(self, path: str, /) -> int:
         if path in self._locked:
             raise BlockingIOError(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -170,6 +171,27 @@ def test_a_write_protected_directory_is_refused_in_one_line(small: Path, tmp_pat
     line = refused(small / "data", tmp_path)
     assert "Read-only file system" in line
     assert str(small / "data") in line
+
+
+@pytest.mark.parametrize("how", ["removed", "renamed"])
+def test_a_directory_that_goes_while_the_broker_runs_halts_it_and_the_next_start_is_well(
+    how: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    with served(data, tmp_path) as broker:
+        topic = broker.client.filled_topic()
+        data.rename(tmp_path / "away") if how == "renamed" else shutil.rmtree(data)
+        assert broker.process.wait(PATIENCE_S) == 1
+        line = broker.stderr().splitlines()[-1]
+        assert line.startswith("ottla: ")
+        assert str(data) in line
+        assert not data.exists(), "a part of it was made anew"
+    if how == "renamed":
+        (tmp_path / "away").rename(data)
+    with served(data, tmp_path) as broker:
+        if how == "renamed":
+            assert len(broker.client.batches(topic)) == 3
+        assert broker.client.topic()
 
 
 def test_a_partition_whose_files_cannot_be_read_does_not_keep_the_others_from_going_on(

@@ -1,0 +1,124 @@
+"""A data directory, or a file in it, that is removed while the broker runs."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ottla.broker import directory_watch
+from ottla.broker.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK, DirectoryWatch
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.errors import Code, Refused
+from tests.broker.fakes import START_MS, FakeLog, in_virtual_time
+from tests.broker.one_node import OneNode
+
+BATCH = bytes(build([(None, b"v")], timestamp_ms=START_MS))
+
+
+@asynccontextmanager
+async def one_harmed_node(directory: Path) -> AsyncIterator[OneNode]:
+    """A node that cannot be closed well."""
+    it = OneNode(directory, {})
+    try:
+        yield it
+    finally:
+        with pytest.raises(OSError, match="was not closed cleanly"):
+            it.node.close()
+
+
+def watch_of(it: OneNode) -> tuple[DirectoryWatch, list[str]]:
+    """The node's, and the paths that it says are gone."""
+    watch, gone = it.node.cluster.directory_watch, list[str]()
+    watch.on_gone = gone.append
+    return watch, gone
+
+
+async def produced(it: OneNode, topic: str) -> Code:
+    parts = [{"index": 0, "records": BATCH}]
+    answer = await it.ask(
+        ApiKey.PRODUCE, 7, transactional_id=None, acks=-1, timeout_ms=1000,
+        topic_data=[{"name": topic, "partition_data": parts}],
+    )  # fmt: skip
+    return Code(answer["responses"][0]["partition_responses"][0]["error_code"])
+
+
+@pytest.mark.parametrize("how", ["removed", "renamed", "replaced"])
+@in_virtual_time
+async def test_a_directory_that_goes_is_noticed_at_the_next_look_and_told_once(
+    tmp_path: Path, how: str
+) -> None:
+    data = tmp_path / "data"
+    async with one_harmed_node(data) as it:
+        it.topic("orders")
+        _, gone = watch_of(it)
+        await asyncio.sleep(3 * INTERVAL_S)
+        assert not gone
+        data.rename(tmp_path / "away") if how == "renamed" else shutil.rmtree(data)
+        if how == "replaced":
+            data.mkdir()
+        await asyncio.sleep(INTERVAL_S)
+        assert gone == [str(data)]
+        await asyncio.sleep(3 * INTERVAL_S)
+        assert gone == [str(data)]
+
+
+@in_virtual_time
+async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with one_harmed_node(data) as it:
+        topic = it.topic("orders")
+        shutil.rmtree(data)
+        with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+            it.topic("late")
+        with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
+            it.node.controller.create_partitions("orders", 3)
+        with pytest.raises(FileNotFoundError, match=str(data)):
+            it.node.logs.open_log(
+                "orders", 1, topic_id=topic.topic_id, config=it.log("orders").config, now_ms=0
+            )
+        assert not data.exists()
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+@in_virtual_time
+async def test_a_partition_whose_file_is_removed_takes_no_more_appends_and_others_do(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = FakeLog()
+    monkeypatch.setattr(directory_watch, "_log", told)
+    async with one_harmed_node(tmp_path) as it:
+        watch, gone = watch_of(it)
+        for topic in ("harmed", "well"):
+            it.topic(topic)
+            assert await produced(it, topic) is Code.NONE
+        if what == "file":
+            (tmp_path / f"harmed-0/{0:020d}.log").unlink()
+        else:
+            shutil.rmtree(tmp_path / "harmed-0")
+        assert watch.look()
+        assert watch.look()
+        assert await produced(it, "harmed") is Code.KAFKA_STORAGE_ERROR
+        assert await produced(it, "well") is Code.NONE
+        assert not gone
+        assert len(told.lines) == 1, "it is told once"
+
+
+@in_virtual_time
+async def test_all_logs_are_looked_at_in_turn(tmp_path: Path) -> None:
+    async with one_harmed_node(tmp_path) as it:
+        count = LOGS_IN_A_LOOK + 1
+        it.topic("many", count)
+        for partition in range(count):
+            it.append("many", b"v", partition=partition)
+        watch, _ = watch_of(it)
+        (tmp_path / f"many-{count - 1}/{0:020d}.log").unlink()
+        for _ in range(2):
+            assert watch.look()
+        failed = [index for index in range(count) if it.log("many", index).failure]
+        assert failed == [count - 1]
