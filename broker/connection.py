@@ -106,6 +106,11 @@ class Connection(asyncio.Protocol):
         """Read again."""
         self._transport.resume_reading()
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is served no more."""
+        return self._draining
+
     def is_idle_since(self, seconds: float) -> bool:
         """Whether it has neither asked nor been answered for so long."""
         return self._busy is None and self._loop.time() - self._used_s >= seconds

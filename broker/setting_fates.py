@@ -37,7 +37,6 @@ REASONS: Final = (
     ("group.coordinator.rebalance.protocols", "Ottla does not serve share groups yet"),
     ("group.share.", "Ottla does not serve share groups yet"),
     ("kafka.metrics.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
-    ("max.connection.creation.rate", "Ottla has no such limit yet"),
     ("metadata.log.dir", "Ottla keeps its metadata log in log.dirs"),
     ("metric.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
     ("queued.max.request.bytes", "Ottla has no such limit yet"),

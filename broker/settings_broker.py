@@ -187,7 +187,7 @@ log.roll.jitter.ms long null - cluster works
 log.roll.ms long null - cluster works
 log.segment.bytes int 1073741824 1048576.. cluster works
 log.segment.delete.delay.ms long 60000 0.. cluster works
-max.connection.creation.rate int 2147483647 0.. cluster refused
+max.connection.creation.rate int 2147483647 0.. cluster works
 max.connections int 2147483647 0.. cluster works
 max.connections.per.ip int 2147483647 0.. cluster works
 max.connections.per.ip.overrides string "" - cluster works

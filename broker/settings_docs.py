@@ -180,6 +180,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "log.roll.ms": "After which time a segment is closed although it is not full.",
     "log.segment.bytes": "How large a segment becomes before the next one is begun.",
     "log.segment.delete.delay.ms": "How long a deleted segment's files stay on disk.",
+    "max.connection.creation.rate": (
+        "How many connections a second are taken up; those beyond it wait."
+    ),
     "max.connections": "How many connections the broker has at most.",
     "max.connections.per.ip": "How many connections one address may have.",
     "max.connections.per.ip.overrides": "Other limits for some addresses, as HOST:NUMBER.",

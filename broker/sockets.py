@@ -15,6 +15,7 @@ from typing import Final
 from .config import BrokerConfig
 from .connection import Connection
 from .connection_limits import Admission, ConnectionLimits
+from .connection_rates import CreationRates
 from .dispatch import Dispatch
 from .fair_turns import FairTurns
 from .listeners import Listener, parse_protocols
@@ -56,6 +57,7 @@ class NodeSockets:
         self._connections: set[Connection] = set()
         self._turns = FairTurns()
         self._limits = ConnectionLimits(config)
+        self._rates = CreationRates(config, self._admit)
         self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
         self._served: dict[Connection, str] = {}  # those that count, and their listeners
         self._idle_check: asyncio.TimerHandle | None = None
@@ -111,6 +113,7 @@ class NodeSockets:
         for server in self._servers:
             server.close()
         self._servers.clear()
+        self._rates.stop()
 
     def begin_drain(self) -> None:
         """Let every connection answer what it has in hand, and nothing more."""
@@ -150,9 +153,13 @@ class NodeSockets:
 
     def _opened(self, listener: str, connection: Connection) -> None:
         """Heed the limits; other nodes of this process are beyond them."""
-        host = connection.info.host
         if connection.info.peer in self._nodes:
             return
+        if connection.is_ending or not self._rates.holds(listener, connection):
+            self._admit(listener, connection)
+
+    def _admit(self, listener: str, connection: Connection) -> None:
+        host = connection.info.host
         match self._limits.admit(listener, host):
             case Admission.ADMITTED:
                 self._served[connection] = listener
@@ -168,7 +175,7 @@ class NodeSockets:
             if self._limits.has_room(listener):
                 del self._waiting[connection]
                 connection.release()
-                self._opened(listener, connection)
+                self._admit(listener, connection)
 
     def _close_idle(self) -> None:
         """End the connections that have not been used for `connections.max.idle.ms`."""
@@ -183,6 +190,7 @@ class NodeSockets:
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._waiting.pop(connection, None)
+        self._rates.gone(connection)
         listener = self._served.pop(connection, None)
         if listener is not None:
             self._limits.leave(listener, connection.info.host)

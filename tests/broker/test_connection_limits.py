@@ -149,6 +149,21 @@ async def test_who_says_nothing_for_long_is_sent_away(tmp_path: Path) -> None:
             await each.leave()
 
 
+@in_virtual_time
+async def test_a_client_beyond_the_rate_is_served_when_its_time_has_come(tmp_path: Path) -> None:
+    async with door(tmp_path, max_connection_creation_rate="1") as (_, sockets):
+        clients = [await Client.of(sockets) for _ in range(11)]
+        for client in clients[:10]:
+            assert await client.answer()
+        turn = asyncio.ensure_future(clients[10].answer())
+        await settle()
+        assert not turn.done()
+        await asyncio.sleep(1)
+        assert await turn
+        for client in clients:
+            await client.leave()
+
+
 async def test_sockets_have_the_buffers_that_were_set(tmp_path: Path) -> None:
     buffers = {"socket_receive_buffer_bytes": "50000", "socket_send_buffer_bytes": "60000"}
     async with door(tmp_path, socket_listen_backlog_size="1", **buffers) as (_, sockets):

@@ -187,6 +187,7 @@ def test_a_start_with_settings_that_work_says_nothing() -> None:
 
 def test_a_setting_of_one_listener_is_harmless_unless_it_counts_for_one() -> None:
     given = {
+        "listener.name.plaintext.max.connection.creation.rate": "7",
         "listener.name.plaintext.max.connections": "7",
         "listener.name.plaintext.num.network.threads": "7",
     }
