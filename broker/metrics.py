@@ -87,7 +87,7 @@ class _InLoop(Collector):
 def collect(nodes: Iterable[Node]) -> Iterator[Metric]:
     """All metrics of some nodes, as they are now."""
     listed = [node for node in nodes if node.transaction_metrics is not None]
-    for family in (_decisions, _phases, _open_ones, _markers):
+    for family in (_decisions, _phases, _open_ones, _markers, _timers):
         yield from family(listed)
     if listed:
         yield _lags(listed[0])
@@ -183,6 +183,19 @@ def _markers(nodes: list[Node]) -> Iterator[Metric]:
         retries.add_metric([label], channel.retries)
         refused.add_metric([label], channel.refused_for_good())
     yield from (queued, retries, refused)
+
+
+def _timers(nodes: list[Node]) -> Iterator[Metric]:
+    failing = GaugeMetricFamily(
+        "ottla_coordinator_timers_failing",
+        "Coordinators whose log does not take what their timers decide; see the broker's log",
+        labels=["node", "topic"],
+    )
+    for node in nodes:
+        for coordinator in (node.transactions, node.groups):
+            count = sum(shard.failing_timer is not None for shard in coordinator.shards())
+            failing.add_metric([str(node.node_id), coordinator.topic], count)
+    yield failing
 
 
 def _lags(node: Node) -> Metric:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -369,8 +369,8 @@ class Notes:
     def next_deadline(self) -> int | None:
         return None
 
-    def tick(self, now_ms: int) -> Outcome[None]:
-        return Outcome(None)
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+        yield from ()
 
 
 class _Clock:
@@ -406,6 +406,20 @@ async def test_a_reply_and_its_effects_leave_when_the_records_are_on_disk(broker
     assert await said == "done"
     assert await rests_on_it == "prepared"
     assert rung == ["marker"]
+
+
+async def test_a_request_that_might_have_waited_is_answered_when_its_records_are_on_disk(
+    broker: Broker,
+) -> None:
+    shard = shard_of(broker, [])
+    joined = asyncio.ensure_future(
+        shard.run_parked(lambda _, __, ticket: Outcome("joined", ("a member",)))
+    )
+    await broker.syncing()
+    await asyncio.sleep(0)
+    assert not joined.done()
+    broker.disk.may_sync.set()
+    assert await joined == "joined"
 
 
 async def test_a_coordinator_whose_records_cannot_be_synced_is_none(broker: Broker) -> None:

@@ -189,6 +189,35 @@ def test_a_fault_in_what_follows_keeps_nobody_else_from_being_loaded() -> None:
     asyncio.run(run())
 
 
+def test_what_is_to_be_loaded_after_all_was_loaded_is_loaded_too() -> None:
+    loaded: list[Any] = []
+
+    class Log:
+        log_end_offset = 1
+        size_bytes = loading.AT_ONCE_BYTES + 1
+        topic = CONSUMER_OFFSETS
+
+    class Slow:
+        log = Log()
+        is_closed = False
+
+        def begin_loading(self) -> None: ...
+
+        def load_in_slices(self) -> Any:
+            yield
+
+    async def run() -> None:
+        work = loading.Loading()
+        for number in range(1, 4):
+            shard: Any = Slow()
+            work.add(shard, lambda given, failed: loaded.append(given))
+            await until(lambda: not work.left)
+            await asyncio.sleep(0)  # the task that loaded it ends
+            assert len(loaded) == number
+
+    asyncio.run(run())
+
+
 def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(tmp_path: Path) -> None:
     async def run() -> None:
         async with one_node(tmp_path, **ONE) as it:

@@ -13,6 +13,8 @@ from ottla.broker.metrics import Metrics, collect
 from ottla.broker.transaction_metrics import BUCKETS_S, Histogram
 from ottla.coordinator.transactions import Transactions
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
@@ -129,6 +131,31 @@ async def test_a_scrape_looks_at_no_transactional_id_that_is_at_rest(
         monkeypatch.setattr(Transactions, "unfinished", walked)
         assert value(it, "ottla_transactions_ongoing") == 1
         assert value(it, "ottla_transactions_pending") == 0
+
+
+@in_virtual_time
+async def test_a_coordinator_whose_timers_fail_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, topic = "ottla_coordinator_timers_failing", "__transaction_state"
+    async with one_node(tmp_path, transaction_state_log_num_partitions="1") as it:
+        await counting(it)
+        await add(it, await init(it))
+        assert value(it, name, topic=topic) == 0
+        right = PartitionLog.append
+
+        def append(self: PartitionLog, *arguments: Any, **named: Any) -> Any:
+            if self.topic == topic:
+                raise Refused(Code.NOT_ENOUGH_REPLICAS)
+            return right(self, *arguments, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PartitionLog, "append", append)
+            await asyncio.sleep(120)
+            assert value(it, name, topic=topic) == 1
+        await asyncio.sleep(120)
+        assert value(it, name, topic=topic) == 0
+        assert value(it, "ottla_transaction_aborts_total", cause="timeout") == 1
 
 
 def test_a_duration_is_in_the_first_bucket_that_holds_it() -> None:

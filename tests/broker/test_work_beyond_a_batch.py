@@ -21,7 +21,7 @@ from ottla.protocol.errors import Code, Refused
 from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import FakeLog, in_virtual_time
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.transacting import error
 from tests.broker.transacting import producer as begun
 
@@ -183,8 +183,7 @@ async def test_after_a_crash_a_new_topic_has_no_offsets_of_its_forerunner(tmp_pa
             it.topic("orders", PARTITIONS)
             await asyncio.sleep(1)
     async with one_node(tmp_path, **SMALL) as it:
-        while it.node.groups.shard_at(0).is_loading:
-            await asyncio.sleep(0)
+        await until(lambda: not it.node.loading.left)
         assert await everywhere(it, "orders") == {-1}
         await at_rest(it)
         assert held(it) == 0, "what belongs to no topic was found and removed"

@@ -1,0 +1,251 @@
+"""What a shard does by time: in slices, in batches that fit, once more when the log refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ottla.broker import shard as shard_module
+from ottla.broker.shard import Shard
+from ottla.coordinator.outcome import Effect, Outcome
+from ottla.protocol.batch import headers_in
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
+from tests.broker.fakes import START_MS, FakeLog, VirtualClock, in_virtual_time, settle
+from tests.storage.disk import Disk
+from tests.storage.logs import open_log
+
+RETRY_MS = 500
+
+
+class Chores:
+    """A machine with things to be done at their times; what is done is in the log."""
+
+    def __init__(self) -> None:
+        self.due_ms: dict[str, int] = {}
+        self.done: list[str] = []
+        self.is_atomic = True
+        self.together = 1
+
+    def replay(self, record: str) -> None:
+        name, _, at_ms = record.partition(" at ")
+        if at_ms:
+            self.due_ms[name] = int(at_ms)
+        else:
+            self.due_ms.pop(name, None)
+            self.done.append(name)
+
+    def next_deadline(self) -> int | None:
+        return min(self.due_ms.values(), default=None)
+
+    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+        while due := [name for name, at_ms in self.due_ms.items() if at_ms <= now_ms]:
+            chosen = due[: self.together]
+            for name in chosen:
+                self.due_ms[name] = now_ms + RETRY_MS  # unless it is done
+            yield Outcome(None, tuple(chosen), is_atomic=self.is_atomic)
+
+
+class Bell(Effect):
+    """Something to be done outside."""
+
+
+class Place:
+    """A shard over a log on a disk in memory."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.log: PartitionLog = open_log(Disk(), clean=False, **settings)
+        self.machine = Chores()
+        self.shard = Shard(
+            self.log,
+            self.machine,
+            (lambda record: (record.encode(), b""), lambda key, value: key.decode()),
+            clock=VirtualClock(),
+            carry_out=lambda shard, effect: None,
+            on_append=lambda log: None,
+        )
+
+    def plan(self, *names: str, at_ms: int = 0) -> None:
+        """Things that are due some ms after the start."""
+        for name in names:
+            record = f"{name} at {START_MS + at_ms}"
+            self.shard.run_now(lambda machine, now_ms, record=record: Outcome(None, (record,)))
+
+    def batches(self) -> list[Any]:
+        end = self.log.log_end_offset
+        data = self.log.read(0, max_bytes=1 << 20, up_to=end, min_one=True).records
+        return [header for _, header in headers_in(data)]
+
+
+@contextmanager
+def refusing(place: Place, *names: str, code: Code = Code.NOT_ENOUGH_REPLICAS) -> Iterator[None]:
+    """The log does not take batches with one of the names in them; without names none at all."""
+    right = place.log.append
+
+    def append(batch: Any, **named: Any) -> Any:
+        if not names or any(name.encode() in bytes(batch) for name in names):
+            raise Refused(code, "as the test wants it")
+        return right(batch, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place.log, "append", append)
+        yield
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
+    fake = FakeLog()
+    monkeypatch.setattr(shard_module, "_log", fake)
+    return fake
+
+
+@pytest.fixture
+def _every_decision_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.broker.turns.SLICE_S", -1)
+
+
+MANY = [f"chore-{number:03}" for number in range(40)]
+
+
+@in_virtual_time
+async def test_each_thing_that_is_due_is_a_batch_of_its_own() -> None:
+    place = Place()
+    place.plan("a", "b", "c", at_ms=1000)
+    await asyncio.sleep(2)
+    assert place.machine.done == ["a", "b", "c"]
+    assert [header.record_count for header in place.batches()[3:]] == [1, 1, 1]
+
+
+@pytest.mark.usefixtures("_every_decision_is_a_slice")
+@in_virtual_time
+async def test_the_event_loop_runs_between_the_slices_of_what_is_due() -> None:
+    place = Place()
+    place.plan(*MANY, at_ms=1000)
+    await asyncio.sleep(1)
+    seen = []
+    for _ in range(2 * len(MANY)):
+        await asyncio.sleep(0)
+        seen.append(len(place.machine.done))
+    assert set(seen) >= set(range(2, len(MANY) + 1)), "one in each turn"
+    assert asyncio.get_running_loop().time() < 1.1, "one slice follows the other at once"
+
+
+@pytest.mark.usefixtures("_every_decision_is_a_slice")
+@in_virtual_time
+async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is_due() -> None:
+    place = Place()
+    place.plan(*MANY, at_ms=1000)
+    await asyncio.sleep(1)
+    await settle()
+    before = len(place.machine.done)
+    assert await place.shard.run(lambda machine, now_ms: Outcome("served")) == "served"
+    assert before < len(place.machine.done) + 1 < len(MANY)
+
+
+@in_virtual_time
+async def test_a_sooner_deadline_than_the_one_that_is_waited_for_is_kept() -> None:
+    place = Place()
+    place.plan("late", at_ms=9000)
+    place.plan("soon", at_ms=2000)
+    await asyncio.sleep(2.001)
+    assert place.machine.done == ["soon"]
+    place.plan("sooner", at_ms=2500)
+    await asyncio.sleep(0.5)
+    assert place.machine.done == ["soon", "sooner"]
+    await asyncio.sleep(7)
+    assert place.machine.done == ["soon", "sooner", "late"]
+
+
+@in_virtual_time
+async def test_what_may_be_split_is_as_many_batches_as_its_bytes_need() -> None:
+    place = Place(max_message_bytes=300)
+    place.machine.is_atomic, place.machine.together = False, len(MANY)
+    place.plan(*MANY, at_ms=1000)
+    await asyncio.sleep(2)
+    assert place.machine.done == MANY
+    written = place.batches()[len(MANY) :]
+    assert max(header.size_bytes for header in written) <= 300
+    assert min(header.record_count for header in written[:-1]) > 5, "and no more than that"
+
+
+@in_virtual_time
+async def test_a_batch_fits_a_segment_too() -> None:
+    place = Place(segment_bytes=300)
+    place.machine.is_atomic, place.machine.together = False, len(MANY)
+    place.plan(*MANY, at_ms=1000)
+    await asyncio.sleep(2)
+    assert place.machine.done == MANY
+
+
+@in_virtual_time
+async def test_what_was_written_before_the_log_refused_is_done_and_the_rest_comes_again(
+    said: FakeLog,
+) -> None:
+    place = Place(max_message_bytes=300)
+    place.machine.is_atomic, place.machine.together = False, len(MANY)
+    place.plan(*MANY, at_ms=1000)
+    with refusing(place, MANY[20]):
+        await asyncio.sleep(1.5)
+        done = len(place.machine.done)
+        assert place.machine.done == MANY[:done]
+        assert 0 < done <= 20
+    await asyncio.sleep(2)
+    assert place.machine.done == MANY
+
+
+@in_virtual_time
+async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(said: FakeLog) -> None:
+    place = Place()
+    place.plan(*MANY, at_ms=1000)
+    with refusing(place, MANY[3], code=Code.MESSAGE_TOO_LARGE):
+        await asyncio.sleep(10)
+        assert place.machine.done == [name for name in MANY if name != MANY[3]]
+        assert [level for level, _, _ in said.lines] == ["error"], "it is told once"
+        assert place.shard.failing_timer is not None
+    await asyncio.sleep(2)
+    assert place.machine.done[-1] == MANY[3]
+    assert place.shard.failing_timer is None
+
+
+@in_virtual_time
+async def test_timers_that_fail_are_told_once_with_what_it_means(said: FakeLog) -> None:
+    place = Place()
+    place.log.topic = "__consumer_offsets"
+    place.plan(*MANY, at_ms=1000)
+    with refusing(place):
+        await asyncio.sleep(60)
+        assert place.machine.done == []
+        ((level, _, fields),) = said.lines
+        assert level == "error"
+        assert "members of groups that have died keep their partitions" in fields["meaning"]
+        assert fields["reason"] == "NOT_ENOUGH_REPLICAS: as the test wants it"
+    await asyncio.sleep(2)
+    assert place.machine.done == MANY
+    assert [level for level, _, _ in said.lines] == ["error", "warning"]
+
+
+@in_virtual_time
+async def test_an_effect_that_decides_while_a_tick_goes_on_does_not_tick_within_it() -> None:
+    place = Place()
+    deep: list[int] = []
+
+    def carry_out(shard: Any, effect: Any) -> None:
+        deep.append(len(place.machine.done))
+        place.shard.run_now(lambda machine, now_ms: Outcome(None))
+
+    right = place.machine.tick
+
+    def tick(now_ms: int) -> Generator[Outcome[None]]:
+        for outcome in right(now_ms):
+            yield Outcome(None, outcome.records, (Bell(),))
+
+    place.machine.tick = tick  # type: ignore[method-assign]
+    place.shard._carry_out = carry_out
+    place.plan("a", "b", "c", at_ms=1000)
+    await asyncio.sleep(2)
+    assert place.machine.done == ["a", "b", "c"]
+    assert deep == [1, 2, 3], "one after the other"
