@@ -73,7 +73,10 @@ class Place:
         """Things that are due some ms after the start."""
         for name in names:
             record = f"{name} at {START_MS + at_ms}"
-            self.shard.run_now(lambda machine, now_ms, record=record: Outcome(None, (record,)))
+            self.write(record)
+
+    def write(self, *records: str) -> None:
+        self.shard.run_now(lambda machine, now_ms: Outcome(None, records))
 
     def batches(self) -> list[Any]:
         end = self.log.log_end_offset
