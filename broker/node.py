@@ -87,6 +87,7 @@ class Node:
         self.controller = cluster.controller
         self.loading = cluster.loading
         self.workers = cluster.workers
+        self.long_work = cluster.long_work
         self.fetch_sessions = self._new_fetch_sessions()
         self.producer_ids = ProducerIds(
             lambda: self.controller.next_producer_id_block(self.node_id)

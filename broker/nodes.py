@@ -31,6 +31,7 @@ from .flushes import Flushes
 from .large_requests import LargeRequests
 from .loading import Loading
 from .logs import Log
+from .long_work import LongWork
 from .metadata_snapshots import MetadataSnapshots, metadata_log_config
 from .removals import Removals
 from .storage_trouble import StorageTrouble
@@ -59,6 +60,7 @@ class Cluster:
         directory_watch: sees that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes connect to each other.
         workers: threads for long work that needs nothing of the broker's state.
+        long_work: opens and checks what takes long beside the requests.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -77,6 +79,7 @@ class Cluster:
         self.loading = Loading()
         self.workers = Workers()
         self.large_requests = LargeRequests()
+        self.long_work = LongWork(self.workers)
         now_ms = clock.now_ms()
         self.logs = LogDirectory.open(
             RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms

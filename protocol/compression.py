@@ -1,4 +1,4 @@
-"""Packing record payloads, in the frames that Kafka's clients read.
+"""Packing record payloads, in the frames that Kafka's clients read, as a whole or piece by piece.
 
 What packs is imported at the first payload: most brokers never pack one. Gzip is zlib's, as in
 Java: what it makes is as long.
@@ -6,9 +6,12 @@ Java: what it makes is as long.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from .batch import Compression
+from .opening import zstd_module
 
 # The frame in which Java's clients have Snappy: magic, version and oldest compatible version.
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2
@@ -45,28 +48,95 @@ def compressed(codec: Compression, payload: bytes, level: int | None = None) -> 
             )
 
 
+class Packer(NamedTuple):
+    """Packs a payload that comes in pieces.
+
+    Attributes:
+        add: takes the next piece, and returns packed bytes, of that piece or of earlier ones.
+        end: returns the packed bytes that are left.
+    """
+
+    add: Callable[[bytes], bytes]
+    end: Callable[[], bytes]
+
+
+def packer(codec: Compression, level: int | None = None) -> Packer:
+    """What packs as `compressed` does; the frames open to the same bytes."""
+    match codec:
+        case Compression.GZIP:
+            gzip = _gzip_packer(_GZIP_DEFAULT if level is None else level)
+            return Packer(gzip.compress, gzip.flush)
+        case Compression.SNAPPY:
+            snappy = _SnappyPacker()
+            return Packer(snappy.add, snappy.end)
+        case Compression.LZ4:
+            lz4 = _lz4_packer(_LZ4_DEFAULT if level is None else level)
+            return Packer(partial(_added, lz4), lambda: bytes(lz4.finish()))
+        case Compression.ZSTD:
+            zstd = zstd_module().ZstdCompressor(level=_ZSTD_LEVEL if level is None else level)
+            return Packer(zstd.compress, zstd.flush)
+        case _:
+            return Packer(lambda piece: piece, lambda: b"")
+
+
+def _added(lz4: Any, piece: bytes) -> bytes:
+    lz4.compress(piece)
+    return bytes(lz4.flush())
+
+
+class _SnappyPacker:
+    def __init__(self) -> None:
+        self._rest = b""
+        self._head = _XERIAL_HEAD
+
+    def add(self, piece: bytes) -> bytes:
+        whole = self._rest + piece
+        end = len(whole) - len(whole) % _XERIAL_BLOCK_BYTES
+        self._rest = whole[end:]
+        return self._packed(whole[:end])
+
+    def end(self) -> bytes:
+        return self._packed(self._rest)
+
+    def _packed(self, payload: bytes) -> bytes:
+        head, self._head = self._head, b""
+        return head + _snappy_blocks(payload)
+
+
 def _gzip(payload: bytes, level: int) -> bytes:
+    packer = _gzip_packer(level)
+    return bytes(packer.compress(payload) + packer.flush())
+
+
+def _gzip_packer(level: int) -> Any:
     import zlib
 
-    packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP_FRAME)
-    return packer.compress(payload) + packer.flush()
+    return zlib.compressobj(level, zlib.DEFLATED, _GZIP_FRAME)
 
 
 def _lz4(payload: bytes, level: int) -> bytes:
-    """A frame of independent blocks: linked ones are not what Java reads."""
-    import cramjam
-
-    level = _LZ4_FAST if level == _LZ4_DEFAULT else max(level, _LZ4_LEAST_HIGH)
-    compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    compressor = _lz4_packer(level)
     compressor.compress(payload)
     return bytes(compressor.finish())
 
 
-def _snappy(payload: bytes) -> bytes:
-    """Blocks with their lengths in front, behind a head: bare Snappy is not what Java reads."""
+def _lz4_packer(level: int) -> Any:
+    """Makes a frame of independent blocks: linked ones are not what Java reads."""
     import cramjam
 
-    out = bytearray(_XERIAL_HEAD)
+    level = _LZ4_FAST if level == _LZ4_DEFAULT else max(level, _LZ4_LEAST_HIGH)
+    return cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+
+
+def _snappy(payload: bytes) -> bytes:
+    """Blocks with their lengths in front, behind a head: bare Snappy is not what Java reads."""
+    return _XERIAL_HEAD + _snappy_blocks(payload)
+
+
+def _snappy_blocks(payload: bytes) -> bytes:
+    import cramjam
+
+    out = bytearray()
     for start in range(0, len(payload), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(payload[start : start + _XERIAL_BLOCK_BYTES]))
         out += len(block).to_bytes(4, "big") + block

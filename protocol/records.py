@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from .batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from .errors import Code, Refused
+from .opening import pieces
 from .varints import read_signed
 
 Header = tuple[str, bytes | None]
@@ -31,40 +32,8 @@ def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
 
 
 def decompressed(codec: int, raw: Bytes) -> bytes:
-    """`raw` opened by the codec of a batch's attributes."""
-    import cramjam  # 1 MB: most brokers never open a compressed batch
-
-    try:
-        match codec:
-            case Compression.GZIP:
-                return bytes(cramjam.gzip.decompress(raw))
-            case Compression.SNAPPY:
-                return _snappy(bytes(raw))
-            case Compression.LZ4:
-                return bytes(cramjam.lz4.decompress(raw))
-            case Compression.ZSTD:
-                return bytes(cramjam.zstd.decompress(raw))
-    except cramjam.DecompressionError as broken:
-        raise Refused(Code.CORRUPT_MESSAGE, f"the records do not decompress: {broken}") from None
-    raise Refused(Code.CORRUPT_MESSAGE, f"no compression codec has the number {codec}")
-
-
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-
-
-def _snappy(raw: bytes) -> bytes:
-    """Snappy as Java clients frame it (xerial: blocks with lengths), or one bare block."""
-    import cramjam
-
-    if not raw.startswith(_XERIAL_MAGIC):
-        return bytes(cramjam.snappy.decompress_raw(raw))
-    out, position = bytearray(), 16
-    while position + 4 <= len(raw):
-        size = int.from_bytes(raw[position : position + 4], "big")
-        position += 4
-        out += bytes(cramjam.snappy.decompress_raw(raw[position : position + size]))
-        position += size
-    return bytes(out)
+    """`raw` opened by the codec of a batch's attributes. Raises Refused(CORRUPT_MESSAGE)."""
+    return b"".join(pieces(codec, raw))
 
 
 def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Record]:

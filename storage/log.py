@@ -14,19 +14,18 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
-from ..protocol.checksum import crc32c
 from ..protocol.control import read_marker
 from ..protocol.errors import Code, Refused
 from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
+from .checking import Checked, Rules, check_at_once
 from .doubt import Report, silently
 from .files import Files, write_atomically
 from .flush import Flush, Unsynced
 from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
-from .recompression import PRODUCER, recompressed
 from .recovery import Stop, aborted_anew, aborted_by, load
 from .segment import (
     INDEX,
@@ -107,7 +106,7 @@ class PartitionLog:
         self._segments = Segments(files, found.segments)
         self._active = found.segments[-1]
         self._active_since_ms = now_ms
-        self._jitter_ms = self._jitter()
+        self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
@@ -197,24 +196,30 @@ class PartitionLog:
             InvalidRecords: some of the records may not be appended.
             Refused: the batch may not be appended, or (KAFKA_STORAGE_ERROR) cannot be.
         """
-        config = self.config
-        append_time_ms = NO_TIMESTAMP
         if origin is Origin.CLIENT:
-            header = validation.one_batch(records, config.max_message_bytes)
-            validation.check_client_header(header)
-            checked = validation.check_records(records, header, config, now_ms, self._name)
-            if checked is not header:
-                records = validation.with_times(records, checked)
-                header = checked
-            if config.compression_type != PRODUCER:
-                wanted, level = config.compression_type, config.compression_level
-                records, header = recompressed(records, header, wanted, level)
-                validation.check_size(header.size_bytes, config.max_message_bytes)
-            if config.message_timestamp_type == "LogAppendTime":
-                append_time_ms = now_ms
-        else:
-            records, header = self._stamped(records, read_header(records), now_ms)
-            validation.check_size(header.size_bytes, config.max_message_bytes)
+            checked = check_at_once(records, self.rules(now_ms))
+            return self.append_checked(checked, now_ms=now_ms)
+        records, header = self._stamped(records, read_header(records), now_ms)
+        validation.check_size(header.size_bytes, self.config.max_message_bytes)
+        return self._append(records, header, now_ms, origin)
+
+    def rules(self, now_ms: int) -> Rules:
+        """What a client's batch is checked by, before `append_checked`."""
+        return Rules(self.config, now_ms, self._name)
+
+    def append_checked(self, checked: Checked, *, now_ms: int) -> Appended:
+        """Append a client's batch that was checked, not long ago, by the log's rules.
+
+        Raises:
+            Refused: its producer's sequence; KAFKA_STORAGE_ERROR.
+        """
+        records, header = self._stamped(*checked, now_ms)
+        return self._append(records, header, now_ms, Origin.CLIENT)
+
+    def _append(self, records: Bytes, header: BatchHeader, now_ms: int, origin: Origin) -> Appended:
+        config = self.config
+        stamps = origin is Origin.CLIENT and config.stamps
+        append_time_ms = now_ms if stamps else NO_TIMESTAMP
         self._make_room(header, now_ms)
         if header.producer_id >= 0:
             sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
@@ -252,8 +257,8 @@ class PartitionLog:
     def _stamped(
         self, records: Bytes, header: BatchHeader, now_ms: int
     ) -> tuple[Bytes, BatchHeader]:
-        """What the broker writes itself, with the time that the topic wants."""
-        if self.config.message_timestamp_type != "LogAppendTime":
+        """A batch with the broker's time, where the topic wants that."""
+        if not self.config.stamps:
             return records, header
         header = validation.of_now(header, now_ms)
         return validation.with_times(records, header), header
@@ -342,15 +347,10 @@ class PartitionLog:
         self._active.finish()
         self._segments.all.append(segment)
         self._active, self._active_since_ms = segment, now_ms
-        self._jitter_ms = self._jitter()
+        self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self._unsynced.names_changed()
         if self.on_flush_due is not None:  # as Kafka does: what is ended is read at no restart
             self.on_flush_due(self, self.log_end_offset)
-
-    def _jitter(self) -> int:
-        """How much earlier than others this segment ends: logs of one age do not roll together."""
-        most = min(self.config.segment_jitter_ms, self.config.max_segment_ms)
-        return crc32c(f"{self._name} {self._active.base_offset}".encode()) % most if most > 0 else 0
 
     def _write_beside(self, segment: Segment) -> None:
         """Put on disk what is known of the log up to its end, which is that of `segment`."""

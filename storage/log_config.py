@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ..protocol.checksum import crc32c
+
 LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 
@@ -53,6 +55,20 @@ class LogConfig:
         if self.max_compaction_lag_ms < self.segment_ms and "compact" in self.cleanup_policy:
             return self.max_compaction_lag_ms
         return self.segment_ms
+
+    def jitter_ms(self, segment: str) -> int:
+        """How much earlier than others a segment ends: logs of one age do not roll together.
+
+        Args:
+            segment: names it; another one has another jitter.
+        """
+        most = min(self.segment_jitter_ms, self.max_segment_ms)
+        return crc32c(segment.encode()) % most if most > 0 else 0
+
+    @property
+    def stamps(self) -> bool:
+        """Whether records get the broker's time."""
+        return self.message_timestamp_type == "LogAppendTime"
 
     @property
     def compression_level(self) -> int | None:

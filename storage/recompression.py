@@ -2,14 +2,15 @@
 
 The batch is written as if it were new (Kafka's LogValidator): its base time is that of its first
 record, and its attributes are those that mean something. Offsets, times and sequence numbers stay.
+Where it is large, that is done piece by piece, and ends when the batch has become too large.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from ..protocol.batch import (
-    COMPRESSION_MASK,
     HEADER,
     HEADER_SIZE,
     LOG_APPEND_TIME,
@@ -21,60 +22,101 @@ from ..protocol.batch import (
     Compression,
     seal,
 )
-from ..protocol.compression import compressed
+from ..protocol.compression import Packer, compressed, packer
 from ..protocol.errors import Code, Refused
-from ..protocol.records import payload_of
-from ..protocol.varints import read_signed, signed
+from .payloads import Payload, feed
+from .record_copy import RecordCopy, copied
+from .record_stream import Head, RecordStream
+from .steps import Steps, elsewhere
+from .validation import check_size
 
 PRODUCER: Final = "producer"
 
-_CODECS: Final = {"uncompressed": Compression.NONE} | {
+CODECS: Final = {"uncompressed": Compression.NONE} | {
     codec.name.lower(): codec for codec in Compression if codec is not Compression.NONE
 }
+"""The codec of a `compression.type`; of `producer` there is none."""
+
+PACKED_AT_ONCE_BYTES: Final = 1 << 14
+"""What is no larger is packed in one go."""
 
 
 def recompressed(
-    records: Bytes, header: BatchHeader, compression_type: str, level: int | None = None
-) -> tuple[Bytes, BatchHeader]:
-    """The batch in the codec of a `compression.type`; itself when it is in it already.
+    records: Bytes,
+    header: BatchHeader,
+    codec: Compression,
+    level: int | None,
+    max_message_bytes: int,
+) -> Steps[tuple[Bytes, BatchHeader]]:
+    """A batch that was checked, in another codec, and its header.
 
     Args:
-        level: for the codec; None: Kafka's default. What comes in the codec keeps the level it has.
+        level: for the codec; None: Kafka's default.
 
     Raises:
-        Refused: CORRUPT_MESSAGE when its records do not decompress; UNKNOWN_SERVER_ERROR, Kafka's,
-            when its first record's time is negative.
+        Refused: MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, Kafka's, when its first record's time is
+            negative.
     """
-    codec = _CODECS[compression_type]
-    if header.attributes & COMPRESSION_MASK == codec:
-        return records, header
-    payload = bytes(payload_of(records, 0, header))
-    _, at = read_signed(payload, 0)
-    shift_ms, _ = read_signed(payload, at + 1)
+    shift_ms = yield from _first_delta_ms(records, header)
     base_timestamp_ms = header.base_timestamp_ms + shift_ms
     if base_timestamp_ms < 0 and base_timestamp_ms != NO_TIMESTAMP:
         raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {base_timestamp_ms}")
+    batch = _Growing(packer(codec, level), max_message_bytes)
+    source = Payload(records, 0, header)
+    payload = source.at_hand()
     if shift_ms:
-        payload = _counted_from(shift_ms, payload, header.record_count)
-    batch = bytearray(HEADER_SIZE) + compressed(codec, payload, level)
+        copy = RecordCopy(header.record_count)
+        walk = copy.copy(lambda entry: True, lambda delta_ms: delta_ms - shift_ms)
+        yield from copied(copy, walk, source, batch.add)
+        yield from elsewhere(batch.end)
+    elif payload is None:
+        while (piece := (yield from source.next_piece())) is not None:
+            yield from batch.add(piece)
+        yield from elsewhere(batch.end)
+    else:
+        batch.data += yield from elsewhere(partial(compressed, codec, payload, level))
+        check_size(len(batch.data), max_message_bytes)
+    data = batch.data
     header = header._replace(
-        length=len(batch) - LOG_OVERHEAD,
+        length=len(data) - LOG_OVERHEAD,
         attributes=header.attributes & (LOG_APPEND_TIME | TRANSACTIONAL) | codec,
         base_timestamp_ms=base_timestamp_ms,
     )
-    HEADER.pack_into(batch, 0, *header)
-    seal(batch)
-    return batch, header
+    HEADER.pack_into(data, 0, *header)
+    seal(data)
+    return data, header
 
 
-def _counted_from(shift_ms: int, payload: bytes, record_count: int) -> bytes:
-    """The records of a payload that was checked, their times counted from so much later."""
-    parts: list[bytes] = []
-    end = 0
-    for _ in range(record_count):
-        size, at = read_signed(payload, end)
-        end = at + size
-        delta_ms, rest = read_signed(payload, at + 1)
-        body = payload[at : at + 1] + signed(delta_ms - shift_ms) + payload[rest:end]
-        parts += (signed(len(body)), body)
-    return b"".join(parts)
+def _first_delta_ms(records: Bytes, header: BatchHeader) -> Steps[int]:
+    """The timestamp delta of the first record."""
+    first: list[int] = []
+
+    def is_first(head: Head) -> bool:
+        first.append(head.timestamp_delta_ms)
+        return True
+
+    stream = RecordStream(header.record_count)
+    yield from feed(stream, stream.heads(is_first), Payload(records, 0, header))
+    return first[0]
+
+
+class _Growing:
+    """A batch that grows at its end, up to a limit; its header is left open."""
+
+    def __init__(self, packer: Packer, max_message_bytes: int) -> None:
+        self.data = bytearray(HEADER_SIZE)
+        self._packer = packer
+        self._limit_bytes = max_message_bytes
+
+    def add(self, piece: bytes) -> Steps[None]:
+        """Pack a piece, on another thread. Raises Refused(MESSAGE_TOO_LARGE)."""
+        yield from elsewhere(partial(self._grow, piece))
+
+    def end(self) -> None:
+        """Raises as `add`."""
+        self.data += self._packer.end()
+        check_size(len(self.data), self._limit_bytes)
+
+    def _grow(self, piece: bytes) -> None:
+        self.data += self._packer.add(piece)
+        check_size(len(self.data), self._limit_bytes)

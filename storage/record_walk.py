@@ -1,10 +1,13 @@
-"""Whether an uncompressed payload holds just the records that its batch promises.
+"""Whether a payload holds just the records that its batch promises.
 
 Kafka reads every record of every batch; in Python that would cost more than all of an append.
 So: up to `IN_FULL` records, every length and count inside them is checked. In a longer batch that
 is done for the first and the last record, and for the others only where they begin and end, how
-many they are, and their timestamps. Runs of records of one size, which is what most producers
-send, are checked by slices that stride from record to record, at the speed of C.
+many they are, and their timestamps; a close walk checks all of them, and their keys. Runs of
+records of one size, which is what most producers send, are checked by slices that stride from
+record to record, at the speed of C.
+
+What this needs is at hand as a whole; `RecordStream` walks payloads that come in pieces.
 """
 
 from __future__ import annotations
@@ -15,125 +18,287 @@ from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed
 
 IN_FULL: Final = 8
+LEAST_BYTES: Final = 6
+"""A record without its length: attributes, two deltas, and three lengths."""
+
 _SHORTEST_RUN: Final = 8
+_LONGEST_RUN: Final = 1 << 14
+_BEFORE_ANOTHER_RUN: Final = 256
+_MANY_HEADERS: Final = 1 << 12
+_ASCII: Final = bytes(range(0x80))
 
 Payload = bytes | bytearray
 
 
-def largest_timestamp_delta(payload: Payload, record_count: int, start: int = 0) -> int:
+class ManyHeaders(Exception):
+    """A record has so many headers that they are not read in one go."""
+
+
+class Walked:
+    """What a walk has found.
+
+    Attributes:
+        largest_delta_ms, smallest_delta_ms: of the records' timestamps; the batch's base timestamp
+            is not known. The smallest is only right after a close walk.
+        all_have_keys: only right after a close walk.
+    """
+
+    __slots__ = ("all_have_keys", "largest_delta_ms", "smallest_delta_ms")
+
+    def __init__(self) -> None:
+        self.largest_delta_ms = -0x8000000000000000
+        self.smallest_delta_ms = 0x7FFFFFFFFFFFFFFF
+        self.all_have_keys = True
+
+    def take_delta(self, delta_ms: int) -> None:
+        """Take note of a record's timestamp."""
+        if delta_ms > self.largest_delta_ms:
+            self.largest_delta_ms = delta_ms
+        if delta_ms < self.smallest_delta_ms:
+            self.smallest_delta_ms = delta_ms
+
+
+def walk(payload: Payload, record_count: int, start: int = 0, *, closely: bool = False) -> Walked:
     """Check that `payload` from `start` on is `record_count` records and nothing else.
 
     Args:
         record_count: at least 1.
-
-    Returns:
-        The largest timestamp delta of its records, in ms; the batch's base timestamp is not known.
+        closely: every record in full.
 
     Raises:
         Refused: INVALID_RECORD when lengths and count do not fit each other and the payload.
+        ManyHeaders: it takes long.
     """
-    try:
-        if record_count <= IN_FULL:
-            largest, at = _walk_in_full(payload, start, record_count)
-        else:
-            largest, at = _walk_in_full(payload, start, 1)
-            middle, at = _walk_from_start_to_start(payload, at, record_count - 2)
-            last, at = _walk_in_full(payload, at, 1)
-            largest = max(largest, middle, last)
-    except IndexError:
-        raise Refused(Code.INVALID_RECORD, "a record is cut") from None
+    found = Walked()
+    if record_count <= IN_FULL:
+        left, at = walk_in_full(payload, start, record_count, found)
+    else:
+        left, at = walk_in_full(payload, start, 1, found)
+        left, at = walk_middle(payload, at, record_count - 2 + left, found, closely=closely)
+        left, at = walk_in_full(payload, at, 1 + left, found)
+    if left:
+        raise Refused(Code.INVALID_RECORD, "a record is cut")
     if at != len(payload):
         raise Refused(Code.INVALID_RECORD, "the batch holds more bytes than its records")
-    return largest
+    return found
 
 
-def _walk_from_start_to_start(payload: Payload, at: int, record_count: int) -> tuple[int, int]:
-    """Follow the records' sizes. Returns the largest timestamp delta and the position behind."""
-    largest, left = -0x8000000000000000, record_count
-    while left >= _SHORTEST_RUN:
-        run, behind, delta = _run_at(payload, at, left)
-        if run < _SHORTEST_RUN:
+def walk_middle(
+    payload: Payload, at: int, record_count: int, found: Walked, *, closely: bool
+) -> tuple[int, int]:
+    """Walk over as many of the next `record_count` records as are there as a whole.
+
+    Returns:
+        How many are left, and the position behind those that are not.
+
+    Raises:
+        Refused: INVALID_RECORD. ManyHeaders.
+    """
+    step = walk_in_full if closely else _walk_from_start_to_start
+    left = record_count
+    while left:
+        if left >= _SHORTEST_RUN:
+            run, at = _run_at(payload, at, min(left, _LONGEST_RUN), found, closely=closely)
+            left -= run
+            if run:
+                continue
+        wanted = min(left, _BEFORE_ANOTHER_RUN)
+        missing, at = step(payload, at, wanted, found)
+        left -= wanted - missing
+        if missing:
             break
-        largest, at, left = max(largest, delta), behind, left - run
-    for _ in range(left):
-        byte = payload[at]
-        at += 1
-        if byte < 0x80:
-            size = byte >> 1
-        else:
-            byte = byte & 0x7F | payload[at] << 7
+    return left, at
+
+
+def _walk_from_start_to_start(
+    payload: Payload, at: int, record_count: int, found: Walked
+) -> tuple[int, int]:
+    """Follow the records' sizes. Returns as above."""
+    largest, end = found.largest_delta_ms, len(payload)
+    start = at
+    try:
+        while record_count:
+            byte = payload[at]
             at += 1
-            size = byte >> 1
-            if byte >= 0x4000:
-                size, at = read_signed(payload, at - 2)
-        if byte & 1 or size < 0:
-            raise Refused(Code.INVALID_RECORD, "a record of negative size")
-        delta = payload[at + 1]
-        if delta & 0x81:
-            delta, _ = read_signed(payload, at + 1)
-        else:
-            delta >>= 1
-        if delta > largest:
-            largest = delta
-        at += size
-    return largest, at
+            if byte < 0x80:
+                size = byte >> 1
+            else:
+                byte = byte & 0x7F | payload[at] << 7
+                at += 1
+                size = byte >> 1
+                if byte >= 0x4000:
+                    size, at = read_signed(payload, at - 2)
+            if byte & 1 or size < LEAST_BYTES:
+                raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
+            delta = payload[at + 1]
+            if delta & 0x81:
+                delta, _ = read_signed(payload, at + 1)
+            else:
+                delta >>= 1
+            at += size
+            if at > end:
+                break
+            if delta > largest:
+                largest = delta
+            start = at
+            record_count -= 1
+    except IndexError:
+        pass  # the next record is cut
+    found.largest_delta_ms = largest
+    return record_count, start
 
 
-def _run_at(payload: Payload, start: int, most: int) -> tuple[int, int, int]:
-    """How many records from `start` on have one size, where they end, their largest delta.
+def _run_at(
+    payload: Payload, start: int, most: int, found: Walked, *, closely: bool
+) -> tuple[int, int]:
+    """How many records from `start` on have one size, none or a few at least; where they end.
 
     By induction: when n records have the size, the next one begins n sizes further on, and has it
     too when its length is the same bytes.
     """
-    length, body = read_signed(payload, start)
+    try:
+        length, body = read_signed(payload, start)
+    except IndexError:
+        return 0, start
     size = body + length - start
-    run = min(most, (len(payload) - start) // size) if length > 0 else 0
+    run = min(most, (len(payload) - start) // size) if length >= LEAST_BYTES else 0
     for at in range(start, body):
         column = payload[at : start + run * size : size]
         run -= len(column.lstrip(column[:1]))
         if run < _SHORTEST_RUN:
-            return 0, start, 0
+            return 0, start
     behind = start + run * size
     deltas = payload[body + 1 : behind : size]
-    if max(deltas) >= 0x80:
-        return 0, start, 0  # numbers of several bytes
-    return run, behind, max((zigzag >> 1) ^ -(zigzag & 1) for zigzag in set(deltas))
+    if not deltas.isascii() or (closely and not _are_alike(payload, start, body, run, found)):
+        return 0, start  # the deltas are numbers of several bytes
+    for zigzag in set(deltas):
+        found.take_delta((zigzag >> 1) ^ -(zigzag & 1))
+    return run, behind
 
 
-def _walk_in_full(payload: Payload, at: int, record_count: int) -> tuple[int, int]:
-    """Read every length and count (DefaultRecord.readFrom). Returns as above."""
-    largest, end = -0x8000000000000000, len(payload)
-    for _ in range(record_count):
-        size, at = read_signed(payload, at)
-        stop = at + size
-        if size < 0 or stop > end:
-            raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
-        delta, at = read_signed(payload, at + 1)  # behind the attributes, which nothing uses
-        if delta > largest:
-            largest = delta
-        while payload[at] >= 0x80:  # the offset delta: Kafka lets any pass
+def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked) -> bool:
+    """Whether all records of a run, the first of which begins at `start`, have the lengths of it.
+
+    Their offset deltas may differ, not the size of these.
+    """
+    size = body + read_signed(payload, start)[0] - start
+    behind = start + run * size
+    if walk_in_full(payload, start, 1, Walked())[0]:
+        return False
+    at = body + 2
+    column = payload[at:behind:size]
+    while not column.isascii():
+        if column.translate(None, _ASCII) != column:
+            return False
+        at += 1
+        column = payload[at:behind:size]
+    at += 1
+    key_at = at
+    for _ in ("key", "value", "headers"):
+        length, rest = read_signed(payload, at)
+        for place in range(at, rest):
+            column = payload[place:behind:size]
+            if column.lstrip(column[:1]):
+                return False
+        if at == key_at and length < 0:
+            found.all_have_keys = False
+        at, last = rest + max(length, 0), rest
+    return at == last  # the number of headers is 0
+
+
+def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) -> tuple[int, int]:
+    """As `walk_middle`, and read every length and count (DefaultRecord.readFrom)."""
+    largest, smallest, end = found.largest_delta_ms, found.smallest_delta_ms, len(payload)
+    start = at
+    while record_count:
+        try:
+            stop = payload[at]
             at += 1
-        size, at = read_signed(payload, at + 1)
-        if size > 0:
-            at += size
-        size, at = read_signed(payload, at)
-        if size > 0:
-            at += size
-        at = _behind_headers(payload, at) if payload[at] else at + 1
+            if stop >= 0x80:
+                stop = stop & 0x7F | payload[at] << 7
+                at += 1
+                if stop >= 0x4000:
+                    stop, at = read_signed(payload, at - 2)
+                    stop <<= 1
+        except IndexError:
+            break
+        if stop & 1 or stop < LEAST_BYTES << 1:
+            raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
+        stop = at + (stop >> 1)
+        if stop > end:
+            break
+        try:
+            number = payload[at + 1]  # behind the attributes, which nothing uses
+            at += 2
+            if number >= 0x80:
+                number = number & 0x7F | payload[at] << 7
+                at += 1
+            if number < 0x4000:
+                number = (number >> 1) ^ -(number & 1)
+            else:
+                number, at = read_signed(payload, at - 2)
+            if number > largest:
+                largest = number
+            if number < smallest:
+                smallest = number
+            while payload[at] >= 0x80:  # the offset delta: Kafka lets any pass
+                at += 1
+            number = payload[at + 1]
+            at += 2
+            if number >= 0x80:
+                number, at = read_signed(payload, at - 1)
+                number <<= 1
+            if number & 1 or number < 0:
+                found.all_have_keys = False
+            else:
+                at += number >> 1
+            number = payload[at]
+            at += 1
+            if number >= 0x80:
+                number = number & 0x7F | payload[at] << 7
+                at += 1
+                if number >= 0x4000:
+                    number, at = read_signed(payload, at - 2)
+                    number <<= 1
+            if number > 0 and not number & 1:
+                at += number >> 1
+            at = _behind_headers(payload, at) if payload[at] else at + 1
+        except IndexError:
+            raise Refused(Code.INVALID_RECORD, "a record is cut") from None
         if at != stop:
             raise Refused(Code.INVALID_RECORD, "a record's size is not that of its fields")
-    return largest, at
+        start = at
+        record_count -= 1
+    found.largest_delta_ms, found.smallest_delta_ms = largest, smallest
+    return record_count, start
 
 
 def _behind_headers(payload: Payload, at: int) -> int:
     """The position behind a record's headers."""
-    header_count, at = read_signed(payload, at)
+    header_count = payload[at]
+    at += 1
+    if header_count < 0x80:
+        header_count = (header_count >> 1) ^ -(header_count & 1)
+    else:
+        header_count, at = read_signed(payload, at - 1)
     if header_count < 0:
         raise Refused(Code.INVALID_RECORD, "a negative number of headers")
+    if header_count > _MANY_HEADERS:
+        raise ManyHeaders
     for _ in range(header_count):
-        length, at = read_signed(payload, at)
-        if length < 0:
+        length = payload[at]
+        at += 1
+        if length >= 0x80:
+            length, at = read_signed(payload, at - 1)
+            length <<= 1
+        if length & 1 or length < 0:
             raise Refused(Code.INVALID_RECORD, "a header without a key")
-        length, at = read_signed(payload, at + length)
-        at += max(length, 0)
+        at += length >> 1
+        length = payload[at]
+        at += 1
+        if length >= 0x80:
+            length, at = read_signed(payload, at - 1)
+            length <<= 1
+        if length > 0 and not length & 1:
+            at += length >> 1
     return at

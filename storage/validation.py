@@ -19,7 +19,6 @@ from ..protocol.batch import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
-    NO_TIMESTAMP,
     BatchHeader,
     Bytes,
     Compression,
@@ -27,14 +26,12 @@ from ..protocol.batch import (
 )
 from ..protocol.checksum import crc32c
 from ..protocol.errors import Code, Refused
-from ..protocol.records import payload_of, records_in
-from .log_config import LONG_MAX, LogConfig
-from .record_walk import largest_timestamp_delta
 
 _MIN_LENGTH: Final = 14  # what the oldest format needs behind its length
 _UP_TO_MAGIC: Final = 17
 _LENGTH: Final = struct.Struct(">i")
-_MEANT: Final = 0x7F  # the attributes that mean something; others go with a change of the header
+MEANT: Final = 0x7F
+"""The attributes that mean something; others go with a change of the header."""
 
 
 class RecordError(NamedTuple):
@@ -55,7 +52,7 @@ class InvalidRecords(Refused):
     """Some records of a batch may not be appended, and so none of them.
 
     Args:
-        record_errors: each bad record, in order (KIP-467).
+        record_errors: the first bad records, in order (KIP-467).
     """
 
     def __init__(self, code: Code, why: str, record_errors: tuple[RecordError, ...]) -> None:
@@ -150,105 +147,10 @@ def check_client_header(header: BatchHeader) -> None:
         raise Refused(Code.INVALID_RECORD, f"a base sequence of {header.base_sequence}")
 
 
-def check_records(
-    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int, partition: str
-) -> BatchHeader:
-    """Check the records of a batch whose header is right, and put its times right.
-
-    Args:
-        partition: its name, `TOPIC-PARTITION`, for messages.
-
-    Returns:
-        The header that the batch must have: itself, or one with other attributes and another max
-        timestamp, for `with_times`.
-
-    Raises:
-        Refused: INVALID_RECORD, and UNKNOWN_SERVER_ERROR, as Kafka, when they do not decompress;
-            InvalidRecords also names the bad records.
-    """
-    size = header.length + LOG_OVERHEAD
-    attributes = header.attributes
-    payload: bytes | bytearray
-    if attributes & COMPRESSION_MASK:
-        payload, start = _opened(records, header), 0
-    elif type(records) is bytearray and len(records) == size:
-        payload, start = records, HEADER_SIZE
-    else:
-        payload, start = bytes(memoryview(records)[HEADER_SIZE:size]), 0
-    largest_delta = largest_timestamp_delta(payload, header.record_count, start)
-    stamps = config.message_timestamp_type == "LogAppendTime"
-    stamped = attributes & LOG_APPEND_TIME
-    max_timestamp_ms = max(header.base_timestamp_ms + largest_delta, NO_TIMESTAMP)
-    if stamped:
-        max_timestamp_ms = header.max_timestamp_ms
-    if (
-        stamped
-        or config.message_timestamp_before_max_ms != LONG_MAX
-        or (not stamps and max_timestamp_ms - now_ms > config.message_timestamp_after_max_ms)
-        or config.compacts
-    ):
-        _refuse_bad_records(records, header, config, now_ms, partition)
-    if stamps:
-        return of_now(header, now_ms)
-    if stamped or max_timestamp_ms != header.max_timestamp_ms:
-        attributes &= _MEANT & ~LOG_APPEND_TIME
-        return header._replace(attributes=attributes, max_timestamp_ms=max_timestamp_ms)
-    return header
-
-
 def of_now(header: BatchHeader, now_ms: int) -> BatchHeader:
     """The header that a batch must have where the time of all records is the broker's."""
-    attributes = header.attributes & _MEANT | LOG_APPEND_TIME
+    attributes = header.attributes & MEANT | LOG_APPEND_TIME
     return header._replace(attributes=attributes, max_timestamp_ms=now_ms)
-
-
-def _opened(records: Bytes, header: BatchHeader) -> bytes:
-    try:
-        return bytes(payload_of(records, 0, header))
-    except Refused as refused:
-        raise Refused(Code.UNKNOWN_SERVER_ERROR, refused.why) from refused
-
-
-def _refuse_bad_records(
-    records: Bytes, header: BatchHeader, config: LogConfig, now_ms: int, partition: str
-) -> None:
-    """Look at each record's key and time; the client is told in Kafka's words (LogValidator)."""
-    stamps = config.message_timestamp_type == "LogAppendTime"
-    earliest_ms = now_ms - config.message_timestamp_before_max_ms
-    latest_ms = now_ms + config.message_timestamp_after_max_ms
-    errors: list[RecordError] = []
-    code = Code.INVALID_RECORD
-    for index, record in enumerate(records_in(records, 0, header)):
-        time_ms = record.timestamp_ms
-        if config.compacts and record.key is None:
-            why = (
-                f"Compacted topic cannot accept message without key in topic partition {partition}"
-            )
-            errors.append(RecordError(index, why))
-        elif not stamps and time_ms != NO_TIMESTAMP:
-            if not earliest_ms <= time_ms <= latest_ms:
-                why = (
-                    f"Timestamp {time_ms} of message with offset {record.offset} is out of range."
-                    f" The timestamp should be within [{earliest_ms}, {latest_ms}]"
-                )
-                errors.append(RecordError(index, why))
-                code = Code.INVALID_TIMESTAMP
-        elif header.attributes & LOG_APPEND_TIME:
-            why = "Producer should not set timestamp type to LogAppendTime."
-            errors.append(RecordError(index, f"Invalid timestamp type in message {record}. {why}"))
-            code = Code.INVALID_TIMESTAMP
-    if errors:
-        raise InvalidRecords(code, _summary(code, errors), tuple(errors))
-
-
-def _summary(code: Code, errors: list[RecordError]) -> str:
-    if code == Code.INVALID_TIMESTAMP:
-        return "One or more records have been rejected due to invalid timestamp"
-    shown = ", ".join(f"RecordError(batchIndex={e[0]}, message='{e[1]}')" for e in errors[:3])
-    return (
-        f"One or more records have been rejected due to {len(errors)} record errors in total,"
-        f" and only showing the first three errors at most: [{shown}]"
-    )
 
 
 def with_times(records: Bytes, header: BatchHeader) -> bytearray:

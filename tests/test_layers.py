@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 # The rooms a room may import, and the packages of others.
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
-    "protocol": (set(), {"kafka", "crc32c", "cramjam"}),
+    "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
     "storage": ({"protocol"}, set()),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "broker": (

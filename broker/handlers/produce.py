@@ -33,6 +33,7 @@ from ...protocol.batch import (
 )
 from ...protocol.errors import Code, Refused
 from ...storage.catalog import INTERNAL_TOPICS
+from ...storage.checking import Checked, check
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords, NotOneBatch, frame_end
 from ..authorization import AclResource, Operation, may
@@ -43,6 +44,7 @@ from ..dispatch import serves
 
 if TYPE_CHECKING:
     from ...coordinator.transactions import Transactions
+    from ...storage.steps import Steps
     from ..node import Node
     from ..shard import Shard
 
@@ -88,12 +90,15 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         # Of two batches for one partition Kafka keeps the last one alone; so does this dict.
         for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
             answer, waits = refused or unknown, _NONE
+            batch = _Batch(name, index, records)
             while answer is None:
-                place = (name, index)
                 try:
-                    answer, waits = _append(node, context, membership, place, records)
+                    answer, waits = _append(node, context, membership, batch)
                 except _NotOnDisk:
                     answer = await membership.on_disk()
+                except _TakesLong as long:
+                    await batch.check(node, long.steps)
+                    membership.ask_again()  # much may have happened meanwhile
             answer = {"index": index, **answer}
             if waits:
                 unflushed += [(log, answer) for log in waits]
@@ -199,12 +204,47 @@ def _may_write(node: Node, context: Context, name: str) -> bool:
     return may(node, context, Operation.WRITE, AclResource.TOPIC, name)
 
 
+class _Batch:
+    """What a request has for one partition."""
+
+    __slots__ = ("_checked", "name", "partition", "records")
+
+    def __init__(self, name: str, partition: int, records: bytes | None) -> None:
+        self.name = name
+        self.partition = partition
+        self.records = records
+        self._checked: Checked | Refused | None = None
+
+    def checked_for(self, log: PartitionLog, records: bytes, now_ms: int) -> Checked:
+        """The batch, to be appended to the log. Raises _TakesLong, and Refused."""
+        checked = self._checked
+        if checked is None:
+            found = check(records, log.rules(now_ms))
+            if not isinstance(found, Checked):
+                raise _TakesLong(found)
+            return found
+        if isinstance(checked, Refused):
+            raise checked
+        return checked
+
+    async def check(self, node: Node, steps: Steps[Checked]) -> None:
+        """Have it checked beside other requests, for `checked_for`."""
+        try:
+            self._checked = await node.long_work.run(steps)
+        except Refused as refused:
+            self._checked = refused
+
+
+class _TakesLong(Exception):
+    """The batch is to be checked in these steps; nothing was appended."""
+
+    def __init__(self, steps: Steps[Checked]) -> None:
+        super().__init__()
+        self.steps = steps
+
+
 def _append(
-    node: Node,
-    context: Context,
-    membership: _Membership,
-    place: tuple[str, int],
-    records: bytes | None,
+    node: Node, context: Context, membership: _Membership, batch: _Batch
 ) -> tuple[dict[str, Any], tuple[PartitionLog, ...]]:
     """Append one partition's batch.
 
@@ -213,11 +253,13 @@ def _append(
 
     Raises:
         _NotOnDisk: see `_Membership.check`; nothing was appended.
+        _TakesLong: see there.
     """
     waits = _NONE
     log = asked = None
+    records = batch.records
     try:
-        log = node.led_log(*place)
+        log = node.led_log(batch.name, batch.partition)
         if records is None or len(records) < HEADER_SIZE:
             raise Refused(Code.INVALID_RECORD, "no whole batch")
         header = read_header(records)
@@ -237,7 +279,8 @@ def _append(
         asked = log
         if membership.wants_all:
             node.cluster.check_in_sync(log)
-        appended = log.append(records, now_ms=node.clock.now_ms())
+        now_ms = node.clock.now_ms()
+        appended = log.append_checked(batch.checked_for(log, records, now_ms), now_ms=now_ms)
     except InvalidRecords as invalid:
         errors = _record_errors(invalid)
         answer = _error(invalid.code, invalid.why)
@@ -368,6 +411,10 @@ class _Membership:
         refused = await self._node.flushes.flushed(self._shard.log)
         self._shard, self._has_waited = None, True  # much may have happened meanwhile
         return None if refused is None else _error(refused.code)
+
+    def ask_again(self) -> None:
+        """Forget what the coordinator has said."""
+        self._shard, self._has_waited = None, False
 
     def _is_checked(self) -> bool:
         """From version 12 on always: there, to check is to add."""

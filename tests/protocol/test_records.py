@@ -21,6 +21,7 @@ from ottla.protocol.batch import (
     read_header,
     seal,
 )
+from ottla.protocol.compression import compressed
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import Record, decompressed, payload_of, records_in
 from ottla.protocol.varints import read_signed
@@ -213,7 +214,7 @@ PACKERS: dict[str, tuple[Compression, Callable[[bytes], bytes]]] = {
     "snappy, bare": (Compression.SNAPPY, lambda data: bytes(cramjam.snappy.compress_raw(data))),
     "snappy, xerial": (Compression.SNAPPY, xerial),
     "snappy, xerial, blocks": (Compression.SNAPPY, lambda data: xerial(data[:3], data[3:])),
-    "lz4": (Compression.LZ4, lambda data: bytes(cramjam.lz4.compress(data))),
+    "lz4": (Compression.LZ4, lambda data: compressed(Compression.LZ4, data)),
     "zstd": (Compression.ZSTD, lambda data: bytes(cramjam.zstd.compress(data))),
 }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.protocol.batch import BatchHeader, Bytes, read_header
 from ottla.protocol.control import read_marker
 from ottla.protocol.records import Record, records_in
 from ottla.storage.cleanable import cleanable
 from ottla.storage.compaction import Compacted, compact
 from ottla.storage.files import Files
 from ottla.storage.log import PartitionLog
+from ottla.storage.recompression import CODECS, recompressed
+from ottla.storage.steps import at_once
 from tests.storage.logs import NOW_MS, batch, everything, open_log
 
 COMPACT = frozenset({"compact"})
@@ -32,6 +35,14 @@ def compacted(
     except StopIteration as done:
         did: Compacted = done.value
         return did
+
+
+def packed(batch: Bytes, compression_type: str) -> tuple[Bytes, BatchHeader]:
+    """A batch in another codec, and its header; itself when it is in it already."""
+    header, codec = read_header(batch), CODECS[compression_type]
+    if header.compression == codec:
+        return batch, header
+    return at_once(recompressed(batch, header, codec, None, 1 << 30))
 
 
 def records(log: PartitionLog) -> list[Record]:

@@ -21,12 +21,12 @@ from ottla.storage.cleanable import cleanable
 from ottla.storage.compaction import Superseded, compact, groups_of
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LONG_MAX
-from ottla.storage.recompression import recompressed
 from tests.storage.compacting import (
     COMPACT,
     compacted,
     log_of,
     open_compacted,
+    packed,
     records,
     values,
 )
@@ -128,8 +128,7 @@ def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
     disk = Disk()
     log = open_compacted(disk, segment_bytes=10_000)
     sent = build([(b"a", b"1" * 500), (b"b", b"1" * 500)], timestamp_ms=NOW_MS)
-    packed, _ = recompressed(sent, read_header(sent), codec)
-    log.append(packed, now_ms=NOW_MS)
+    log.append(packed(sent, codec)[0], now_ms=NOW_MS)
     log.append(batch(b"2", key=b"a"), now_ms=NOW_MS)
     log.roll(NOW_MS)
     compacted(log, disk)
@@ -176,8 +175,7 @@ def test_large_packed_batches_are_opened_and_packed_elsewhere() -> None:
     log = open_compacted(disk, segment_bytes=1 << 20)
     noise = random.Random(1).randbytes(20_000)
     sent = build([(b"a", noise), (b"b", noise), (b"c", noise[::-1])], timestamp_ms=NOW_MS)
-    packed, _ = recompressed(sent, read_header(sent), "gzip")
-    log.append(packed, now_ms=NOW_MS)
+    log.append(packed(sent, "gzip")[0], now_ms=NOW_MS)
     log.append(batch(b"2", key=b"a"), now_ms=NOW_MS)
     log.roll(NOW_MS)
     todo = cleanable(log, None, NOW_MS)

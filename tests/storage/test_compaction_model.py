@@ -9,8 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ottla.protocol.batch import build, read_header
 from ottla.protocol.records import Record
 from ottla.storage.log import PartitionLog
-from ottla.storage.recompression import recompressed
-from tests.storage.compacting import committed, compacted, open_compacted, values
+from tests.storage.compacting import committed, compacted, open_compacted, packed, values
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, end_of, everything
 
@@ -61,8 +60,7 @@ class CompactedLog(RuleBasedStateMachine):
             base_sequence=-1 if producer_id < 0 else known.last_sequence + 1 if known else 0,
             transactional=producer_id > 0,
         )
-        packed, _ = recompressed(batch, read_header(batch), codec)
-        base_offset = self.log.append(packed, now_ms=self.now_ms).base_offset
+        base_offset = self.log.append(packed(batch, codec)[0], now_ms=self.now_ms).base_offset
         offsets = list(range(base_offset, base_offset + len(pairs)))
         for offset, (key, value) in zip(offsets, pairs, strict=True):
             self.records[offset] = Record(offset, self.now_ms, key, value)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ottla.protocol.batch import crc_is_right
 from ottla.protocol.errors import Refused
 from ottla.storage.log import Origin, PartitionLog
-from ottla.storage.record_walk import largest_timestamp_delta
+from ottla.storage.record_walk import walk
 from ottla.storage.validation import InvalidRecords, frame_end
 from tests.storage.logs import NOW_MS, end_of, everything, in_transaction, open_log
 from tests.wire import batches
@@ -365,14 +365,14 @@ def test_records_are_followed_to_the_last_byte(
             record(value, key=key, timestamp_delta=delta, offset_delta=offset, headers=headers)
         )
     payload, count = b"\xff" * start + b"".join(records), len(records)
-    assert largest_timestamp_delta(payload, count, start) == largest
+    assert walk(payload, count, start).largest_delta_ms == largest
     for wrong in (count + 1, count - 1):
         if wrong:
             with pytest.raises(Refused, match="INVALID_RECORD"):
-                largest_timestamp_delta(payload, wrong, start)
+                walk(payload, wrong, start)
     cut = data.draw(st.integers(start, len(payload) - 1))
     with pytest.raises(Refused, match="INVALID_RECORD"):
-        largest_timestamp_delta(payload[:cut], count, start)
+        walk(payload[:cut], count, start)
 
 
 @settings(max_examples=100, deadline=None)
@@ -393,9 +393,9 @@ def test_runs_of_records_of_one_size_are_followed(
         for at, size in enumerate(sizes)
     )
     largest = min(modulus, len(sizes)) - 1
-    assert largest_timestamp_delta(payload, len(sizes)) == largest
+    assert walk(payload, len(sizes)).largest_delta_ms == largest
     with pytest.raises(Refused, match="INVALID_RECORD"):
-        largest_timestamp_delta(payload, len(sizes) + 1)
+        walk(payload, len(sizes) + 1)
 
 
 BAD = {
@@ -414,10 +414,10 @@ BAD = {
 def test_a_record_that_cannot_be_read_is_refused(body: bytes, others: int) -> None:
     payload = record() * others + batches.varint(len(body)) + body
     with pytest.raises(Refused, match="INVALID_RECORD"):
-        largest_timestamp_delta(payload, others + 1)
+        walk(payload, others + 1)
 
 
 def test_a_record_of_negative_size_is_refused() -> None:
     for others in (0, 50):
         with pytest.raises(Refused, match="INVALID_RECORD"):
-            largest_timestamp_delta(record() * others + b"\x01" + record(), others + 2)
+            walk(record() * others + b"\x01" + record(), others + 2)

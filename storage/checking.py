@@ -1,0 +1,196 @@
+"""What a client's batch must be, and becomes, before it is appended: Kafka's LogValidator.
+
+A batch of few records is checked in one go. What takes longer is done in steps, and a compressed
+payload is opened piece by piece: neither the time nor the memory of others depends on what somebody
+sends. Nothing here changes a log.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ..protocol.batch import (
+    COMPRESSION_MASK,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Bytes,
+    Compression,
+)
+from ..protocol.errors import Code
+from .log_config import LONG_MAX, LogConfig
+from .payloads import Payload, feed
+from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompressed
+from .record_errors import RecordErrors
+from .record_stream import RecordStream
+from .record_walk import ManyHeaders, Walked, walk
+from .steps import Steps, at_once
+from .validation import MEANT, check_client_header, one_batch, with_times
+
+AT_ONCE_RECORDS: Final = 1 << 12
+"""So many records are walked over in one go."""
+
+_ONE_BY_ONE_RECORDS: Final = 1 << 8  # as many are read one by one in one go
+
+
+class Checked(NamedTuple):
+    """A batch that may be appended, but for its producer and its place.
+
+    Attributes:
+        records: with the time of its producer; where the topic has the broker's, it gets that when
+            it is appended.
+        header: that of `records`.
+    """
+
+    records: Bytes
+    header: BatchHeader
+
+
+class Rules(NamedTuple):
+    """What a partition wants of its records.
+
+    Attributes:
+        partition: its name, `TOPIC-PARTITION`, for messages.
+    """
+
+    config: LogConfig
+    now_ms: int
+    partition: str
+
+    @property
+    def are_for_each_record(self) -> bool:
+        """Whether keys or times may be wrong: each record is read in full then."""
+        config = self.config
+        return config.compacts or config.message_timestamp_before_max_ms != LONG_MAX
+
+    def may_be_broken(self, header: BatchHeader, found: Walked, max_timestamp_ms: int) -> bool:
+        """Whether to look at each record: one may have no key, or a wrong time."""
+        config = self.config
+        if header.attributes & LOG_APPEND_TIME or (config.compacts and not found.all_have_keys):
+            return True
+        if self.config.stamps:
+            return False
+        if max_timestamp_ms - self.now_ms > config.message_timestamp_after_max_ms:
+            return True
+        if config.message_timestamp_before_max_ms == LONG_MAX:
+            return False
+        earliest_ms = self.now_ms - config.message_timestamp_before_max_ms
+        return header.base_timestamp_ms + found.smallest_delta_ms < earliest_ms
+
+    @property
+    def codec(self) -> Compression | None:
+        """What the records are to be packed by; None: as their producer has them."""
+        return CODECS.get(self.config.compression_type)
+
+    def errors(self, header: BatchHeader, *, is_rewritten: bool) -> RecordErrors:
+        """To be shown each record of the batch."""
+        config, now_ms = self.config, self.now_ms
+        times_ms = (
+            now_ms - config.message_timestamp_before_max_ms,
+            now_ms + config.message_timestamp_after_max_ms,
+        )
+        return RecordErrors(
+            header,
+            wants_keys_in=self.partition if config.compacts else None,
+            times_ms=None if self.config.stamps else times_ms,
+            is_rewritten=is_rewritten,
+        )
+
+
+def check(records: Bytes, rules: Rules) -> Checked | Steps[Checked]:
+    """Check a batch, and put it into the codec of its topic.
+
+    Args:
+        records: must not change before it is appended.
+
+    Returns:
+        The batch, or the steps to it where it takes long; these raise as this does.
+
+    Raises:
+        Refused: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as Kafka,
+            when the records do not decompress; InvalidRecords also names bad records.
+    """
+    header = one_batch(records, rules.config.max_message_bytes)
+    check_client_header(header)
+    size = header.length + LOG_OVERHEAD
+    source: Payload | None = None
+    start = 0
+    payload: bytes | bytearray | None
+    if header.attributes & COMPRESSION_MASK:
+        source = _payload(records, header)
+        payload = source.at_hand()
+    elif type(records) is bytearray and len(records) == size:
+        payload, start = records, HEADER_SIZE
+    else:
+        payload = bytes(memoryview(records)[HEADER_SIZE:size])
+    if payload is None or header.record_count > AT_ONCE_RECORDS:
+        return _steps(records, header, rules, source)
+    try:
+        found = walk(payload, header.record_count, start, closely=rules.are_for_each_record)
+    except ManyHeaders:
+        return _steps(records, header, rules, None)
+    max_timestamp_ms = _max_timestamp_ms(header, found)
+    if not rules.may_be_broken(header, found, max_timestamp_ms):
+        codec = rules.codec
+        if codec is None or codec == header.compression:
+            return _with_time(records, header, rules, max_timestamp_ms)
+    steps = _after_walk(records, header, rules, found)
+    if header.record_count <= _ONE_BY_ONE_RECORDS and len(payload) <= PACKED_AT_ONCE_BYTES:
+        return at_once(steps)
+    return steps
+
+
+def check_at_once(records: Bytes, rules: Rules) -> Checked:
+    """`check`, however long it takes."""
+    checked = check(records, rules)
+    return checked if isinstance(checked, Checked) else at_once(checked)
+
+
+def _payload(records: Bytes, header: BatchHeader) -> Payload:
+    return Payload(records, 0, header, unreadable=Code.UNKNOWN_SERVER_ERROR)
+
+
+def _steps(
+    records: Bytes, header: BatchHeader, rules: Rules, source: Payload | None
+) -> Steps[Checked]:
+    """What `check` does; all of `source` is still to be read."""
+    source = source or _payload(records, header)
+    stream = RecordStream(header.record_count)
+    yield from feed(stream, stream.check(closely=rules.are_for_each_record), source)
+    return (yield from _after_walk(records, header, rules, stream.found))
+
+
+def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked) -> Steps[Checked]:
+    """Name what is bad, put the times right, and pack the records as the topic wants."""
+    max_timestamp_ms, codec = _max_timestamp_ms(header, found), rules.codec
+    is_rewritten = codec not in (None, header.compression)
+    if rules.may_be_broken(header, found, max_timestamp_ms):
+        errors = rules.errors(header, is_rewritten=is_rewritten)
+        stream = RecordStream(header.record_count)
+        yield from feed(stream, stream.heads(errors.look_at), _payload(records, header))
+        errors.raise_if_any()
+    checked = _with_time(records, header, rules, max_timestamp_ms)
+    if codec is None or not is_rewritten:
+        return checked
+    config = rules.config
+    limit_bytes, level = config.max_message_bytes, config.compression_level
+    packed = yield from recompressed(checked.records, checked.header, codec, level, limit_bytes)
+    return Checked(*packed)
+
+
+def _max_timestamp_ms(header: BatchHeader, found: Walked) -> int:
+    if header.attributes & LOG_APPEND_TIME:
+        return header.max_timestamp_ms
+    return max(header.base_timestamp_ms + found.largest_delta_ms, NO_TIMESTAMP)
+
+
+def _with_time(records: Bytes, header: BatchHeader, rules: Rules, max_timestamp_ms: int) -> Checked:
+    """The batch with the largest of its records' times, which its producer may have wrong."""
+    stamped = header.attributes & LOG_APPEND_TIME
+    if rules.config.stamps or not (stamped or max_timestamp_ms != header.max_timestamp_ms):
+        return Checked(records, header)
+    attributes = header.attributes & MEANT & ~LOG_APPEND_TIME
+    header = header._replace(attributes=attributes, max_timestamp_ms=max_timestamp_ms)
+    return Checked(with_times(records, header), header)

@@ -1,0 +1,170 @@
+"""Records of a batch written anew: some of them, or with times counted from another base time.
+
+What comes in and what goes out passes by in pieces. The lengths of the records are believed: the
+batch was checked when it was appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Final, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from ..protocol.varints import read_signed, signed
+from .payloads import Payload
+from .record_stream import RecordStream, Wants
+from .steps import Steps
+
+_RECORDS_IN_A_STEP: Final = 1 << 5
+_OUT_BYTES: Final = 1 << 16
+
+
+class Entry(NamedTuple):
+    """What of a record decides whether it stays.
+
+    Attributes:
+        is_tombstone: it has no value.
+    """
+
+    timestamp_delta_ms: int
+    offset_delta: int
+    key: bytes | None
+    is_tombstone: bool
+
+
+class RecordCopy(RecordStream):
+    """A payload of which records are copied.
+
+    Attributes:
+        out: what has been copied and is to be taken away.
+    """
+
+    def __init__(self, record_count: int) -> None:
+        super().__init__(record_count)
+        self.out = bytearray()
+
+    def copy(
+        self,
+        stays: Callable[[Entry], bool],
+        timestamp_delta_ms: Callable[[int], int] | None = None,
+    ) -> Wants:
+        """Copy the records that stay.
+
+        Args:
+            timestamp_delta_ms: what becomes of a record's timestamp delta; None: it stays as it is.
+
+        Raises:
+            Refused: INVALID_RECORD.
+        """
+        count = 0
+        while self._left:
+            body, stop = yield from self._next()
+            if stop <= len(self._payload):
+                self._copy_whole(body, stop, stays, timestamp_delta_ms)
+            else:
+                yield from self._copy_large(body, stop, stays, timestamp_delta_ms)
+            self._left -= 1
+            count += 1
+            if count % _RECORDS_IN_A_STEP == 0 or len(self.out) > _OUT_BYTES:
+                yield False
+        yield from self._nothing_behind()
+
+    def _copy_whole(
+        self,
+        body: int,
+        stop: int,
+        stays: Callable[[Entry], bool],
+        new_delta_ms: Callable[[int], int] | None,
+    ) -> None:
+        payload, start, self._at = self._payload, self._at, stop
+        try:
+            delta_ms, rest = read_signed(payload, body + 1)
+            offset_delta, at = read_signed(payload, rest)
+            size, at = read_signed(payload, at)
+            key = None
+            if size >= 0:
+                key = bytes(payload[at : at + size])
+                at += size
+            size, at = read_signed(payload, at)
+        except IndexError:
+            at, size = stop, 0
+        if at + max(size, 0) >= stop:
+            raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
+        if not stays(Entry(delta_ms, offset_delta, key, size < 0)):
+            return
+        wanted_ms = delta_ms if new_delta_ms is None else new_delta_ms(delta_ms)
+        if wanted_ms == delta_ms:
+            self.out += payload[start:stop]
+        else:
+            changed = payload[body : body + 1] + signed(wanted_ms) + payload[rest:stop]
+            self.out += signed(len(changed)) + changed
+
+    def _copy_large(
+        self,
+        body: int,
+        stop: int,
+        stays: Callable[[Entry], bool],
+        new_delta_ms: Callable[[int], int] | None,
+    ) -> Wants:
+        """Of a large record only the key is ever at hand, and what else stands before its value."""
+        end = self._before + stop
+        attributes = self._payload[body : body + 1]
+        self._at = body
+        yield from self._skip(1)
+        attributes = attributes or self._payload[self._at - 1 : self._at]
+        delta_ms = yield from self._number()
+        offset_delta = yield from self._number()
+        size = yield from self._number()
+        key = None
+        if size >= 0:
+            key = yield from self._bytes(size)
+        value_size = yield from self._number()
+        left = end - self._before - self._at
+        if left <= max(value_size, 0):
+            raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
+        if not stays(Entry(delta_ms, offset_delta, key, value_size < 0)):
+            yield from self._skip(left)
+            return
+        if new_delta_ms is not None:
+            delta_ms = new_delta_ms(delta_ms)
+        head = attributes + signed(delta_ms) + signed(offset_delta) + signed(size)
+        head += (key or b"") + signed(value_size)
+        self.out += signed(len(head) + left) + head
+        while left:
+            there = self._payload[self._at : self._at + left]
+            self._at += len(there)
+            left -= len(there)
+            self.out += there
+            if left:
+                yield from self._more()
+
+    def _bytes(self, size: int) -> Generator[bool, None, bytes]:
+        parts = []
+        while size > len(self._payload) - self._at:
+            parts.append(self._payload[self._at :])
+            size -= len(parts[-1])
+            self._at = len(self._payload)
+            yield from self._more()
+        parts.append(self._payload[self._at : self._at + size])
+        self._at += size
+        return b"".join(parts)
+
+
+def copied(
+    copy: RecordCopy, walk: Wants, payload: Payload, take: Callable[[bytes], Steps[None]]
+) -> Steps[None]:
+    """Take a walk over a payload, and give `take` what it copies, piece by piece."""
+    for wants_more in walk:
+        if len(copy.out) > _OUT_BYTES:
+            yield from take(bytes(copy.out))
+            copy.out.clear()
+        if not wants_more:
+            yield None
+            continue
+        piece = yield from payload.next_piece()
+        if piece is None:
+            copy.end()
+        else:
+            copy.feed(piece)
+    yield from take(bytes(copy.out))
+    copy.out.clear()

@@ -1,0 +1,216 @@
+"""Records whose payload comes in pieces: checked, and looked at, without ever having all of it.
+
+Only one record is ever at hand as a whole, and none that is larger than `WHOLE_BYTES`: of such a
+one the fields are read as they pass by. The work is done in short steps, between which other work
+may be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Final, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from ..protocol.varints import read_signed
+from .record_walk import IN_FULL, LEAST_BYTES, ManyHeaders, Walked, walk_in_full, walk_middle
+
+WHOLE_BYTES: Final = 1 << 20
+"""A larger record is never at hand as a whole."""
+
+_RECORDS_IN_A_STEP: Final = 1 << 12
+_FULL_RECORDS_IN_A_STEP: Final = 1 << 10
+_HEADS_IN_A_STEP: Final = 1 << 7
+_HEADERS_IN_A_STEP: Final = 1 << 9
+
+Piece = bytes | bytearray
+Wants = Generator[bool, None, None]
+"""True: `feed` or `end` is to be called before it goes on. False: a pause may be made."""
+
+
+class Head(NamedTuple):
+    """A record without what it carries.
+
+    Attributes:
+        key_size, value_size: -1: there is none.
+    """
+
+    batch_index: int
+    timestamp_delta_ms: int
+    offset_delta: int
+    key_size: int
+    value_size: int
+
+
+class RecordStream:
+    """A payload that is walked over.
+
+    Args:
+        record_count: what the batch promises, at least 1.
+
+    Attributes:
+        found: what `check` has found when it is at its end.
+    """
+
+    def __init__(self, record_count: int) -> None:
+        self.found = Walked()
+        self._record_count = record_count
+        self._left = record_count
+        self._payload: Piece = b""
+        self._at = 0
+        self._before = 0  # bytes that have gone by in front of the payload at hand
+        self._is_ended = False
+
+    def feed(self, piece: Piece) -> None:
+        """The next bytes of the payload, empty or not; must not change."""
+        rest = self._payload[self._at :]
+        self._before += self._at
+        self._payload = rest + piece if rest else piece
+        self._at = 0
+
+    def end(self) -> None:
+        """What was fed is all."""
+        self._is_ended = True
+
+    def check(self, *, closely: bool) -> Wants:
+        """Check all records as `record_walk.walk` does.
+
+        Raises:
+            Refused: INVALID_RECORD.
+        """
+        while self._left:
+            is_middle = self._record_count > IN_FULL and 1 < self._left < self._record_count
+            if is_middle and self._walk_on(closely=closely):
+                yield False
+            else:
+                yield from self._one_in_full()
+        yield from self._nothing_behind()
+
+    def heads(self, visit: Callable[[Head], bool]) -> Wants:
+        """Have `visit` see each record's head, in order, until it returns True.
+
+        Raises:
+            Refused: INVALID_RECORD, as `check`.
+        """
+        while self._left:
+            index = self._record_count - self._left
+            if visit((yield from self._head(index))):
+                return
+            if index % _HEADS_IN_A_STEP == 0:
+                yield False
+        yield from self._nothing_behind()
+
+    def _walk_on(self, *, closely: bool) -> bool:
+        """Walk over those in the middle that are at hand as a whole; whether there was one."""
+        most = min(self._left - 1, _FULL_RECORDS_IN_A_STEP if closely else _RECORDS_IN_A_STEP)
+        try:
+            left, self._at = walk_middle(self._payload, self._at, most, self.found, closely=closely)
+        except ManyHeaders:
+            return False
+        self._left -= most - left
+        return left < most
+
+    def _one_in_full(self) -> Wants:
+        """Check the next record in full, however large it is."""
+        body, stop = yield from self._next()
+        if self._is_sound(stop):
+            self._at = stop
+            self._left -= 1
+        else:
+            yield from self._pass_by(body, stop)
+
+    def _is_sound(self, stop: int) -> bool:
+        """Whether the next record is at hand, and right; False: it is to be read bit by bit."""
+        if stop > len(self._payload):
+            return False
+        try:
+            walk_in_full(self._payload, self._at, 1, self.found)
+        except ManyHeaders:
+            return False
+        return True
+
+    def _next(self) -> Generator[bool, None, tuple[int, int]]:
+        """Where the next record's body begins and stops; it is there, or larger than all."""
+        while True:
+            try:
+                size, body = read_signed(self._payload, self._at)
+            except IndexError:
+                yield from self._more()
+                continue
+            if size < LEAST_BYTES:
+                raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
+            if body + size <= len(self._payload) or size > WHOLE_BYTES:
+                return body, body + size
+            yield from self._more()
+
+    def _pass_by(self, body: int, stop: int) -> Generator[bool, None, Head]:
+        """Read the fields of a record as they come."""
+        end = self._before + stop
+        self._at = body
+        yield from self._skip(1)  # the attributes, which nothing uses
+        delta_ms = yield from self._number()
+        self.found.take_delta(delta_ms)
+        offset_delta = yield from self._number()
+        key_size = yield from self._number()
+        if key_size < 0:
+            self.found.all_have_keys = False
+        yield from self._skip(key_size)
+        value_size = yield from self._number()
+        yield from self._skip(value_size)
+        header_count = yield from self._number()
+        if header_count < 0:
+            raise Refused(Code.INVALID_RECORD, "a negative number of headers")
+        for count in range(header_count):
+            size = yield from self._number()
+            if size < 0:
+                raise Refused(Code.INVALID_RECORD, "a header without a key")
+            yield from self._skip(size)
+            yield from self._skip((yield from self._number()))
+            if count % _HEADERS_IN_A_STEP == 0:
+                yield False
+        if self._before + self._at != end:
+            raise Refused(Code.INVALID_RECORD, "a record's size is not that of its fields")
+        head = Head(self._record_count - self._left, delta_ms, offset_delta, key_size, value_size)
+        self._left -= 1
+        return head
+
+    def _head(self, index: int) -> Generator[bool, None, Head]:
+        body, stop = yield from self._next()
+        if not self._is_sound(stop):
+            return (yield from self._pass_by(body, stop))
+        self._at = stop
+        self._left -= 1
+        delta_ms, at = read_signed(self._payload, body + 1)
+        offset_delta, at = read_signed(self._payload, at)
+        key_size, at = read_signed(self._payload, at)
+        value_size, _ = read_signed(self._payload, at + max(key_size, 0))
+        return Head(index, delta_ms, offset_delta, key_size, value_size)
+
+    def _nothing_behind(self) -> Wants:
+        while True:
+            if self._at < len(self._payload):
+                raise Refused(Code.INVALID_RECORD, "the batch holds more bytes than its records")
+            if self._is_ended:
+                return
+            yield from self._more()
+
+    def _more(self) -> Wants:
+        if self._is_ended:
+            raise Refused(Code.INVALID_RECORD, "a record is cut")
+        yield True
+
+    def _number(self) -> Generator[bool, None, int]:
+        while True:
+            try:
+                number, self._at = read_signed(self._payload, self._at)
+            except IndexError:
+                yield from self._more()
+            else:
+                return number
+
+    def _skip(self, size: int) -> Wants:
+        while size > len(self._payload) - self._at:
+            size -= len(self._payload) - self._at
+            self._at = len(self._payload)
+            yield from self._more()
+        if size > 0:
+            self._at += size
