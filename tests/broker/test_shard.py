@@ -535,6 +535,23 @@ async def test_an_unloaded_shard_coordinates_nothing() -> None:
 
 
 @in_virtual_time
+async def test_a_shard_of_an_epoch_that_is_over_decides_nothing_though_nobody_unloaded_it() -> None:
+    place = Place()
+    await place.shard.run(saying("alarm 1000"))
+    place.log.leader_epoch += 1
+    assert place.shard.is_closed
+    for act in (
+        lambda: place.shard.run_now(saying("a")),
+        lambda: place.shard.ask(len),  # type: ignore[arg-type]
+        lambda: place.shard.write_marker(SHOP, commit=True, coordinator_epoch=0),
+    ):
+        with pytest.raises(Refused, match="NOT_COORDINATOR"):
+            act()
+    await asyncio.sleep(10)
+    assert (place.machine.ticks, place.log.log_end_offset) == ([], 1)
+
+
+@in_virtual_time
 async def test_unloading_leaves_alone_who_has_its_answer() -> None:
     place = Place()
     parked = asyncio.ensure_future(place.shard.run_parked(parking))

@@ -18,30 +18,35 @@ from .workshop import ROOT, Outcome, Workshop
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when all were found, 1 when one was not, 2 when it could not be tried."""
+    """Run the command; 0 when all were found, 1 when one was not, 2 when one could not be tried."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="only these, or those of files that begin so")
     parser.add_argument("--list", action="store_true", help="show them and what each breaks")
     parser.add_argument("--check", action="store_true", help="only see whether each still fits")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
     given = parser.parse_args(arguments)
-    try:
-        chosen = _chosen(given.names)
-        for mutant in chosen:
-            mutant.check(ROOT)
-    except StaleMutant as error:
-        _say(f"error: {error}")
+    chosen = _chosen(given.names)
+    if not chosen:
+        _say(f"error: no bug has the name or the file {' or '.join(given.names)}")
         return 2
+    stale = 0
+    for mutant in tuple(chosen):
+        try:
+            mutant.check(ROOT)
+        except StaleMutant as error:
+            _say(f"STALE     {error}")
+            chosen.remove(mutant)
+            stale += 1
     if given.list:
         for mutant in chosen:
             _say(f"{mutant.name} ({mutant.file}): {mutant.breaks}")
     if given.list or given.check:
-        return 0
+        return 2 if stale else 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         workshops = [
             Workshop(_made(Path(scratch) / str(number))) for number in range(max(1, given.jobs))
         ]
-        return _try_all(chosen, workshops)
+        return max(_try_all(chosen, workshops), 2 if stale else 0)
 
 
 def _chosen(names: Sequence[str]) -> list[Mutant]:

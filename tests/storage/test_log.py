@@ -55,6 +55,18 @@ def test_the_leader_epoch_goes_into_the_batch_and_where_it_began_is_known() -> N
     assert asked == {-1: (-1, -1), 0: (0, 2), 2: (0, 2), 3: (3, 3), 4: (-1, -1)}
 
 
+def test_an_epoch_whose_records_were_deleted_ends_where_the_log_begins() -> None:
+    """Or a consumer that comes back is told of a place that is not there any more (KIP-320)."""
+    log = open_log()
+    log.append(batch(b"a", b"b"), now_ms=NOW_MS)
+    log.leader_epoch = 3
+    for _ in range(3):
+        log.append(batch(), now_ms=NOW_MS)
+    log.delete_records(3)  # the segment stays
+    log.leader_epoch = 5
+    assert [log.offset_for_leader_epoch(epoch) for epoch in (0, 3)] == [(0, 3), (3, 5)]
+
+
 def test_an_epoch_is_on_disk_before_the_first_batch_that_carries_it() -> None:
     disk = Disk()
     log = open_log(disk)
@@ -240,6 +252,9 @@ def test_records_deleted_are_gone_and_the_producer_is_still_known() -> None:
     assert log.delete_records(3) == 3
     assert log.delete_records(1) == 3
     assert [segment.base_offset for segment in log.segments] == [2, 4]
+    for offset in (0, 2):  # of the second one the segment is still there
+        with pytest.raises(Refused, match="OFFSET_OUT_OF_RANGE"):
+            log.read(offset, max_bytes=100, up_to=5, min_one=True)
     log.remove_deleted(NOW_MS)
     log.remove_deleted(NOW_MS + log.config.file_delete_delay_ms)
     assert not [name for name in disk.names_in("data/orders-0") if name.startswith("0" * 20)]

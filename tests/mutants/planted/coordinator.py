@@ -1,4 +1,4 @@
-"""Bugs of the state machines: transactions and groups."""
+"""Bugs of transactions, producer ids, groups and offsets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,502 @@ from typing import Final
 from ..mutant import Mutant
 
 MUTANTS: Final = (
+    Mutant(
+        "any-epoch-adds-partitions",
+        "coordinator/transactions.py",
+        "if known.producer_epoch != producer.producer_epoch or producer",
+        "if producer",
+        "a fenced producer goes on in the transaction of its successor",
+        (
+            "tests/coordinator/test_transactions_add.py",
+            "tests/coordinator/test_transactions_end.py",
+        ),
+    ),
+    Mutant(
+        "an-id-of-another-producer-is-let-in",
+        "coordinator/transactions.py",
+        "if known.producer_id != producer.producer_id:\n"
+        "        raise _not_its_id(known, producer)\n"
+        "    if",
+        "if",
+        "a producer ends the transaction of another one",
+        (
+            "tests/coordinator/test_transactions_add.py",
+            "tests/coordinator/test_transactions_end.py",
+        ),
+    ),
+    Mutant(
+        "a-new-producer-does-not-wait-for-the-markers",
+        "coordinator/transactions.py",
+        "if known.state in PREPARED:",
+        "if False:",
+        "a producer begins while the transaction before is still undecided for readers",
+        (
+            "tests/coordinator/test_transactions_init.py",
+            "tests/coordinator/test_transactions_add.py",
+            "tests/coordinator/test_transactions_end.py",
+        ),
+    ),
+    Mutant(
+        "an-open-transaction-is-not-aborted-by-the-next-producer",
+        "coordinator/transactions.py",
+        "if known.state is State.ONGOING:\n            aborted",
+        "if False:\n            aborted",
+        "records of a crashed producer join the next producer's transaction",
+        ("tests/coordinator/test_transactions_init.py",),
+    ),
+    Mutant(
+        "a-fenced-transaction-keeps-its-epoch",
+        "coordinator/transactions.py",
+        "return known.fenced(now_ms=now_ms)\n"
+        "        return known.prepared_and_bumped(commit=False, now_ms=now_ms)",
+        "return known.fenced(now_ms=now_ms)\n"
+        "        return known.prepared(commit=False, now_ms=now_ms)",
+        "a producer whose transaction timed out writes on",
+        (
+            "tests/coordinator/test_transactions_init.py",
+            "tests/coordinator/test_transactions_time.py",
+        ),
+    ),
+    Mutant(
+        "a-retry-of-init-raises-the-epoch-again",
+        "coordinator/transactions.py",
+        "if known.producer_epoch <= LAST_EPOCH:\n                return known.producer, epoch",
+        "pass",
+        "a producer whose answer was lost fences itself",
+        ("tests/coordinator/test_transactions_init.py",),
+    ),
+    Mutant(
+        "anybody-may-claim-to-be-the-owner",
+        "coordinator/transactions.py",
+        "return expected.producer_id == known.producer_id or (",
+        "return True or (",
+        "a zombie gets a new epoch and fences the owner",
+        ("tests/coordinator/test_transactions_init.py",),
+    ),
+    Mutant(
+        "epochs-run-out-one-too-late",
+        "coordinator/transaction_states.py",
+        "return self.producer_epoch >= LAST_EPOCH",
+        "return self.producer_epoch > LAST_EPOCH",
+        "a client is given the epoch that no successor can fence",
+        (
+            "tests/coordinator/test_transactions_init.py",
+            "tests/coordinator/test_transactions_end.py",
+        ),
+    ),
+    Mutant(
+        "the-opposite-end-is-answered-like-a-retry",
+        "coordinator/transactions.py",
+        "case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):",
+        "case (State.COMPLETE_COMMIT, _) | (State.COMPLETE_ABORT, _):",
+        "an application hears committed of what was aborted",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transaction_table.py",
+        ),
+    ),
+    Mutant(
+        "a-retry-of-a-bumped-end-is-refused",
+        "coordinator/transactions.py",
+        "retries = retries_rotation or (is_next and is_its_own)",
+        "retries = retries_rotation",
+        "a commit whose answer was lost is told as fenced",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transaction_table.py",
+        ),
+    ),
+    Mutant(
+        "a-retry-after-a-rotation-is-refused",
+        "coordinator/transactions.py",
+        "retries = retries_rotation or (is_next and is_its_own)",
+        "retries = is_next and is_its_own",
+        "a commit whose answer was lost is told as fenced when the producer id changed",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transaction_table.py",
+        ),
+    ),
+    Mutant(
+        "anybody-one-epoch-back-retries",
+        "coordinator/transactions.py",
+        "is_its_own = known.last_producer_epoch == producer.producer_epoch",
+        "is_its_own = True",
+        "a fenced producer hears that it has committed",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transaction_table.py",
+        ),
+    ),
+    Mutant(
+        "the-end-of-nothing-commits",
+        "coordinator/transactions.py",
+        "State.COMPLETE_ABORT, False) if is_current:",
+        "State.COMPLETE_ABORT, _) if is_current:",
+        "an application hears committed of a transaction that is not there",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transaction_table.py",
+        ),
+    ),
+    Mutant(
+        "the-rotated-id-keeps-its-epoch",
+        "coordinator/transaction_states.py",
+        "0 if changes_ids else self.producer_epoch,",
+        "self.producer_epoch,",
+        "a producer with a new id is fenced at once",
+        ("tests/coordinator/test_transactions_end.py",),
+    ),
+    Mutant(
+        "a-commit-completes-as-an-abort",
+        "coordinator/transaction_states.py",
+        "committed = self.state is State.PREPARE_COMMIT",
+        "committed = False",
+        "a retry of a commit hears that it was aborted",
+        ("tests/coordinator/test_transactions_end.py",),
+    ),
+    Mutant(
+        "a-transaction-begins-anew-with-each-partition",
+        "coordinator/transaction_states.py",
+        "self.started_ms if self.state is State.ONGOING else now_ms,\n"
+        "            self.last_producer_epoch,",
+        "now_ms,\n            self.last_producer_epoch,",
+        "a transaction never times out while it grows, and holds up readers",
+        (
+            "tests/coordinator/test_transactions_add.py",
+            "tests/coordinator/test_transactions_time.py",
+        ),
+    ),
+    Mutant(
+        "added-partitions-replace-those-before",
+        "coordinator/transaction_states.py",
+        "self.partitions | partitions,",
+        "partitions,",
+        "a partition gets no marker: its records stay undecided for ever",
+        ("tests/coordinator/test_transactions_add.py",),
+    ),
+    Mutant(
+        "partitions-not-added-may-be-written",
+        "coordinator/transactions.py",
+        "if missing:\n            names",
+        "if False:\n            names",
+        "a record outside of the transaction is never decided",
+        ("tests/coordinator/test_transactions_add.py",),
+    ),
+    Mutant(
+        "markers-of-another-transaction-complete-this-one",
+        "coordinator/transactions.py",
+        "if self._by_id.get(prepared.transactional_id) != prepared:\n"
+        "            return Outcome(None)",
+        "if prepared.transactional_id not in self._by_id:\n            return Outcome(None)",
+        "a late answer to old markers breaks the coordinator",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transactions_time.py",
+            "tests/coordinator/test_transactions_model.py",
+        ),
+    ),
+    Mutant(
+        "a-restart-forgets-the-markers",
+        "coordinator/transactions.py",
+        "for prepared in self._prepared.values()",
+        "for prepared in ()",
+        "a transaction decided before a crash stays undecided for readers",
+        (
+            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/test_transactions_model.py",
+        ),
+    ),
+    Mutant(
+        "timeouts-longer-than-allowed",
+        "coordinator/transactions.py",
+        "elif not 0 < timeout_ms <= self._max_timeout_ms:",
+        "elif not 0 < timeout_ms:",
+        "a client holds up readers for longer than transaction.max.timeout.ms",
+        ("tests/coordinator/test_transactions_init.py",),
+    ),
+    Mutant(
+        "transactions-never-time-out",
+        "coordinator/transactions.py",
+        "self._timeouts.set(transactional_id, record.deadline_ms)",
+        "pass",
+        "a crashed producer holds up readers for ever",
+        ("tests/coordinator/test_transactions_time.py",),
+    ),
+    Mutant(
+        "a-timed-out-transaction-gets-no-markers",
+        "coordinator/transactions.py",
+        "yield Outcome(None, (aborted,), self._markers(aborted))",
+        "yield Outcome(None, (aborted,))",
+        "a crashed producer holds up readers until the coordinator moves",
+        ("tests/coordinator/test_transactions_time.py",),
+    ),
+    Mutant(
+        "blocks-of-producer-ids-overlap",
+        "coordinator/producer_ids.py",
+        "self._left = iter(range(first_id, first_id + size))",
+        "self._left = iter(range(first_id, first_id + size + 1))",
+        "two producers share an id, and one's records are dropped as duplicates",
+        ("tests/coordinator/test_producer_ids.py",),
+    ),
+    Mutant(
+        "aborted-offsets-count",
+        "coordinator/offsets.py",
+        "if commit:\n                for topic",
+        "if True:\n                for topic",
+        "a consumer skips records whose transaction was aborted",
+        ("tests/coordinator/test_offsets_transactions.py",),
+    ),
+    Mutant(
+        "a-pending-offset-overtakes-a-later-one",
+        "coordinator/offsets.py",
+        "if held is None or held.place < placed.place:",
+        "if True:",
+        "a group goes back to an older offset",
+        ("tests/coordinator/test_offsets_transactions.py",),
+    ),
+    Mutant(
+        "pending-offsets-are-not-seen",
+        "coordinator/offsets.py",
+        "return any(map(self._counts, self._pending_for(group_id, topic, partition)))",
+        "return False",
+        "a consumer reads again what a transaction is about to commit",
+        ("tests/coordinator/test_offsets_transactions.py",),
+    ),
+    Mutant(
+        "offsets-of-a-deleted-group-stay-pending",
+        "coordinator/offsets.py",
+        "for producer_id in tuple(self._producers.get(record.group_id, ())):\n            _remove",
+        "for producer_id in ():\n            _remove",
+        "a deleted group's offsets come back with a commit",
+        ("tests/coordinator/test_offsets_transactions.py", "tests/coordinator/test_offsets.py"),
+    ),
+    Mutant(
+        "offsets-of-a-deleted-topic-stay",
+        "coordinator/offsets.py",
+        "self._forgotten[topic] = self._replayed",
+        "pass",
+        "a topic made anew begins at an offset of the old one",
+        ("tests/coordinator/test_offsets_transactions.py", "tests/coordinator/test_offsets.py"),
+    ),
+    Mutant(
+        "metadata-of-any-size-is-committed",
+        "coordinator/offsets.py",
+        "return len(metadata) + beyond_16_bits > self._metadata_max_size",
+        "return False",
+        "a record too large for the log of offsets",
+        ("tests/coordinator/test_offsets.py",),
+    ),
+    Mutant(
+        "an-expired-offset-with-a-successor-goes",
+        "coordinator/offsets.py",
+        "live is not None and not pending and is_expired(live.record)",
+        "live is not None and is_expired(live.record)",
+        "an offset is forgotten while its transaction is open",
+        ("tests/coordinator/test_offsets_transactions.py", "tests/coordinator/test_offsets.py"),
+    ),
+    Mutant(
+        "a-group-with-members-is-deleted",
+        "coordinator/groups.py",
+        "if not is_empty:\n            raise Refused(Code.NON_EMPTY_GROUP)",
+        "pass",
+        "consumers lose their offsets under their feet",
+        ("tests/coordinator/test_groups_admin.py",),
+    ),
+    Mutant(
+        "offsets-of-subscribed-topics-are-deleted",
+        "coordinator/groups.py",
+        "if is_subscribed_to(partition[0]):",
+        "if False:",
+        "consumers lose their offsets under their feet",
+        ("tests/coordinator/test_offsets.py",),
+    ),
+    Mutant(
+        "old-generations-commit",
+        "coordinator/classic_groups.py",
+        "group.check_member(member_id, group_instance_id)\n"
+        "            if generation_id != group.generation_id:\n"
+        "                raise Refused(Code.ILLEGAL_GENERATION)\n"
+        "        elif",
+        "group.check_member(member_id, group_instance_id)\n        elif",
+        "a member that lost its partitions commits over who has them now",
+        (
+            "tests/coordinator/test_offsets.py",
+            "tests/coordinator/test_offsets_transactions.py",
+            "tests/coordinator/test_classic_groups.py",
+        ),
+    ),
+    Mutant(
+        "strangers-commit-into-a-group",
+        "coordinator/classic_groups.py",
+        "elif not transactional:\n            raise Refused(Code.UNKNOWN_MEMBER_ID)",
+        "else:\n            pass",
+        "a tool overwrites the offsets of running consumers",
+        ("tests/coordinator/test_offsets.py", "tests/coordinator/test_classic_groups.py"),
+    ),
+    Mutant(
+        "old-generations-sync",
+        "coordinator/classic_groups.py",
+        "if request.generation_id != group.generation_id:\n"
+        "            raise Refused(Code.ILLEGAL_GENERATION)",
+        "pass",
+        "a member gets the assignment of another generation",
+        ("tests/coordinator/test_classic_groups.py",),
+    ),
+    Mutant(
+        "a-rebalance-is-not-told-to-heartbeats",
+        "coordinator/classic_groups.py",
+        "return Outcome(Code.REBALANCE_IN_PROGRESS)\n        return Outcome(Code.NONE)",
+        "return Outcome(Code.NONE)\n        return Outcome(Code.NONE)",
+        "members do not rejoin and are dropped",
+        ("tests/coordinator/test_classic_groups.py",),
+    ),
+    Mutant(
+        "heartbeats-do-not-count",
+        "coordinator/classic_groups.py",
+        "raise Refused(Code.ILLEGAL_GENERATION)\n"
+        "        self._rebalances.extend_session(group, member, now_ms)\n"
+        "        if group.state",
+        "raise Refused(Code.ILLEGAL_GENERATION)\n        if group.state",
+        "living members are dropped",
+        (
+            "tests/coordinator/test_classic_groups_time.py",
+            "tests/coordinator/test_classic_groups.py",
+        ),
+    ),
+    Mutant(
+        "a-full-group-takes-more",
+        "coordinator/classic_groups.py",
+        "if not group.has_room(request.member_id, settings.max_size):",
+        "if False:",
+        "group.max.size binds nobody",
+        (
+            "tests/coordinator/test_classic_groups.py",
+            "tests/coordinator/test_classic_groups_restart.py",
+        ),
+    ),
+    Mutant(
+        "a-leader-that-rejoins-disturbs-nobody",
+        "coordinator/classic_groups.py",
+        "case State.STABLE if same and group.leader != member_id:",
+        "case State.STABLE if same:",
+        "new partitions of a topic are read by nobody",
+        ("tests/coordinator/test_classic_groups.py",),
+    ),
+    Mutant(
+        "a-replaced-static-member-hears-nothing",
+        "coordinator/classic_groups.py",
+        "turn.answer(old.join_ticket, JoinReply(old_member_id, Code.FENCED_INSTANCE_ID))",
+        "pass",
+        "two processes with one instance id wait for each other",
+        ("tests/coordinator/test_classic_groups_static.py",),
+    ),
+    Mutant(
+        "who-did-not-rejoin-stays",
+        "coordinator/classic_rebalance.py",
+        "if member.join_ticket is None and member.group_instance_id is None:",
+        "if False:",
+        "partitions are assigned to a dead consumer",
+        (
+            "tests/coordinator/test_classic_groups.py",
+            "tests/coordinator/test_classic_groups_time.py",
+        ),
+    ),
+    Mutant(
+        "generations-do-not-rise",
+        "coordinator/classic_group.py",
+        "self.generation_id += 1",
+        "self.generation_id += 0",
+        "a member of the last generation commits over the next one",
+        ("tests/coordinator/test_classic_groups.py",),
+    ),
+    Mutant(
+        "partitions-are-given-before-they-are-free",
+        "coordinator/consumer_reconcile.py",
+        "available = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)",
+        "available = missing",
+        "two members read one partition",
+        (
+            "tests/coordinator/test_consumer_groups.py",
+            "tests/coordinator/test_consumer_groups_model.py",
+        ),
+    ),
+    Mutant(
+        "a-member-that-has-not-given-up-goes-on",
+        "coordinator/consumer_reconcile.py",
+        "if _has_any(owned, member.pending_revocation):\n                return member",
+        "pass",
+        "two members read one partition",
+        (
+            "tests/coordinator/test_consumer_groups.py",
+            "tests/coordinator/test_consumer_groups_model.py",
+        ),
+    ),
+    Mutant(
+        "the-epoch-rises-before-all-is-given-up",
+        "coordinator/consumer_reconcile.py",
+        "member_epoch=epoch,\n"
+        "            previous_member_epoch=member.member_epoch,\n"
+        "            assigned=assigned,\n"
+        "            pending_revocation=revoked,",
+        "member_epoch=target_epoch,\n"
+        "            previous_member_epoch=member.member_epoch,\n"
+        "            assigned=assigned,\n"
+        "            pending_revocation=revoked,",
+        "a member commits under an epoch whose partitions it does not have",
+        ("tests/coordinator/test_consumer_groups.py",),
+    ),
+    Mutant(
+        "old-epochs-of-members-are-let-in",
+        "coordinator/consumer_steps.py",
+        "and owned is not None\n        and _is_within(owned, member.assigned)",
+        "and True",
+        "a member goes on with partitions that it lost",
+        ("tests/coordinator/test_consumer_groups.py",),
+    ),
+    Mutant(
+        "static-members-share-an-instance",
+        "coordinator/consumer_steps.py",
+        "if member.member_epoch != STATIC_LEAVING_EPOCH:",
+        "if False:",
+        "two processes with one instance id read the same partitions",
+        ("tests/coordinator/test_consumer_groups_static.py",),
+    ),
+    Mutant(
+        "who-leaves-changes-no-epoch",
+        "coordinator/consumer_groups.py",
+        "subscribed = group.subscribers_after(gone, gone_regexes=regexes)\n"
+        "        hashed = metadata_hash(subscribed, self._topics)\n"
+        "        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))",
+        "pass",
+        "partitions of a member that left are read by nobody",
+        ("tests/coordinator/test_consumer_groups.py",),
+    ),
+    Mutant(
+        "changed-topics-are-not-noticed",
+        "coordinator/consumer_steps.py",
+        "if bump or hashed != group.metadata_hash:",
+        "if bump:",
+        "new partitions of a topic are read by nobody",
+        ("tests/coordinator/test_consumer_groups_topics.py",),
+    ),
+    Mutant(
+        "members-that-do-not-give-up-have-no-deadline",
+        "coordinator/consumer_steps.py",
+        "self.deadlines.set(key, turn.now_ms + updated.rebalance_timeout_ms)",
+        "pass",
+        "one stuck member holds up the whole group",
+        ("tests/coordinator/test_consumer_groups_time.py",),
+    ),
+    Mutant(
+        "a-group-of-the-largest-size-does-not-become-classic",
+        "coordinator/consumer_groups.py",
+        "and left <= self._max_classic_size",
+        "and left < self._max_classic_size",
+        "a full group of classic consumers keeps a protocol they do not speak",
+        ("tests/coordinator/test_consumer_groups_classic.py",),
+    ),
     Mutant(
         "a-late-abort-gets-the-epoch-kept-for-fencing",
         "coordinator/transactions.py",
