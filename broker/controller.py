@@ -467,9 +467,11 @@ class Controller:
         if wanted.get(KRAFT_VERSION, 0) > self.kraft_version:
             key = ReplicaKey(self._node_id, self._directory.directory_id)
             at = self.catalog.brokers[self._node_id].end_points[0]
-            self._metadata_log.begin_voters(
-                Voter(key, CONTROLLER_LISTENER, at.host, at.port), now_ms=self._clock.now_ms()
-            )
+            voter = Voter(key, CONTROLLER_LISTENER, at.host, at.port)
+            try:
+                self._metadata_log.begin_voters(voter, now_ms=self._clock.now_ms())
+            except OSError as failed:
+                raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
             self.on_decided()
         self._commit(records)
 

@@ -7,6 +7,7 @@ polls at once; then the logs are flushed and the clean-shutdown mark is written.
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import signal
@@ -22,6 +23,8 @@ from .config import BrokerConfig
 from .node import Node
 from .setting_fates import lines_at_start
 from .sockets import NodeSockets
+
+_DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def serve(
@@ -60,13 +63,25 @@ def serve(
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         return uvloop.run(running)
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
-        sys.stderr.write(f"ottla: {trouble}\n")
+        sys.stderr.write(f"ottla: {_with_path(trouble, directory)}\n")
         return 1
     finally:
         if is_temporary:
             import shutil
 
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _with_path(trouble: Exception, directory: Path) -> str:
+    """What went wrong, and where; and what to do when the disk is full or write-protected."""
+    said = str(trouble)
+    failed = trouble if isinstance(trouble, OSError) else trouble.__cause__
+    if not isinstance(failed, OSError) or failed.errno not in _DISK_TROUBLE:
+        return said
+    from .storage_trouble import remedy
+
+    where = "" if str(directory) in said else f"{directory}: "
+    return f"{where}{said}: {remedy(failed).partition(':')[0]}"
 
 
 def _halt(data_dir: str) -> None:

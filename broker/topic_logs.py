@@ -131,7 +131,14 @@ class TopicLogs:
         """Close the logs of a topic that was deleted, and remove their files."""
         for partition in topic.partitions:
             self._waiting.pop((topic.name, partition.index), None)
-            self._directory.delete_log(topic.name, partition.index)
+            try:
+                self._directory.delete_log(topic.name, partition.index)
+            except OSError as failed:  # it is a topic's no more: it is set aside when it is met
+                _log.error(
+                    "the files of a deleted topic stay",
+                    topic=topic.name, partition=partition.index,
+                    reason=str(failed), remedy=remedy(failed),
+                )  # fmt: skip
 
     def take_leader_epochs(self, topic: Topic) -> None:
         """The logs write under the leader epochs that clients are told."""

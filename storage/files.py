@@ -157,6 +157,10 @@ def write_atomically(files: Files, path: str, data: Bytes, *, sync: bool = False
         append_whole(files, descriptor, data)
         if sync:
             files.sync(descriptor)
+    except OSError as failed:  # what has only a descriptor does not say which file it was
+        if failed.filename is None:
+            failed.filename = path
+        raise
     finally:
         files.close(descriptor)
     files.rename(temporary, path)

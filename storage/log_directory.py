@@ -97,6 +97,7 @@ class LogDirectory:
             for topic, partition in known
             if f"{topic}-{partition}" not in self._there
         }
+        self._cleaned_is_stale = False  # the checkpoint has logs that were deleted
         self._not_synced: set[str] = set()  # the checkpoints that a loss of power may harm
         self._renamed: set[str] = set()  # whose directories are out of the way, not yet for sure
 
@@ -291,7 +292,11 @@ class LogDirectory:
         if any(key in known for known in self._checkpointed):
             self._gone.add(key)
         if self._cleaned_up_to.pop(key, None) is not None:
-            self._write_cleaned_up_to()
+            try:
+                self._write_cleaned_up_to()
+            except OSError:  # a full disk: what is deleted now makes room
+                self._gone.add(key)
+                self._cleaned_is_stale = True
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
         """Where the last round of compaction over the log ended; None: there was none."""
@@ -304,6 +309,7 @@ class LogDirectory:
 
     def _write_cleaned_up_to(self, *, sync: bool = False) -> None:
         self._write_checkpoint(CLEANED_OFFSETS, self._cleaned_up_to, sync=sync)
+        self._cleaned_is_stale = False
 
     def _write_checkpoint(self, name: str, offsets: Offsets, *, sync: bool) -> None:
         self._not_synced.add(name)
@@ -335,6 +341,8 @@ class LogDirectory:
                 self._write_checkpoint(name, current, sync=sync or is_start)
                 checkpointed.clear()
                 checkpointed.update(current)
+        if self._cleaned_is_stale:
+            self._write_cleaned_up_to(sync=sync)
         self._gone.clear()
 
     def checkpoint_in_steps(self) -> Iterator[None]:

@@ -36,8 +36,11 @@ async def alter_client_quotas(node: Node, context: Context, request: Any) -> dic
     addresses = await _resolvable(alterations)
     told, records = node.catalog.quotas.alter(alterations, is_address=addresses.__contains__)
     if not request.validate_only:
-        node.controller.change(records)
-        await node.decided()
+        try:
+            node.controller.change(records)
+            await node.decided()
+        except Refused as refused:  # the disk
+            told = dict.fromkeys(told, refused)
     return _answer(told)
 
 

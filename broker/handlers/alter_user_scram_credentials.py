@@ -35,8 +35,11 @@ async def alter_user_scram_credentials(
         asked = [*request.deletions, *request.upsertions]
         return {"results": [_told(name, refused) for name in dict.fromkeys(e.name for e in asked)]}
     told, records = node.catalog.scram.alter(deletions, upsertions)
-    node.controller.change(records)
-    await node.decided()
+    try:
+        node.controller.change(records)
+        await node.decided()
+    except Refused as refused:  # the disk
+        told = dict.fromkeys(told, refused)
     return {"results": [_told(*each) for each in told.items()]}
 
 

@@ -38,8 +38,11 @@ async def create_acls(node: Node, context: Context, request: Any) -> dict[str, A
     wrong = [_what_is_wrong(acl) for acl in wanted]
     right = [acl for acl, refused in zip(wanted, wrong, strict=True) if refused is None]
     told, records = node.catalog.acls.create(right, random_topic_id)
-    node.controller.change(records)
-    await node.decided()
+    try:
+        node.controller.change(records)
+        await node.decided()
+    except Refused as refused:  # the disk
+        told = [refused] * len(right)
     decided = iter(told)
     return {"results": [_told(refused or next(decided)) for refused in wrong]}
 

@@ -33,8 +33,11 @@ async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, A
     except Refused as refused:
         return {"filter_results": [_told(refused)] * len(filters)}
     told, records = node.catalog.acls.delete(filters)
-    node.controller.change(records)
-    await node.decided()
+    try:
+        node.controller.change(records)
+        await node.decided()
+    except Refused as refused:  # the disk
+        told = [refused] * len(filters)
     return {"filter_results": [_told(each) for each in told]}
 
 

@@ -14,11 +14,14 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..context import Context
 from ..dispatch import serves
+from ..logs import Log
+from ..storage_trouble import remedy
 
 if TYPE_CHECKING:
     from ..node import Node
 
 _HIGH_WATERMARK: Final = -1
+_log = Log("storage")
 
 
 @serves(ApiKey.DELETE_RECORDS, versions=(0, 2))
@@ -27,7 +30,7 @@ async def delete_records(node: Node, context: Context, request: Any) -> dict[str
     for topic in request.topics:
         for partition in topic.partitions:
             asked.setdefault(topic.name, {})[partition.partition_index] = partition.offset
-    topics = []
+    topics: list[dict[str, Any]] = []
     for name, these in asked.items():
         answers = []
         for index, offset in these.items():
@@ -35,8 +38,14 @@ async def delete_records(node: Node, context: Context, request: Any) -> dict[str
             await asyncio.sleep(0)  # where a segment goes, the disk is waited for
         topics.append({"name": name, "partitions": answers})
     # Kafka does this once a minute, and may forget in a crash what it has answered.
-    for _ in node.logs.checkpoint_in_steps():
-        await asyncio.sleep(0)
+    try:
+        for _ in node.logs.checkpoint_in_steps():
+            await asyncio.sleep(0)
+    except OSError as failed:
+        _log.error("what was deleted is not kept", reason=str(failed), remedy=remedy(failed))
+        for answer in (answer for topic in topics for answer in topic["partitions"]):
+            if answer["error_code"] == Code.NONE:
+                answer |= {"low_watermark": -1, "error_code": Code.KAFKA_STORAGE_ERROR}
     return {"topics": topics}
 
 
@@ -45,6 +54,12 @@ def _deleted(node: Node, topic: str, partition: int, before_offset: int) -> dict
         low_watermark, error = _delete(node, topic, partition, before_offset), Code.NONE
     except Refused as refused:
         low_watermark, error = -1, refused.code
+    except OSError as failed:
+        _log.error(
+            "records cannot be deleted",
+            topic=topic, partition=partition, reason=str(failed), remedy=remedy(failed),
+        )  # fmt: skip
+        low_watermark, error = -1, Code.KAFKA_STORAGE_ERROR
     return {"partition_index": partition, "low_watermark": low_watermark, "error_code": error}
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -136,6 +136,26 @@ def test_a_topic_that_finds_no_room_gets_its_log_when_there_is_some(
         filler.unlink()
         broker.client.create_raw("late")
         assert _produced(broker.client, "late", batch([b"v"]))[0] == "NONE"
+
+
+def test_a_start_that_finds_no_room_names_the_directory_in_one_line_and_works_with_room(
+    small: Path, tmp_path: Path
+) -> None:
+    data = small / "data"
+    with served(data, tmp_path) as broker:
+        topic = broker.client.filled_topic()
+        broker.process.kill()  # the mark of a clean stop would be a block that is given back
+    filler = small / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    line = refused(data, tmp_path)
+    assert str(data) in line
+    assert "No space left on device" in line
+    assert "make room on the disk" in line
+    filler.unlink()
+    with served(data, tmp_path) as broker:
+        assert len(broker.client.batches(topic)) == 3
 
 
 def _produced(client: Broker, topic: str, records: bytes) -> tuple[str, int]:
