@@ -12,17 +12,19 @@ from collections.abc import Callable, Container
 from typing import Any, Final, cast
 
 from ..protocol.api_keys import ApiKey
+from ..protocol.batch import Bytes
 from ..protocol.errors import Malformed
-from ..protocol.fetch_answer import Pieces
 from ..protocol.frames import BadLength, Frames
 from ..protocol.messages import read_request_header
 from .context import NODE, ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
 from .fair_turns import FairTurns
 from .logs import Log
+from .outgoing import Outgoing, is_read_later
 
 _BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another, before we stop reading
 _WRITE_BYTES: Final = 1 << 16  # of answers, before they leave
+_CHUNK_BYTES: Final = 1 << 18
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 
 _log = Log("connection")
@@ -64,6 +66,7 @@ class Connection(asyncio.Protocol):
         self._used_s = 0.0
         self._nodes = nodes
         self._ahead: memoryview | None = None  # the request that is served next
+        self._outgoing: Outgoing | None = None  # the answer that is being sent
         self._busy: asyncio.Future[Answer] | None = None
         self._context: Context | None = None
         self._reading = True
@@ -116,20 +119,24 @@ class Connection(asyncio.Protocol):
         return self._busy is None and self._loop.time() - self._used_s >= seconds
 
     def end(self) -> None:
-        """Close it once what was answered is sent; nothing more is read."""
+        """Close it once what was written is sent; nothing more is read."""
         self._draining = True
+        self._outgoing = None
         self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         if self._draining:
             return
-        self._used_s = self._loop.time()
-        self._frames.receive(data)
+        self._used_s = turn = self._loop.time()
+        frames = self._frames
+        frames.receive(data)
         if self._busy is None:
-            self._turns.take(self)
+            self._turns.take(self, turn)
         else:
             self._hasten()
-        if self._reading and self._frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():
+        if frames.is_empty or not self._reading:
+            return
+        if frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():
             self._pause()
 
     def pause_writing(self) -> None:
@@ -147,6 +154,7 @@ class Connection(asyncio.Protocol):
         self._draining = True
         self._drop_requests()
         self._turns.forget(self)
+        self._outgoing = None
         if self._muted is not None:
             self._muted.cancel()
         if self._busy is not None:
@@ -160,13 +168,14 @@ class Connection(asyncio.Protocol):
         if not self._is_made:
             return
         if self._busy is None:
-            self._transport.close()
+            self._close_when_sent()
         elif self._context is not None and self._context.hasten is not None:
             self._context.hasten()
 
     def cut(self) -> None:
         """End it now; what is in hand is not answered."""
         self._draining = True
+        self._outgoing = None
         self._drop_requests()
         if self._is_made:
             self._transport.abort()
@@ -175,14 +184,25 @@ class Connection(asyncio.Protocol):
         """Handle what is there until something waits, the socket is full, or the time is up.
 
         Returns:
-            whether a request is left that could be handled now.
+            whether something is left that could be done now.
         """
-        answers: Pieces = []
-        gathered_bytes, is_first, is_more = 0, True, False
+        is_more = False
+        while self._outgoing is None or self._send_on(until_s):
+            is_more = self._serve_requests(until_s)
+            if self._outgoing is None:
+                break
+        if not self._reading:
+            self._read_on()
+        return is_more or (self._outgoing is not None and self._writable)
+
+    def _serve_requests(self, until_s: float) -> bool:
+        """Returns whether the time was up before all that could be done was done."""
+        answers: list[Bytes] = []
+        gathered_bytes, is_first = 0, True
         while self._may_serve() and self._look_ahead():
             if not is_first and self._turns.now_s() >= until_s:
-                is_more = True
-                break
+                self._write(answers)
+                return True
             is_first = False
             frame, self._ahead = self._ahead, None
             assert frame is not None
@@ -192,28 +212,61 @@ class Connection(asyncio.Protocol):
                 self._write(answers)
                 self._abort(reason, **_named(frame))
                 return False
-            if isinstance(reply, asyncio.Future):
+            if isinstance(reply, bytearray):
+                answers.append(reply)
+                gathered_bytes += len(reply)
+            elif reply is None:
+                pass
+            elif isinstance(reply, asyncio.Future):
                 self._busy, self._context = reply, context
                 reply.add_done_callback(self._answered)
                 self._hasten()
-            elif isinstance(reply, bytearray):
-                answers.append(reply)
-                gathered_bytes += len(reply)
-            elif reply is not None:
-                answers += reply
-                gathered_bytes = _WRITE_BYTES  # it may be large
+            elif is_read_later(reply):
+                self._outgoing = Outgoing([*answers, *reply])
+                answers = []
+            else:  # may be large: what is gathered leaves before more is done
+                answers += cast(list[Bytes], reply)
+                gathered_bytes = _WRITE_BYTES
             if gathered_bytes >= _WRITE_BYTES:
                 self._write(answers)
                 answers, gathered_bytes = [], 0
             if context.throttle_time_ms and self._busy is None:
                 self._mute(context.throttle_time_ms, self._unmute)
+            if self._frames.is_empty and self._ahead is None:
+                break
         self._write(answers)
-        if not self._reading:
-            self._read_on()
-        return is_more
+        return False
+
+    def _send_on(self, until_s: float) -> bool:
+        """Send of the answer what the socket takes now. Returns whether it is all sent."""
+        assert self._outgoing is not None
+        while self._writable:
+            try:
+                self._write(self._outgoing.take(_CHUNK_BYTES))
+            except OSError as failed:
+                self._abort(OSError(f"an answer could not be read: {failed}"))
+                return False
+            if not self._outgoing:
+                self._outgoing = None
+                if self._draining:
+                    self._transport.close()
+                return True
+            if self._turns.now_s() >= until_s:
+                break
+        return False
+
+    def _close_when_sent(self) -> None:
+        if self._outgoing is None:
+            self._transport.close()
 
     def _may_serve(self) -> bool:
-        return self._writable and self._busy is None and self._muted is None and not self._draining
+        return (
+            self._writable
+            and self._busy is None
+            and self._outgoing is None
+            and self._muted is None
+            and not self._draining
+        )
 
     def _look_ahead(self) -> bool:
         """Whether a request is there that is not being handled yet."""
@@ -227,17 +280,17 @@ class Connection(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """What kept it from serving may be over."""
-        if self._draining:
-            return
-        if self._may_serve() and self._look_ahead():
-            self._turns.take(self)
-        else:
+        is_to_send = self._outgoing is not None and self._writable
+        if is_to_send or (self._may_serve() and self._look_ahead()):
+            self._turns.take(self, self._loop.time())
+        elif not self._draining:
             self._read_on()
 
     def _read_on(self) -> None:
         """Read again once little is left; end when what is left can never be served."""
         if self._end is not None:
-            if self._busy is None and self._ahead is None and not self._draining:
+            is_answered = self._busy is None and self._outgoing is None and self._ahead is None
+            if is_answered and not self._draining:
                 self._abort(self._end)
         elif (
             not self._reading
@@ -269,14 +322,17 @@ class Connection(asyncio.Protocol):
             self._abort(failure, **context.log_fields())
             return
         data = reply.result()
-        if data is not None:
-            self._write([data] if isinstance(data, bytearray) else data)
+        if isinstance(data, bytearray):
+            self._write([data])
+        elif data is not None and is_read_later(data):
+            self._outgoing = Outgoing(data)
+        elif data is not None:
+            self._write(cast(list[Bytes], data))
         if context.throttle_time_ms:
             self._mute(context.throttle_time_ms, self._unmute)
         if self._draining:
-            self._transport.close()
-        else:
-            self._go_on()
+            self._close_when_sent()
+        self._go_on()
 
     def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
         """Read nothing and serve nothing for a while: the client has used up a quota (KIP-219)."""
@@ -300,7 +356,7 @@ class Connection(asyncio.Protocol):
         if int.from_bytes(self._ahead[:2], "big") in _HASTENING:
             self._context.hasten()
 
-    def _write(self, answers: Pieces) -> None:
+    def _write(self, answers: list[Bytes]) -> None:
         if len(answers) == 1:
             self._transport.write(answers[0])
         elif answers:
@@ -311,6 +367,7 @@ class Connection(asyncio.Protocol):
             "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
         )
         self._draining = True
+        self._outgoing = None
         self._drop_requests()
         self._transport.close()
 

@@ -52,34 +52,36 @@ class FairTurns:
     def __len__(self) -> int:
         return len(self._queued)
 
-    def take(self, one: Served) -> None:
-        """Serve one that has work now, or soon."""
-        if one in self._queued:
-            return
-        loop = asyncio.get_running_loop()
+    def take(self, one: Served, turn: float) -> None:
+        """Serve one that has work now, or soon.
+
+        Args:
+            turn: the time that the event loop tells; uvloop's stands still during a turn.
+        """
         if not self._queued:
-            turn = loop.time()  # uvloop's stands still during a turn
             if turn != self._turn:
                 self._turn, self._left_s = turn, TURN_S
-            if self._left_s > 0:
+            left_s = self._left_s
+            if left_s > 0:
                 began_s = self.now_s()
-                is_more = one.serve(began_s + min(SLICE_S, self._left_s))
-                self._left_s -= self.now_s() - began_s
+                is_more = one.serve(began_s + (SLICE_S if left_s > SLICE_S else left_s))
+                self._left_s = left_s - (self.now_s() - began_s)
                 if is_more:
-                    self._queue(self._old, one, loop)
+                    self._queue(self._old, one)
                 return
-        self._queue(self._new, one, loop)
+        if one not in self._queued:
+            self._queue(self._new, one)
 
     def forget(self, one: Served) -> None:
         """Its connection is lost."""
         self._queued.discard(one)
 
-    def _queue(self, where: deque[Served], one: Served, loop: asyncio.AbstractEventLoop) -> None:
+    def _queue(self, where: deque[Served], one: Served) -> None:
         self._queued.add(one)
         where.append(one)
         if not self._is_scheduled:
             self._is_scheduled = True
-            loop.call_soon(self._take_turns)
+            asyncio.get_running_loop().call_soon(self._take_turns)
 
     def _take_turns(self) -> None:
         """One turn of the loop: an old one, so that new ones never keep all from it, and the new

@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
 from ..storage.log import PartitionLog
+from ..storage.reads import FileRange, ReadLimits
 from .fetch_sessions import Item, PartitionKey, TopicRef, Wanted
 
 if TYPE_CHECKING:
     from .node import Node
 
 NO_EPOCH = -1
+
+_AT_ONCE_BYTES: Final = 1 << 18  # of an answer; what is more is read when the socket takes it
 
 
 class Limits(NamedTuple):
@@ -45,7 +48,7 @@ class PartitionRead(NamedTuple):
 
     key: PartitionKey
     error: Code
-    records: bytes | memoryview = b""
+    records: bytes | memoryview | FileRange = b""
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
@@ -96,8 +99,9 @@ def read_all(
             unknown.append(PartitionRead(key, code, aborted=[]))
             continue
         left = limits.max_bytes - total_bytes
+        room = (left, total_bytes == 0, max(_AT_ONCE_BYTES - total_bytes, 0))
         try:
-            part = _read(node, log, (key, name, asked), limits, left, min_one=total_bytes == 0)
+            part = _read(node, log, (key, name, asked), limits, room)
         except Refused as refused:
             node.storage_trouble.tell(log, refused)
             part = PartitionRead(key, refused.code)
@@ -108,13 +112,14 @@ def read_all(
 
 
 def _read(
-    node: Node, log: PartitionLog, item: Item, limits: Limits, left: int, *, min_one: bool
+    node: Node, log: PartitionLog, item: Item, limits: Limits, room: tuple[int, bool, int]
 ) -> PartitionRead:
+    """`room` is what an answer has left for a partition: max_bytes, min_one, at_once."""
     key, _, asked = item
     _check_may_read(node, log, key[0], limits, asked.current_leader_epoch)
     diverging = _divergence(log, asked)
     high_watermark, stable = log.high_watermark, log.last_stable_offset
-    records: bytes | memoryview = b""
+    records: bytes | memoryview | FileRange = b""
     aborted: list[dict[str, int]] | None = None
     if diverging is None:
         if limits.committed:
@@ -123,11 +128,12 @@ def _read(
         offset = asked.fetch_offset
         if not log.log_start_offset <= offset <= log.log_end_offset:
             raise Refused(Code.OFFSET_OUT_OF_RANGE)
+        left, min_one, at_once = room
         if offset < up_to and (min_one or left > 0):
             max_bytes = min(asked.max_bytes, left)
-            read = log.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=min_one)
+            read = log.find(offset, ReadLimits(max_bytes, up_to, min_one, at_once))
             records = read.records
-            if limits.committed and records:
+            if limits.committed and len(records):
                 aborted = _aborted(log, offset, read.next_offset)
             elif max_bytes > 0:
                 aborted = None  # less than a batch is asked for: not a word about transactions

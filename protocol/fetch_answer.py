@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .batch import Bytes
 from .varints import unsigned
 
+
+class Unread(Protocol):
+    """Bytes that are read when they are sent."""
+
+    def __len__(self) -> int: ...
+
+    def part(self, start: int, size_bytes: int) -> bytes:
+        """Some of them, which must be there. Raises OSError: they cannot be read."""
+
+
 Body = Mapping[str, Any]
-Pieces = list[Bytes]
+Pieces = list[Bytes | Unread]
 
 _SIZE: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
@@ -91,9 +101,9 @@ def _partition(pieces: Pieces, partition: Body, version: int, flexible: bool) ->
     _aborted(out, partition["aborted_transactions"], flexible)
     if version >= _PREFERRED_SINCE:
         out += _SIZE.pack(partition["preferred_read_replica"])
-    records: Bytes = partition["records"]
+    records: Bytes | Unread = partition["records"]
     out += length(len(records), flexible)
-    if records:
+    if len(records):
         pieces.append(records)
         pieces.append(bytearray())
     if flexible:

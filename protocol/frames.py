@@ -29,15 +29,19 @@ class Frames:
 
     Args:
         size_limit_bytes: the largest request accepted (socket.request.max.bytes).
+
+    Attributes:
+        is_empty: whether nothing is unread.
     """
 
-    __slots__ = ("_at", "_gathered", "_size_limit_bytes", "_view", "_wanted")
+    __slots__ = ("_at", "_gathered", "_size_limit_bytes", "_view", "_wanted", "is_empty")
 
     def __init__(self, *, size_limit_bytes: int) -> None:
         self._size_limit_bytes = size_limit_bytes
         self._view: memoryview | None = None  # requests are taken out of it, from `_at` on
         self._at = 0
         self._gathered = bytearray()  # what lies behind the view; no view of it was handed out
+        self.is_empty = True
         self._wanted = LENGTH.size  # nothing can be whole before so many bytes are gathered
 
     @property
@@ -48,8 +52,8 @@ class Frames:
 
     def receive(self, data: bytes) -> None:
         """Take what a socket gave."""
-        if self._view is None and not self._gathered:
-            self._view, self._at = memoryview(data), 0
+        if self.is_empty:
+            self._view, self._at, self.is_empty = memoryview(data), 0, False
         else:
             self._gathered += data
 
@@ -83,6 +87,7 @@ class Frames:
         self._at = end
         if end == len(view):
             self._view, self._wanted = None, LENGTH.size
+            self.is_empty = not self._gathered
         return view[start:end]
 
     def _gather(self, view: memoryview, wanted: int) -> None:

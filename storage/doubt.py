@@ -29,7 +29,8 @@ from ..protocol.errors import Code, Refused
 if TYPE_CHECKING:
     from .files import Files
     from .leader_epochs import LeaderEpochs
-    from .segment import Read, Segment
+    from .reads import Found, ReadLimits
+    from .segment import Segment
 
 _CHUNK_BYTES: Final = 1 << 18
 _SEARCH_BYTES: Final = 4 << 20
@@ -271,8 +272,8 @@ class Doubt:
 
     # Reading
 
-    def read(self, offset: int, max_bytes: int, up_to: int, *, min_one: bool) -> Read | None:
-        """As `Segment.read`, of an offset before `end_offset`.
+    def find(self, offset: int, limits: ReadLimits) -> Found | None:
+        """As `Segment.find`, of an offset before `end_offset`.
 
         Raises:
             Refused: CORRUPT_MESSAGE when the offset is among what is lost.
@@ -286,8 +287,9 @@ class Doubt:
         self._chunk = b""
         if position is None:
             return None
+        max_bytes, up_to, min_one, at_once = limits
         if not self.damages and self._covers(position, position + max_bytes):
-            found = segment.read_sound(offset, max_bytes, up_to, min_one=min_one)
+            found = segment.find_sound(offset, limits)
             is_end = position + len(found.records) == self.size_bytes if found else False
             if is_end and not self._is_last and not self._may_have_gaps:
                 return self._up_to_the_gap(position, found)
@@ -299,10 +301,10 @@ class Doubt:
             if at != end or header.base_offset >= up_to or is_too_much:
                 break
             end, next_offset = after, header.next_offset
-        return segment.read_range(position, end, next_offset)
+        return segment.range(position, end, next_offset, at_once)
 
     def check_in_steps(self, offset: int, max_bytes: int) -> Iterator[None]:
-        """Check what `read` would, in steps of half a millisecond between which it may change."""
+        """Check what `find` would, in steps of half a millisecond between which it may change."""
         if self._covers(0, self.size_bytes):
             return
         start = self._segment.position_of(offset)
@@ -316,7 +318,7 @@ class Doubt:
                 start = position
                 yield
 
-    def _up_to_the_gap(self, position: int, found: Read | None) -> Read | None:
+    def _up_to_the_gap(self, position: int, found: Found | None) -> Found | None:
         """What was read up to the end of the file, which should end where the next one begins."""
         *_, (_, last) = self._segment.headers(max(position, self.start_for(_INT_MAX)))
         if found is None or last.next_offset >= self.end_offset:

@@ -26,13 +26,13 @@ from .flush import Flush, Unsynced
 from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
+from .reads import FileRange, Found, Read, ReadLimits
 from .recovery import Stop, aborted_anew, aborted_by, load
 from .segment import (
     INDEX,
     SNAPSHOT,
     TIME_INDEX,
     TRANSACTION_INDEX,
-    Read,
     Segment,
     file_name,
 )
@@ -368,12 +368,13 @@ class PartitionLog:
     # Reading
 
     def read(self, offset: int, *, max_bytes: int, up_to: int, min_one: bool) -> Read:
-        """Raw batches, from the one that holds `offset` on.
+        """`find`, and all of it in memory; arguments and errors are the same."""
+        found = self.find(offset, ReadLimits(max_bytes, up_to, min_one))
+        assert not isinstance(found.records, FileRange), "all is wanted at once"
+        return Read(found.records, found.next_offset)
 
-        Args:
-            up_to: an offset between batches, as high watermark and last stable offset are; nothing
-                at or behind it is returned.
-            min_one: return the first batch even when it is larger than `max_bytes`.
+    def find(self, offset: int, limits: ReadLimits) -> Found:
+        """Raw batches, from the one that holds `offset` on.
 
         Raises:
             Refused: OFFSET_OUT_OF_RANGE; KAFKA_STORAGE_ERROR where a file cannot be read.
@@ -383,19 +384,12 @@ class PartitionLog:
                 Code.OFFSET_OUT_OF_RANGE,
                 f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}]",
             )
-        if offset >= up_to:
-            return Read(b"", offset)
-        active = self._active
+        if offset >= limits.up_to:
+            return Found(b"", offset)
         try:
-            if offset >= active.base_offset:
-                return active.read(offset, max_bytes, up_to, min_one=min_one) or Read(b"", offset)
-            for segment in self._segments.since(offset):
-                found = segment.read(offset, max_bytes, up_to, min_one=min_one)
-                if found is not None:
-                    return found
+            return self._segments.find(offset, limits)
         except OSError as failed:
             raise _unreadable(failed) from failed
-        return Read(b"", offset)
 
     def check_in_steps(self, offset: int, max_bytes: int, *, committed: bool) -> Iterator[None]:
         """Check, in short steps, what a reader would have to wait for. Raises OSError, Refused."""
@@ -403,8 +397,8 @@ class PartitionLog:
         if segments[0].doubt is not None:
             yield from segments[0].doubt.check_in_steps(offset, max_bytes)
         if committed and check is not None and not check.is_known(offset, check.until - 1):
-            up_to = self.last_stable_offset
-            end = self.read(offset, max_bytes=max_bytes, up_to=up_to, min_one=True).next_offset
+            limits = ReadLimits(max_bytes, self.last_stable_offset, at_once=0)
+            end = self.find(offset, limits).next_offset
             yield from check.agrees_in_steps(segments, self._aborted, offset, end - 1)
 
     def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:

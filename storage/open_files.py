@@ -78,7 +78,7 @@ class OpenFiles:
                 segment.was_used = False
                 self._add(segment)
                 continue
-            segment.close()
+            segment.close_for_now()
             return
 
 

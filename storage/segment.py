@@ -11,13 +11,14 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
 from .doubt import Doubt, read_copy, silently
 from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES
+from .reads import FileRange, Found, ReadLimits, part_of
 
 LOG: Final = ".log"
 INDEX: Final = ".index"
@@ -32,16 +33,6 @@ NO_OFFSET: Final = -1
 _TAIL_BATCHES: Final = 256
 _CHUNK_BYTES: Final = 16_384
 _INT_MAX: Final = 0x7FFFFFFF
-
-
-class Read(NamedTuple):
-    """What was read: whole batches as they lie in the log, and the offset behind the last one.
-
-    The records are a view where less was wanted than was read: a copy costs a third of a Fetch.
-    """
-
-    records: bytes | memoryview
-    next_offset: int
 
 
 def file_name(base_offset: int, suffix: str) -> str:
@@ -77,10 +68,12 @@ class Segment:
         "_files",
         "_holds",
         "_interval",
+        "_is_held_for_ranges",
         "_is_reserved",
         "_is_to_close",
         "_max_timestamp_offset",
         "_offset_index",
+        "_ranges",
         "_tail_offsets",
         "_tail_positions",
         "_time_index",
@@ -102,6 +95,8 @@ class Segment:
         self._descriptor = -1
         self._holds = 0
         self._is_to_close = False
+        self._ranges = 0  # of its file that are to be sent
+        self._is_held_for_ranges = False
         self._is_reserved = False
         self._offset_index = OffsetIndex()
         self._time_index = TimeIndex()
@@ -210,26 +205,23 @@ class Segment:
 
     # Reading
 
-    def read(self, offset: int, max_bytes: int, up_to: int, *, min_one: bool) -> Read | None:
+    def find(self, offset: int, limits: ReadLimits) -> Found | None:
         """Whole batches from the one that holds `offset` or the next; None when all lie before.
-
-        Args:
-            up_to: no batch that holds this offset or a later one is returned.
-            min_one: return the first batch even when it is larger than `max_bytes`.
 
         Raises:
             Refused: CORRUPT_MESSAGE where data are damaged.
         """
         doubt = self.doubt
         if doubt is not None and offset < doubt.end_offset:
-            return doubt.read(offset, max_bytes, up_to, min_one=min_one)
-        return self.read_sound(offset, max_bytes, up_to, min_one=min_one)
+            return doubt.find(offset, limits)
+        return self.find_sound(offset, limits)
 
-    def read_sound(self, offset: int, max_bytes: int, up_to: int, *, min_one: bool) -> Read | None:
-        """`read`, where nothing is in doubt."""
+    def find_sound(self, offset: int, limits: ReadLimits) -> Found | None:
+        """`find`, where nothing is in doubt."""
         position = self.position_of(offset)
         if position is None:
             return None
+        max_bytes, up_to, _, at_once = limits
         if up_to >= self.next_offset:
             end = self.size_bytes
             next_offset = self.next_offset
@@ -238,34 +230,17 @@ class Segment:
             end = self.size_bytes if found is None else found  # None: compaction left a gap there
             next_offset = up_to
             if end <= position:
-                return Read(b"", offset)
-        wanted = end - position
-        if wanted <= max_bytes:
-            return Read(self.read_at(wanted, position), next_offset)
-        return self._read_part(position, max_bytes, offset, min_one=min_one)
+                return Found(b"", offset)
+        if end - position <= max_bytes:
+            return self.range(position, end, next_offset, at_once)
+        return part_of(self, position, offset, limits)
 
-    def read_range(self, position: int, end: int, next_offset: int) -> Read:
-        """What lies between two positions."""
-        return Read(self.read_at(end - position, position), next_offset)
-
-    def _read_part(self, position: int, max_bytes: int, offset: int, *, min_one: bool) -> Read:
-        """`max_bytes` of data, cut behind the last whole batch."""
-        data = self.read_at(max(max_bytes, HEADER_SIZE), position)
-        fields = HEADER.unpack_from(data)
-        first_size = fields[1] + LOG_OVERHEAD
-        if first_size > max_bytes:
-            if not min_one:
-                return Read(b"", offset)
-            return Read(self.read_at(first_size, position), fields[0] + fields[6] + 1)
-        indexed = self._indexes()[0].position_up_to(position + max_bytes) - position
-        at = max(indexed, 0)
-        while at + HEADER_SIZE <= len(data):
-            fields = HEADER.unpack_from(data, at)
-            if at + fields[1] + LOG_OVERHEAD > max_bytes:
-                return Read(memoryview(data)[:at], fields[0])
-            at += fields[1] + LOG_OVERHEAD
-        (next_offset, *_) = HEADER.unpack_from(self.read_at(HEADER_SIZE, position + at))
-        return Read(memoryview(data)[:at], next_offset)
+    def range(self, position: int, end: int, next_offset: int, at_once: int) -> Found:
+        """What lies between two positions, read when it is no more than `at_once`."""
+        size_bytes = end - position
+        if size_bytes <= at_once:
+            return Found(self.read_at(size_bytes, position), next_offset)
+        return Found(FileRange(self, position, size_bytes), next_offset)
 
     def position_of(self, offset: int) -> int | None:
         """Where the first batch begins whose last offset is at or behind `offset`."""
@@ -285,6 +260,10 @@ class Segment:
         if self.doubt is not None:
             return self.doubt.start_for(relative_offset)
         return index.position_before(relative_offset)
+
+    def indexed_batch(self, position: int) -> int:
+        """Where a batch begins: the last one of the index at or before a position, or the first."""
+        return self._indexes()[0].position_up_to(position)
 
     def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of each batch from `start` on, which must be where one begins.
@@ -536,10 +515,29 @@ class Segment:
     def release(self) -> None:
         self._holds -= 1
         if self._is_to_close:
-            self.close()
+            self.close_for_now()
+
+    def begin_reading(self) -> None:
+        """A range of it is to be sent."""
+        self._ranges += 1
+
+    def end_reading(self) -> None:
+        """That range is sent, or never will be."""
+        self._ranges -= 1
+        if self._is_held_for_ranges and not self._ranges:
+            self._is_held_for_ranges = False
+            self.release()
 
     def close(self) -> None:
-        """Close the file; of one that is held when it is released."""
+        """Close the file, which may be renamed or removed then: ranges of it keep it open."""
+        if self._ranges and not self._is_held_for_ranges:
+            with suppress(OSError):  # whoever reads the range will be told
+                self.hold()
+                self._is_held_for_ranges = True
+        self.close_for_now()
+
+    def close_for_now(self) -> None:
+        """Close the file until it is needed again; one that is held when it is released."""
         self._is_to_close = self._holds > 0
         if self._descriptor >= 0 and not self._is_to_close:
             OPEN_FILES.closed(self)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from operator import attrgetter
 
 from .files import Files
+from .reads import Found, ReadLimits
 from .segment import DELETED, Segment
 
 _base_offset = attrgetter("base_offset")
@@ -39,6 +40,17 @@ class Segments:
     def since(self, offset: int) -> list[Segment]:
         """The segment that holds an offset, and all behind it."""
         return self.all[self.index_of(offset) :]
+
+    def find(self, offset: int, limits: ReadLimits) -> Found:
+        """Batches from the one that holds `offset` on. Raises OSError, Refused."""
+        newest = self.all[-1]
+        if offset >= newest.base_offset:
+            return newest.find(offset, limits) or Found(b"", offset)
+        for segment in self.since(offset):
+            found = segment.find(offset, limits)
+            if found is not None:
+                return found
+        return Found(b"", offset)
 
     def start_of_batch(self, offset: int) -> int:
         """The base offset of the batch that holds an offset; the offset itself, where none does."""

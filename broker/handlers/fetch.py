@@ -277,7 +277,7 @@ def _with_news(
         cached.had_error = in_error
         if news:
             told.append(part)
-    session.rotate([part.key for part in told if part.records])
+    session.rotate([part.key for part in told if len(part.records)])
     return told
 
 

@@ -129,6 +129,9 @@ class FakeTransport(asyncio.Transport):
             self.closed = True
             asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
 
+    def abort(self) -> None:
+        self.close()
+
 
 class FakeLog:
     """Log lines as (level, event, fields)."""

@@ -19,6 +19,7 @@ from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, VirtualClock, connection_info, frame
 from tests.library_classes import library_class
 from tests.protocol.message_values import plain
+from tests.protocol.pieces import joined
 
 
 class OneNode:
@@ -88,7 +89,7 @@ async def until(condition: Callable[[], bool]) -> None:
 def read(key: ApiKey, version: int, answered: Answer) -> Any:
     if answered is None:
         return None
-    whole = bytes(answered) if isinstance(answered, bytearray) else b"".join(answered)
+    whole = bytes(answered) if isinstance(answered, bytearray) else joined(answered)
     assert int.from_bytes(whole[:4], "big") == len(whole) - 4
     cls = library_class(key, "Response")
     return plain(cls._struct, cls.decode(whole[4:], version=version, header=True), version)

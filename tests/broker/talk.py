@@ -15,6 +15,7 @@ from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
 from ottla.protocol.errors import Malformed
 
+from ..protocol.pieces import joined
 from ..wire.client import decode, encode
 from .topic_requests import Step
 
@@ -55,7 +56,7 @@ class Talk:
         except (Malformed, Disconnect):
             return None
         assert reply is not None
-        whole = bytes(reply) if isinstance(reply, bytearray) else b"".join(reply)
+        whole = bytes(reply) if isinstance(reply, bytearray) else joined(reply)
         return decode(step.api, step.version, whole[4:])
 
 

@@ -14,6 +14,7 @@ from ottla.protocol.batch import Bytes
 from ottla.protocol.errors import Code
 from ottla.protocol.fetch_answer import encode_fetch_answer
 from ottla.protocol.messages import answer
+from tests.protocol.pieces import joined
 
 VERSIONS = range(HANDLERS[ApiKey.FETCH].lowest, HANDLERS[ApiKey.FETCH].highest + 1)
 every_version = pytest.mark.parametrize("version", VERSIONS)
@@ -82,21 +83,21 @@ def test_the_pieces_are_what_the_codec_writes(version: int) -> None:
     for seed in range(12):
         said = body(seed, version)
         expected = answer(ApiKey.FETCH, version, 1000 + seed, said)
-        assert b"".join(encode_fetch_answer(version, 1000 + seed, said)) == expected, seed
+        assert joined(encode_fetch_answer(version, 1000 + seed, said)) == expected, seed
 
 
 @every_version
 def test_more_than_127_topics_are_counted_in_two_bytes(version: int) -> None:
     topic = {"topic_id": uuid.UUID(int=1)} if version >= 13 else {"topic": "t"}
     said = {"responses": [{**topic, "partitions": []}] * 200}
-    assert b"".join(encode_fetch_answer(version, 7, said)) == answer(ApiKey.FETCH, version, 7, said)
+    assert joined(encode_fetch_answer(version, 7, said)) == answer(ApiKey.FETCH, version, 7, said)
 
 
 @every_version
 def test_an_error_alone_is_what_the_codec_writes(version: int) -> None:
     said: dict[str, Any] = {"error_code": Code.INVALID_FETCH_SESSION_EPOCH, "session_id": 0}
     said["responses"] = []
-    assert b"".join(encode_fetch_answer(version, 7, said)) == answer(ApiKey.FETCH, version, 7, said)
+    assert joined(encode_fetch_answer(version, 7, said)) == answer(ApiKey.FETCH, version, 7, said)
 
 
 def test_records_are_not_copied() -> None:
