@@ -398,7 +398,7 @@ class MarkerChannel:
         prepared = ending.effect.transaction
         try:
             ending.shard.run_now(
-                lambda machine, now_ms: machine.markers_written(prepared, now_ms=now_ms)
+                lambda machine, now: machine.markers_written(prepared, now_ms=now.wall_ms)
             )
         except Refused as refused:
             if refused.code != Code.NOT_COORDINATOR:  # or else whoever loads it next goes on

@@ -29,6 +29,7 @@ from .nodes import Cluster
 # What coordinates is imported with the first partition that there is to coordinate.
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
+    from ..coordinator.moment import Moment
     from ..coordinator.outcome import Effect, Outcome
     from ..coordinator.transaction_states import TransactionRecord
     from ..coordinator.transactions import Transactions
@@ -354,6 +355,9 @@ class Node:
             timeout_check_interval_ms=self.config[
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms"
             ],
+            expiration_check_interval_ms=self.config[
+                "transaction.remove.expired.transaction.cleanup.interval.ms"
+            ],
         )
         shard = Shard(
             log, machine, (encode_now, decode),
@@ -385,5 +389,5 @@ class Node:
         return log
 
 
-def _forget(topic: str, machine: Groups, now_ms: int) -> Outcome[None]:
+def _forget(topic: str, machine: Groups, now: Moment) -> Outcome[None]:
     return machine.forget_topic(topic)

@@ -377,7 +377,7 @@ telemetry.max.bytes int 1048576 1.. static harmless
 transaction.abort.timed.out.transaction.cleanup.interval.ms int 10000 1.. static works
 transaction.max.timeout.ms int 900000 1.. static works
 transaction.partition.verification.enable boolean true - cluster works
-transaction.remove.expired.transaction.cleanup.interval.ms int 3600000 1.. static harmless
+transaction.remove.expired.transaction.cleanup.interval.ms int 3600000 1.. static works
 transaction.state.log.load.buffer.size int 5242880 1.. static harmless
 transaction.state.log.min.isr int 2 1.. static works
 transaction.state.log.num.partitions int 50 1.. static works

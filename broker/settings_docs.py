@@ -246,6 +246,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "transaction.partition.verification.enable": (
         "Whether a transactional batch is refused when its partition was not added."
     ),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": (
+        "How often it is looked for transactional ids to forget."
+    ),
     "transaction.state.log.min.isr": "The min.insync.replicas of the transactions' topic.",
     "transaction.state.log.num.partitions": "How many partitions the transactions' topic has.",
     "transaction.state.log.replication.factor": "How many replicas the transactions' topic has.",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
+from ..coordinator.moment import Moment
 from ..coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ..protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
 from ..protocol.control import marker, read_marker
@@ -56,8 +57,10 @@ class Machine(Protocol):
     """What the shard asks of a machine, whatever it decides about."""
 
     def replay(self, record: Any) -> None: ...
-    def next_deadline(self) -> int | None: ...
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def next_deadline(self, now: Moment) -> int | None:
+        """When `tick` is to be called, by the monotonic time; None for never."""
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """What is due, one decision at a time.
 
         Each is made so before the next is asked for, and has a place in the log of its own, as
@@ -145,7 +148,7 @@ class Shard(Generic[M]):
         """Whether not all of the log has been replayed yet."""
         return self._loading
 
-    async def run(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
+    async def run(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
         """Decide and make it so; the reply. Raises Refused, and then nothing has changed.
 
         Others may decide on the new state while this one waits, but no reply that rests on it
@@ -159,24 +162,24 @@ class Shard(Generic[M]):
             await self._flushed()
         return reply
 
-    def run_now(self, decide: Callable[[M, int], Outcome[Reply]]) -> Reply:
+    def run_now(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
         """`run` for who cannot wait: the marker channel, timers."""
         self._check_open()
-        now_ms = self._clock.now_ms()
+        now = self._now()
         due_ms = self._timer_deadline_ms
-        if due_ms is not None and due_ms <= now_ms and not self._was_tick_refused:
+        if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
             self.tick()  # what is due comes first, however late the event loop is
         try:
-            outcome = decide(self.machine, now_ms)
+            outcome = decide(self.machine, now)
         except Refused as refused:
             if self.observer is not None:
                 self.observer.refused(refused.code)
             raise
-        self._make_so(outcome, now_ms)
-        self._set_timer()
+        self._make_so(outcome, now.wall_ms)
+        self._set_timer(now)
         return outcome.reply
 
-    async def run_parked(self, decide: Callable[[M, int, int], Outcome[Any]]) -> Any:
+    async def run_parked(self, decide: Callable[[M, Moment, int], Outcome[Any]]) -> Any:
         """`run` with a ticket; when the reply is PARKED, waits for the `Answer` of that ticket."""
         self._last_ticket += 1
         ticket = self._last_ticket
@@ -184,7 +187,7 @@ class Shard(Generic[M]):
         self._parked[ticket] = waiting
         try:
             try:
-                reply = self.run_now(lambda machine, now_ms: decide(machine, now_ms, ticket))
+                reply = self.run_now(lambda machine, now: decide(machine, now, ticket))
             except Refused as refused:
                 raise _in_words_of_a_coordinator(refused) from refused.__cause__
             if reply is PARKED:
@@ -224,7 +227,7 @@ class Shard(Generic[M]):
         self.log.append_marker(batch, now_ms=now_ms)
         self._any.replay_marker(producer, commit=commit)
         self._on_append(self.log)
-        self._set_timer()
+        self._set_timer(self._now())
 
     def begin_loading(self) -> None:
         """From now on answer nobody, until the log has been replayed."""
@@ -258,11 +261,11 @@ class Shard(Generic[M]):
             if offset == before:
                 break
         self._loading = False
-        self._set_timer()
+        self._set_timer(self._now())
 
     def start_timer(self) -> None:
         """Begin to tick; called when the event loop runs."""
-        self._set_timer()
+        self._set_timer(self._now())
 
     def close(self) -> None:
         """Unload: no timer runs, and who waits is told to look for another coordinator."""
@@ -381,15 +384,20 @@ class Shard(Generic[M]):
                 self._any.replay_pending(record, producer)
         self._on_append(self.log)
 
-    def _set_timer(self) -> None:
+    def _now(self) -> Moment:
+        return Moment(self._clock.now_ms(), self._clock.monotonic_ms())
+
+    def _set_timer(self, now: Moment) -> None:
         if self._ticks:
             return  # it is set when all that a tick may do now is done
-        deadline_ms = None if self._closed or self._loading else self._any.next_deadline()
-        if deadline_ms == self._timer_deadline_ms:
-            return
+        deadline_ms = None if self._closed or self._loading else self._any.next_deadline(now)
         armed_ms = self._timer_deadline_ms
-        if armed_ms is not None and deadline_ms is not None and armed_ms < deadline_ms:
-            return  # it wakes up too early and looks again: cheaper than a timer for each request
+        if deadline_ms == armed_ms:
+            return
+        # It wakes up too early and looks again: cheaper than a timer for each request. Both clocks
+        # cut off fractions, which makes the same wall time a millisecond sooner or later.
+        if armed_ms is not None and deadline_ms is not None and armed_ms <= deadline_ms + 1:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._timer_deadline_ms = None, None
@@ -399,7 +407,7 @@ class Shard(Generic[M]):
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # loading before the loop runs; start_timer comes later
-        wait_s = max(0, deadline_ms - self._clock.now_ms()) / 1000
+        wait_s = max(0, deadline_ms - now.monotonic_ms) / 1000
         self._timer = loop.call_later(wait_s, self.tick)
         self._timer_deadline_ms = deadline_ms
 
@@ -415,35 +423,35 @@ class Shard(Generic[M]):
         self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
         if self.is_closed:
             return
-        now_ms = self._clock.now_ms()
-        deadline_ms = self._any.next_deadline()
-        if deadline_ms is None or deadline_ms > now_ms:
-            self._set_timer()  # it has moved meanwhile
+        now = self._now()
+        deadline_ms = self._any.next_deadline(now)
+        if deadline_ms is None or deadline_ms > now.monotonic_ms:
+            self._set_timer(now)  # it has moved meanwhile
             return
         self._ticks = True
         try:
-            refused = self._do_what_is_due(now_ms)
+            refused = self._do_what_is_due(now)
         finally:
             self._ticks = False
         if refused is None or self.is_closed:
-            self._set_timer()
+            self._set_timer(now)
             return
         # Not at once, and not again for each request that comes meanwhile.
-        self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(), True
+        self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(now), True
         if is_in_event_loop():
             self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self.tick)
 
-    def _do_what_is_due(self, now_ms: int) -> Refused | None:
+    def _do_what_is_due(self, now: Moment) -> Refused | None:
         """Why the log takes nothing more; None when it took all, or the slice is over.
 
         A decision that is too large for the log by itself keeps none of the others from being made.
         """
         turns, too_large = Turns(), None
-        work = self._any.tick(now_ms)
+        work = self._any.tick(now)
         try:
             for outcome in work:
                 try:
-                    self._make_so(outcome, now_ms, by_timer=True)
+                    self._make_so(outcome, now.wall_ms, by_timer=True)
                 except Refused as refused:
                     self._tell_of_failing(refused)
                     if refused.code not in _TOO_LARGE or not outcome.is_atomic:

@@ -23,6 +23,7 @@ from .classic_requests import (
     SyncRequest,
 )
 from .group_records import GroupRemoved, GroupStored
+from .moment import Moment
 from .outcome import Outcome, Parked
 
 
@@ -31,7 +32,7 @@ class _Adopted(NamedTuple):
 
     group: ClassicGroup
     record: GroupStored
-    now_ms: int
+    now: Moment
     rebalance: bool
 
 
@@ -54,7 +55,7 @@ class ClassicGroups:
     # ---- JoinGroup
 
     def join(
-        self, request: JoinRequest, *, ticket: int, now_ms: int
+        self, request: JoinRequest, *, ticket: int, now: Moment
     ) -> Outcome[JoinReply | Parked]:
         """JoinGroup (11): become a member, or take part in a rebalance.
 
@@ -64,7 +65,7 @@ class ClassicGroups:
         """
         self.check_session_timeout(request)
         settings = self._settings
-        turn = Turn(now_ms, ticket)
+        turn = Turn(now, ticket)
         group = self._groups.get(request.group_id)
         if group is None:
             if request.member_id:
@@ -89,7 +90,7 @@ class ClassicGroups:
     def _join_first(self, request: JoinRequest, turn: Turn) -> Outcome[JoinReply | Parked]:
         """The group is born by this request, even if it is refused; the log is told so."""
         group = self._groups[request.group_id] = ClassicGroup(request.group_id)
-        group.state_timestamp_ms = turn.now_ms
+        group.state_timestamp_ms = turn.wall_ms
         turn.write(group, group.stored({}))
         if not group.supports(request.protocol_type, request.protocols):
             return turn.outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
@@ -205,7 +206,7 @@ class ClassicGroups:
     # ---- SyncGroup
 
     def sync(
-        self, request: SyncRequest, *, ticket: int, now_ms: int
+        self, request: SyncRequest, *, ticket: int, now: Moment
     ) -> Outcome[SyncReply | Parked]:
         """SyncGroup (14): the leader brings the assignment, the others wait for it.
 
@@ -227,7 +228,7 @@ class ClassicGroups:
                 raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         if group.state is State.PREPARING_REBALANCE:
             raise Refused(Code.REBALANCE_IN_PROGRESS)
-        turn = Turn(now_ms, ticket)
+        turn = Turn(now, ticket)
         self._rebalances.synced(group, member.member_id)
         if group.state is State.STABLE:
             return turn.outcome(_assigned(group, member.assignment))
@@ -258,7 +259,7 @@ class ClassicGroups:
         *,
         generation_id: int,
         group_instance_id: str | None,
-        now_ms: int,
+        now: Moment,
     ) -> Outcome[Code]:
         """Heartbeat (12): extend the session; REBALANCE_IN_PROGRESS asks the member to rejoin.
 
@@ -271,13 +272,13 @@ class ClassicGroups:
         member = group.check_member(member_id, group_instance_id)
         if generation_id != group.generation_id:
             raise Refused(Code.ILLEGAL_GENERATION)
-        self._rebalances.extend_session(group, member, now_ms)
+        self._rebalances.extend_session(group, member, now.monotonic_ms)
         if group.state is State.PREPARING_REBALANCE:
             return Outcome(Code.REBALANCE_IN_PROGRESS)
         return Outcome(Code.NONE)
 
     def leave(
-        self, group_id: str, leaving: Iterable[LeavingMember], *, now_ms: int
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
         """LeaveGroup (13): the reply has a code for each who leaves, in their order.
 
@@ -287,7 +288,7 @@ class ClassicGroups:
         group = self._groups.get(group_id)
         if group is None:
             raise Refused(Code.UNKNOWN_MEMBER_ID)
-        turn = Turn(now_ms)
+        turn = Turn(now)
         codes = tuple(self._leave(group, identity, turn) for identity in leaving)
         if Code.NONE in codes and group.state is not State.EMPTY:
             self._rebalances.go_on(group, turn)
@@ -340,11 +341,11 @@ class ClassicGroups:
         if not transactional and group.state is State.COMPLETING_REBALANCE:
             raise Refused(Code.REBALANCE_IN_PROGRESS)
 
-    def saw_commit(self, group_id: str, member_id: str, *, now_ms: int) -> None:
+    def saw_commit(self, group_id: str, member_id: str, *, now: Moment) -> None:
         """A commit that passed `check_commit` is as good as a heartbeat of its member."""
         group = self._groups.get(group_id)
         if group is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
-            self._rebalances.extend_session(group, group.members[member_id], now_ms)
+            self._rebalances.extend_session(group, group.members[member_id], now.monotonic_ms)
 
     # ---- replay
 
@@ -371,19 +372,19 @@ class ClassicGroups:
         if group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id)
 
-    def adopt(self, group: ClassicGroup, record: GroupStored, now_ms: int, rebalance: bool) -> None:
+    def adopt(self, group: ClassicGroup, record: GroupStored, now: Moment, rebalance: bool) -> None:
         """A consumer group is a classic one once the record is in the log.
 
         Args:
             rebalance: whether its members have to join again.
         """
-        self._adopted[group.group_id] = _Adopted(group, record, now_ms, rebalance)
+        self._adopted[group.group_id] = _Adopted(group, record, now, rebalance)
 
     def _take_over(self, adopted: _Adopted) -> None:
-        group, turn = adopted.group, Turn(adopted.now_ms)
+        group, turn = adopted.group, Turn(adopted.now)
         self._groups[group.group_id] = group
         for member in group.members.values():
-            self._rebalances.extend_session(group, member, adopted.now_ms)
+            self._rebalances.extend_session(group, member, turn.now_ms)
         if adopted.rebalance:
             self._rebalances.prepare(group, turn)
             assert not turn.records, "nobody has joined yet"
@@ -405,7 +406,7 @@ class ClassicGroups:
         """When `tick` has something to do; 0, at once, for groups that were just loaded."""
         return 0 if self._loaded else self._rebalances.next_deadline()
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; end what was waited for in vain.
 
         One decision for each that is due, see `Machine.tick`.
@@ -413,10 +414,10 @@ class ClassicGroups:
         while self._loaded:
             group_id = next(iter(self._loaded))
             del self._loaded[group_id]
-            turn = Turn(now_ms)
+            turn = Turn(now)
             self._rebalances.begin_sessions(self._groups[group_id], turn)
             yield turn.outcome(None)
-        yield from self._rebalances.expire(self._groups, now_ms)
+        yield from self._rebalances.expire(self._groups, now)
 
 
 def _rejoined(member: Member, request: JoinRequest, turn: Turn) -> Member:

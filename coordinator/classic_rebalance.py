@@ -17,6 +17,7 @@ from .classic_group import ClassicGroup, InitialDelay, Member, State
 from .classic_requests import GroupSettings, JoinedMember, JoinReply, SyncReply
 from .deadlines import Deadlines
 from .group_records import GroupRecord, GroupStored
+from .moment import Moment
 from .outcome import PARKED, Answer, Effect, Outcome
 
 
@@ -37,12 +38,17 @@ class TimerKey(NamedTuple):
 
 
 class Turn:
-    """What one decision asks for, while it is being made."""
+    """What one decision asks for, while it is being made.
 
-    __slots__ = ("effects", "now_ms", "records", "ticket", "written")
+    Attributes:
+        now_ms: the monotonic time, for deadlines.
+        wall_ms: the time for records.
+    """
 
-    def __init__(self, now_ms: int, ticket: int | None = None) -> None:
-        self.now_ms = now_ms
+    __slots__ = ("effects", "now_ms", "records", "ticket", "wall_ms", "written")
+
+    def __init__(self, now: Moment, ticket: int | None = None) -> None:
+        self.wall_ms, self.now_ms = now
         self.ticket = ticket  # of the request that is being decided, if it may be parked
         self.records: list[GroupRecord] = []
         self.effects: list[Effect] = []
@@ -104,7 +110,7 @@ class Rebalances:
         group.pending_syncs.clear()
         self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
         was_empty = group.state is State.EMPTY
-        group.enter(State.PREPARING_REBALANCE, turn.now_ms)
+        group.enter(State.PREPARING_REBALANCE, turn.wall_ms)
         if was_empty:
             delay_ms = self._settings.initial_rebalance_delay_ms
             remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
@@ -140,13 +146,13 @@ class Rebalances:
                 generation_id=group.generation_id + 1,
                 protocol=None,
                 leader=None,
-                current_state_timestamp_ms=turn.now_ms,
+                current_state_timestamp_ms=turn.wall_ms,
             )
             turn.write(group, empty)
         elif not group.elect_a_leader():
             self._wait_for_joins(group, group.rebalance_timeout_ms, turn)  # for static members
         else:
-            group.begin_generation(turn.now_ms)
+            group.begin_generation(turn.wall_ms)
             for member in tuple(group.members.values()):
                 turn.answer(member.join_ticket, joined(group, member))
                 group.put(replace(member, join_ticket=None, is_new=False))
@@ -159,10 +165,10 @@ class Rebalances:
     def next_deadline(self) -> int | None:
         return self._deadlines.next()
 
-    def expire(self, groups: Mapping[str, ClassicGroup], now_ms: int) -> Generator[Outcome[None]]:
+    def expire(self, groups: Mapping[str, ClassicGroup], now: Moment) -> Generator[Outcome[None]]:
         """End what was waited for in vain, one after the other."""
-        for key in self._deadlines.take_due(now_ms):
-            group, turn = groups[key.group_id], Turn(now_ms)
+        for key in self._deadlines.take_due(now.monotonic_ms):
+            group, turn = groups[key.group_id], Turn(now)
             if key.timer is Timer.SESSION:
                 self._session_expired(group, key.member_id, turn)
             elif key.timer is Timer.JOIN:

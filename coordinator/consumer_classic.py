@@ -22,6 +22,7 @@ from .consumer_groups import ConsumerGroups
 from .consumer_member import ClassicMember, ConsumerMember, MemberState
 from .consumer_protocol import by_id, read_subscription, version_of, write_assignment
 from .consumer_steps import ConsumerTurn, Timer, TimerKey
+from .moment import Moment
 from .outcome import Outcome, Parked
 
 CONSUMER = "consumer"
@@ -36,7 +37,7 @@ class ClassicMembers:
         self._topics = groups.steps.topics
 
     def join(
-        self, group: ConsumerGroup, request: JoinRequest, *, now_ms: int
+        self, group: ConsumerGroup, request: JoinRequest, *, now: Moment
     ) -> Outcome[JoinReply | Parked]:
         """JoinGroup (11): answered at once; the group assigns, so nobody leads.
 
@@ -44,7 +45,7 @@ class ClassicMembers:
             Refused: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
                 FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR for a subscription that is none.
         """
-        turn = ConsumerTurn(now_ms)
+        turn = ConsumerTurn(now)
         instance_id = request.group_instance_id
         member_id = request.member_id or request.fresh_consumer_id or request.fresh_id
         self._steps.check_room(group, member_id)
@@ -82,7 +83,7 @@ class ClassicMembers:
         else:
             target = self._steps.advance(group, (old, new), turn, bump=bump)
             new = self._steps.reconcile(group, new, target, owned, turn)
-            self._await_sync(group, new, request, now_ms)
+            self._await_sync(group, new, request, turn.now_ms)
         reply = JoinReply(
             new.member_id,
             generation_id=new.member_epoch,
@@ -115,7 +116,7 @@ class ClassicMembers:
         deadlines.set(sync, now_ms + request.rebalance_timeout_ms)
 
     def sync(
-        self, group: ConsumerGroup, request: SyncRequest, *, now_ms: int
+        self, group: ConsumerGroup, request: SyncRequest, *, now: Moment
     ) -> Outcome[SyncReply | Parked]:
         """SyncGroup (14): the member's partitions, as the classic protocol writes them.
 
@@ -133,10 +134,10 @@ class ClassicMembers:
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         is_behind = group.epoch > member.member_epoch
         if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
-            self._await_join(group, member, now_ms)
+            self._await_join(group, member, now.monotonic_ms)
             raise Refused(Code.REBALANCE_IN_PROGRESS)
         self._steps.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id, member.member_id))
-        due_ms = now_ms + classic.session_timeout_ms
+        due_ms = now.monotonic_ms + classic.session_timeout_ms
         self._steps.begin_session(group.group_id, member.member_id, due_ms)
         assignment = write_assignment(member.assigned, self._topics, version=version_of(metadata))
         return Outcome(SyncReply(Code.NONE, request.protocol_type, request.protocol, assignment))
@@ -153,7 +154,7 @@ class ClassicMembers:
         *,
         generation_id: int,
         group_instance_id: str | None,
-        now_ms: int,
+        now: Moment,
     ) -> Outcome[Code]:
         """Heartbeat (12): REBALANCE_IN_PROGRESS when a JoinGroup would take the member further.
 
@@ -161,7 +162,7 @@ class ClassicMembers:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
         member, classic = _checked(group, member_id, group_instance_id, generation_id)
-        due_ms = now_ms + classic.session_timeout_ms
+        due_ms = now.monotonic_ms + classic.session_timeout_ms
         self._steps.begin_session(group.group_id, member.member_id, due_ms)
         must_rejoin = (
             member.member_epoch < group.epoch
@@ -173,14 +174,14 @@ class ClassicMembers:
         )
         if not must_rejoin:
             return Outcome(Code.NONE)
-        self._await_join(group, member, now_ms)
+        self._await_join(group, member, now.monotonic_ms)
         return Outcome(Code.REBALANCE_IN_PROGRESS)
 
     def leave(
-        self, group: ConsumerGroup, leaving: Iterable[LeavingMember], *, now_ms: int
+        self, group: ConsumerGroup, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
         """LeaveGroup (13): members of either protocol; a code for each who leaves."""
-        turn = ConsumerTurn(now_ms)
+        turn = ConsumerTurn(now)
         codes: list[Code] = []
         gone: dict[str, ConsumerMember] = {}
         for identity in leaving:

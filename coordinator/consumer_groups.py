@@ -48,9 +48,10 @@ from .consumer_steps import (
 )
 from .consumer_topics import NoTopics, Topics, matches, metadata_hash
 from .group_records import GroupRemoved, GroupStored
+from .moment import Moment
 from .outcome import Outcome
 
-Adopt = Callable[[ClassicGroup, GroupStored, int, bool], None]
+Adopt = Callable[[ClassicGroup, GroupStored, Moment, bool], None]
 """Takes a classic group that a consumer group becomes, its record, the time, and whether its
 members have to rejoin."""
 
@@ -106,7 +107,7 @@ class ConsumerGroups:
     # ---- ConsumerGroupHeartbeat
 
     def heartbeat(
-        self, request: HeartbeatRequest, *, classic: ClassicGroup | None, now_ms: int
+        self, request: HeartbeatRequest, *, classic: ClassicGroup | None, now: Moment
     ) -> Outcome[HeartbeatReply]:
         """ConsumerGroupHeartbeat (68).
 
@@ -119,7 +120,7 @@ class ConsumerGroups:
                 GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION.
         """
         check_request(request, self._settings.assignors)
-        turn = ConsumerTurn(now_ms)
+        turn = ConsumerTurn(now)
         if request.member_epoch < JOINING_EPOCH:
             return self._leave(request, turn, is_classic=classic is not None)
         group = self._group_for(request, classic, turn)
@@ -132,7 +133,7 @@ class ConsumerGroups:
         target = self.steps.advance(group, (old, new), turn, bump=bump)
         new = self.steps.reconcile(group, new, target, request.owned, turn)
         limits = self._limits_of(group.group_id)
-        due_ms = now_ms + limits.session_timeout_ms
+        due_ms = turn.now_ms + limits.session_timeout_ms
         self.steps.begin_session(group.group_id, new.member_id, due_ms)
         tells = request.member_epoch == JOINING_EPOCH or request.is_full
         assignment = new.assigned if tells or new.assigned != old.assigned else None
@@ -254,10 +255,10 @@ class ConsumerGroups:
         replaced = None if joining is None else group.static_member(joining.instance_id)
         ids = {replaced.member_id: joining.member_id} if joining and replaced else {}
         turn.records += group.removal(ids)
-        classic = downgraded(group, gone, joining, self._topics, now_ms=turn.now_ms)
+        classic = downgraded(group, gone, joining, self._topics, now_ms=turn.now.wall_ms)
         record = classic.stored({m.member_id: m.assignment for m in classic.members.values()})
         turn.records.append(record)
-        self._adopt(classic, record, turn.now_ms, rebalance)
+        self._adopt(classic, record, turn.now, rebalance)
 
     # ---- replay
 
@@ -292,7 +293,7 @@ class ConsumerGroups:
         """When `tick` has something to do; 0, at once, for groups that were just loaded."""
         return 0 if self._loaded else self.steps.deadlines.next()
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Begin the sessions of loaded members; end what was waited for in vain.
 
         One decision for each that is due, see `Machine.tick`.
@@ -300,18 +301,18 @@ class ConsumerGroups:
         while self._loaded:
             group_id = next(iter(self._loaded))
             del self._loaded[group_id]
-            self._begin_sessions(self._groups[group_id], now_ms)
+            self._begin_sessions(self._groups[group_id], now.monotonic_ms)
             yield Outcome(None)
         deadlines = self.steps.deadlines
-        for key in deadlines.take_due(now_ms):
+        for key in deadlines.take_due(now.monotonic_ms):
             group = self._groups.get(key.group_id)
             if group is None:
                 continue
-            turn = ConsumerTurn(now_ms)
+            turn = ConsumerTurn(now)
             self._expired(group, key, turn)
             if turn.records and key.timer is not Timer.REGEX:
                 # The replay cancels it, unless the log does not take the records.
-                deadlines.set(key, now_ms + _RETRY_MS)
+                deadlines.set(key, turn.now_ms + _RETRY_MS)
             yield turn.outcome(None)
 
     def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
@@ -352,7 +353,7 @@ class ConsumerGroups:
         for regex, found in matches(tuple(group.regexes), names).items():
             known = group.resolved.get(regex)
             bump |= found != (known.topics if known is not None else frozenset())
-            record = ResolvedRegex(group.group_id, regex, found, version, turn.now_ms)
+            record = ResolvedRegex(group.group_id, regex, found, version, turn.now.wall_ms)
             turn.records.append(record)
             scratch.replay(record)
         hashed = metadata_hash(scratch.subscribers, self._topics)

@@ -33,6 +33,7 @@ from .consumer_requests import ConsumerGroupSettings
 from .consumer_target import is_homogeneous, new_target
 from .consumer_topics import Topics, compiled, metadata_hash
 from .deadlines import Deadlines
+from .moment import Moment
 from .outcome import Effect, Outcome
 
 REGEX_PAUSE_MS = 10_000
@@ -58,12 +59,18 @@ class TimerKey(NamedTuple):
 
 
 class ConsumerTurn:
-    """What one decision asks for, while it is being made."""
+    """What one decision asks for, while it is being made.
 
-    __slots__ = ("effects", "now_ms", "records")
+    Attributes:
+        now: both times.
+        now_ms: the monotonic one, for deadlines.
+    """
 
-    def __init__(self, now_ms: int) -> None:
-        self.now_ms = now_ms
+    __slots__ = ("effects", "now", "now_ms", "records")
+
+    def __init__(self, now: Moment) -> None:
+        self.now = now
+        self.now_ms = now.monotonic_ms
         self.records: list[Any] = []
         self.effects: list[Effect] = []
 
@@ -145,15 +152,16 @@ class Steps:
         elif not group.regexes:
             return False
         key = TimerKey(Timer.REGEX, group.group_id)
-        last_ms = group.last_resolved_ms
-        if self.deadlines.is_set(key) or turn.now_ms <= last_ms + REGEX_PAUSE_MS:
+        age_ms = turn.now.wall_ms - group.last_resolved_ms
+        # Resolved after now: the wall clock was set back, and nobody knows how long ago it was.
+        if self.deadlines.is_set(key) or 0 <= age_ms <= REGEX_PAUSE_MS:
             return bump
         regexes = group.regexes_after(old, new)
         if regexes and (
             is_new
             or len(regexes) != len(group.resolved)
             or group.last_resolved_version < self.topics.newest_version
-            or turn.now_ms > last_ms + self.settings.regex_refresh_interval_ms
+            or not 0 <= age_ms <= self.settings.regex_refresh_interval_ms
         ):
             self.deadlines.set(key, turn.now_ms)
             self.askers[group.group_id] = asker

@@ -30,6 +30,7 @@ from .group_records import (
     OffsetCommitted,
     OffsetRemoved,
 )
+from .moment import Moment
 from .offset_cleaning import OffsetCleaning
 from .offsets import Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
@@ -143,34 +144,34 @@ class Groups:
     # ---- members
 
     def join(
-        self, request: JoinRequest, *, ticket: int, now_ms: int
+        self, request: JoinRequest, *, ticket: int, now: Moment
     ) -> Outcome[JoinReply | Parked]:
         """JoinGroup (11); see `ClassicGroups.join` and `ClassicMembers.join`."""
         _check_name(request.group_id)
         group = self._consumer_group(request.group_id)
         if group is None:
-            return self._classic.join(request, ticket=ticket, now_ms=now_ms)
+            return self._classic.join(request, ticket=ticket, now=now)
         if group.members:
             self._classic.check_session_timeout(request)
             try:
-                return self._classic_members.join(group, request, now_ms=now_ms)
+                return self._classic_members.join(group, request, now=now)
             except Refused as refused:  # without the id of who asked, unlike in a classic group
                 return Outcome(JoinReply("", refused.code))
         # Nobody is left in it: who joins begins a classic group in its place.
-        outcome = self._classic.join(request, ticket=ticket, now_ms=now_ms)
+        outcome = self._classic.join(request, ticket=ticket, now=now)
         return replace(outcome, records=(*group.removal(), *outcome.records))
 
     def sync(
-        self, request: SyncRequest, *, ticket: int, now_ms: int
+        self, request: SyncRequest, *, ticket: int, now: Moment
     ) -> Outcome[SyncReply | Parked]:
         """SyncGroup (14); see `ClassicGroups.sync` and `ClassicMembers.sync`."""
         _check_name(request.group_id)
         group = self._consumer_group(request.group_id)
         if group is not None and group.members:
-            return self._classic_members.sync(group, request, now_ms=now_ms)
-        return self._classic.sync(request, ticket=ticket, now_ms=now_ms)
+            return self._classic_members.sync(group, request, now=now)
+        return self._classic.sync(request, ticket=ticket, now=now)
 
-    def heartbeat(self, group_id: str, member: Committer, *, now_ms: int) -> Outcome[Code]:
+    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
         """Heartbeat (12); see `ClassicGroups.heartbeat` and `ClassicMembers.heartbeat`."""
         _check_name(group_id)
         group = self._consumer_group(group_id)
@@ -180,32 +181,32 @@ class Groups:
                 member.member_id,
                 generation_id=member.generation_id,
                 group_instance_id=member.group_instance_id,
-                now_ms=now_ms,
+                now=now,
             )
         return self._classic.heartbeat(
             group_id,
             member.member_id,
             generation_id=member.generation_id,
             group_instance_id=member.group_instance_id,
-            now_ms=now_ms,
+            now=now,
         )
 
     def leave(
-        self, group_id: str, leaving: Iterable[LeavingMember], *, now_ms: int
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
         """LeaveGroup (13); see `ClassicGroups.leave` and `ClassicMembers.leave`."""
         _check_name(group_id)
         group = self._consumer_group(group_id)
         if group is not None:
-            return self._classic_members.leave(group, leaving, now_ms=now_ms)
-        return self._classic.leave(group_id, leaving, now_ms=now_ms)
+            return self._classic_members.leave(group, leaving, now=now)
+        return self._classic.leave(group_id, leaving, now=now)
 
     def consumer_heartbeat(
-        self, request: HeartbeatRequest, *, now_ms: int
+        self, request: HeartbeatRequest, *, now: Moment
     ) -> Outcome[HeartbeatReply]:
         """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
         classic = self._classic.get(request.group_id)
-        return self._consumers.heartbeat(request, classic=classic, now_ms=now_ms)
+        return self._consumers.heartbeat(request, classic=classic, now=now)
 
     # ---- offsets
 
@@ -216,7 +217,7 @@ class Groups:
         offsets: Sequence[OffsetToCommit],
         *,
         retention_ms: int | None = None,
-        now_ms: int,
+        now: Moment,
     ) -> Outcome[tuple[Code, ...]]:
         """OffsetCommit (8): a code for each offset.
 
@@ -229,9 +230,9 @@ class Groups:
                 consumer groups.
         """
         self._check_commit(group_id, committer, transactional=False)
-        self._classic.saw_commit(group_id, committer.member_id, now_ms=now_ms)
+        self._classic.saw_commit(group_id, committer.member_id, now=now)
         codes, records = self._offsets.commit(
-            group_id, offsets, retention_ms=retention_ms, now_ms=now_ms
+            group_id, offsets, retention_ms=retention_ms, now_ms=now.wall_ms
         )
         return Outcome(codes, records)
 
@@ -242,7 +243,7 @@ class Groups:
         producer: Producer,
         offsets: Sequence[OffsetToCommit],
         *,
-        now_ms: int,
+        now: Moment,
     ) -> Outcome[tuple[Code, ...]]:
         """TxnOffsetCommit (28): pending until the producer's transaction ends.
 
@@ -259,7 +260,9 @@ class Groups:
             if refused.code in (Code.GROUP_ID_NOT_FOUND, Code.STALE_MEMBER_EPOCH):
                 raise Refused(Code.ILLEGAL_GENERATION) from None
             raise
-        codes, records = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now_ms)
+        codes, records = self._offsets.commit(
+            group_id, offsets, retention_ms=None, now_ms=now.wall_ms
+        )
         return Outcome(codes, records, producer=producer)
 
     def _check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
@@ -447,8 +450,11 @@ class Groups:
 
     # ---- time
 
-    def next_deadline(self) -> int | None:
-        """When `tick` has something to do; 0 for at once, None while there are no groups."""
+    def next_deadline(self, now: Moment) -> int | None:
+        """When `tick` has something to do; 0 for at once, None while there are no groups.
+
+        It does not depend on `now`: what is stored by the wall time is looked at in intervals.
+        """
         consumer = self._consumer
         if not self._classic.groups() and (consumer is None or not consumer.groups()):
             return None
@@ -459,15 +465,15 @@ class Groups:
         deadline_ms = None if consumer is None else consumer.next_deadline()
         return due_ms if deadline_ms is None else min(deadline_ms, due_ms)
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """End what was waited for in vain, and now and then remove what has expired.
 
         One decision for each that is due, see `Machine.tick`.
         """
-        yield from self._classic.tick(now_ms)
+        yield from self._classic.tick(now)
         if self._consumer is not None:
-            yield from self._consumer.tick(now_ms)
-        yield from self._cleaning.tick(now_ms)
+            yield from self._consumer.tick(now)
+        yield from self._cleaning.tick(now)
 
 
 def _check_name(group_id: str) -> None:

@@ -13,6 +13,7 @@ from .classic_group import ClassicGroup, State
 from .classic_groups import ClassicGroups
 from .classic_requests import GroupSettings
 from .group_records import GroupRecord, GroupRemoved, OffsetCommitted
+from .moment import Moment
 from .offsets import Offsets, Partition
 from .outcome import Outcome
 
@@ -68,13 +69,14 @@ class OffsetCleaning:
         else:
             self._is_another_wanted = True
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Remove what is due, see `Machine.tick`."""
+        interval_ms = self._settings.offsets_retention_check_interval_ms
         if self._expiry_due_ms is None:  # the log was loaded: topics may be gone that it knows
-            self._expiry_due_ms = now_ms + self._settings.offsets_retention_check_interval_ms
+            self._expiry_due_ms = now.monotonic_ms + interval_ms
             self.begin()
-        elif now_ms >= self._expiry_due_ms:
-            self._expiry_due_ms = now_ms + self._settings.offsets_retention_check_interval_ms
+        elif now.monotonic_ms >= self._expiry_due_ms:
+            self._expiry_due_ms = now.monotonic_ms + interval_ms
             self._round, self._at = self._all(expires=True), None
         while self._round is not None:
             if self._at is None:
@@ -82,7 +84,7 @@ class OffsetCleaning:
                 if self._at is None:
                     self._end_round()
                     continue
-            records = self._removal(self._at, now_ms)
+            records = self._removal(self._at, now.wall_ms)
             if not records:
                 self._at = None
             # What the log does not take is found again: the same few are looked at until all

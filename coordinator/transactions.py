@@ -7,17 +7,16 @@ after a restart. Follows TransactionCoordinator and TransactionStateManager of K
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterable
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final
 
 from ..protocol.errors import Code, Refused
 from .deadlines import Deadlines
+from .moment import Moment
 from .outcome import Outcome, Producer
 from .transaction_states import (
     ADDS_EXPLICITLY,
-    AT_REST,
     BUMPS_EPOCHS,
     LAST_EPOCH,
     MAY_FOLLOW,
@@ -34,6 +33,9 @@ from .transaction_states import (
 )
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
+# The wall clock may step: it is looked at again after so long at the latest, as Kafka does.
+_LOOK_AT_TIMEOUTS_MS: Final = 10_000
+_LOOK_AT_UNUSED_MS: Final = 60 * 60 * 1000
 EXPIRE_TOGETHER: Final = 100
 """How many transactional ids are forgotten by one decision."""
 _RETRY_MS: Final = 1_000
@@ -49,6 +51,8 @@ class Transactions:
         coordinator_epoch: the leader epoch of the partition; it goes into the markers.
         timeout_check_interval_ms: `transaction.abort.timed.out.transaction.cleanup.interval.ms`:
             until it has passed, a transaction past its timeout can still be ended by its producer.
+        expiration_check_interval_ms: `transaction.remove.expired.transaction.cleanup.interval.ms`:
+            until it has passed, a transactional id past its expiration can still be used.
         transaction_version: the finalized level of that feature: what the coordinator aborts by
             itself goes by it, and a client's request by the version the client chose (KIP-890).
     """
@@ -62,19 +66,21 @@ class Transactions:
         coordinator_epoch: int = 0,
         transaction_version: Callable[[], int] = lambda: BUMPS_EPOCHS,
         timeout_check_interval_ms: int = 1,
+        expiration_check_interval_ms: int = 1,
     ) -> None:
         self._next_producer_id = next_producer_id
         self._transaction_version = transaction_version
         self._max_timeout_ms = transaction_max_timeout_ms
         self._expiration_ms = transactional_id_expiration_ms
-        self._interval_ms = timeout_check_interval_ms
+        self._timeout_check_ms = timeout_check_interval_ms
+        self._expiration_check_ms = expiration_check_interval_ms
         self._coordinator_epoch = coordinator_epoch
         self._by_id: dict[str, Transaction] = {}
         # The same by what they wait for, so that `next_deadline` costs nothing on a busy broker.
         self._ongoing: dict[str, Transaction] = {}
         self._timeouts: Deadlines[str] = Deadlines()
         self._prepared: dict[str, Transaction] = {}
-        self._at_rest: OrderedDict[str, Transaction] = OrderedDict()  # by their last change
+        self._expirations: Deadlines[str] = Deadlines()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Transactions) and self._by_id == other._by_id
@@ -328,43 +334,45 @@ class Transactions:
             WriteMarkers(prepared, self._coordinator_epoch) for prepared in self._prepared.values()
         )
 
-    def next_deadline(self) -> int | None:
-        """When `tick` has something to do, in ms; None when never."""
+    def next_deadline(self, now: Moment) -> int | None:
+        """When `tick` has something to do, or is to look at the wall time again; None for never."""
+        due_ms = self.next_wall_deadline()
+        if due_ms is None:
+            return None
+        look_ms = _LOOK_AT_UNUSED_MS if self._timeouts.next() is None else _LOOK_AT_TIMEOUTS_MS
+        return now.monotonic_ms + min(max(0, due_ms - now.wall_ms), look_ms)
+
+    def next_wall_deadline(self) -> int | None:
+        """When `tick` has something to do, by the wall time; None when never."""
         deadlines = []
-        soonest_ms = self._timeouts.next()
-        if soonest_ms is not None:
-            deadlines.append(self._noticed_ms(soonest_ms))
-        oldest = next(iter(self._at_rest.values()), None)
-        if oldest is not None:
-            deadlines.append(oldest.updated_ms + self._expiration_ms)
+        due_ms = self._timeouts.next()
+        if due_ms is not None:
+            deadlines.append(_noticed_ms(due_ms, self._timeout_check_ms))
+        due_ms = self._expirations.next()
+        if due_ms is not None:
+            deadlines.append(_noticed_ms(due_ms, self._expiration_check_ms))
         return min(deadlines, default=None)
 
-    def _noticed_ms(self, deadline_ms: int) -> int:
-        """When a timeout is noticed: at the next multiple of the interval between two looks."""
-        return -(-deadline_ms // self._interval_ms) * self._interval_ms
-
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Abort what is past its timeout, under a new epoch: the sleeping producer is fenced.
 
         Transactional ids that nobody has used for `transactional.id.expiration.ms` are forgotten.
-        Each transactional id is decided on by itself, see `Machine.tick`.
+        Both go by the wall time, which the records have, as in Kafka. Each transactional id is
+        decided on by itself, see `Machine.tick`.
         """
-        for transactional_id in self._timeouts.take_due(now_ms - now_ms % self._interval_ms):
+        now_ms = now.wall_ms
+        looked_ms = now_ms - now_ms % self._timeout_check_ms
+        for transactional_id in self._timeouts.take_due(looked_ms):
             # The replay cancels it, unless the log does not take the record.
             self._timeouts.set(transactional_id, now_ms + _RETRY_MS)
             aborted = self._fenced(self._ongoing[transactional_id], now_ms=now_ms)
             yield Outcome(None, (aborted,), self._markers(aborted))
-        unused_since_ms = now_ms - self._expiration_ms
-        while expired := [
-            Expired(known.transactional_id)
-            for known in takewhile(
-                lambda known: known.updated_ms <= unused_since_ms,
-                islice(self._at_rest.values(), EXPIRE_TOGETHER),
-            )
-        ]:
-            yield Outcome(None, tuple(expired), is_atomic=False)
-            if expired[0].transactional_id in self._by_id:
-                return  # the log did not take it
+        looked_ms = now_ms - now_ms % self._expiration_check_ms
+        unused = self._expirations.take_due(looked_ms)
+        while expired := tuple(Expired(each) for each in islice(unused, EXPIRE_TOGETHER)):
+            for each in expired:
+                self._expirations.set(each.transactional_id, now_ms + _RETRY_MS)
+            yield Outcome(None, expired, is_atomic=False)
 
     # The log
 
@@ -375,20 +383,27 @@ class Transactions:
         if before is not None:  # a compacted log begins in any state
             after = record.state if isinstance(record, Transaction) else State.DEAD
             assert before.state in MAY_FOLLOW[after], (before, record)
-            del self._waiting(before.state)[transactional_id]
+            self._ongoing.pop(transactional_id, None)
+            self._prepared.pop(transactional_id, None)
             self._timeouts.cancel(transactional_id)
+            self._expirations.cancel(transactional_id)
         if isinstance(record, Transaction):
             self._by_id[transactional_id] = record
-            self._waiting(record.state)[transactional_id] = record
-            if record.state is State.ONGOING and record.deadline_ms is not None:
-                self._timeouts.set(transactional_id, record.deadline_ms)
+            self._await(record)
         elif before is not None:
             del self._by_id[transactional_id]
 
-    def _waiting(self, state: State) -> dict[str, Transaction]:
-        if state in AT_REST:
-            return self._at_rest
-        return self._ongoing if state is State.ONGOING else self._prepared
+    def _await(self, known: Transaction) -> None:
+        """What comes next of it, if no request does."""
+        if known.state is State.ONGOING:
+            self._ongoing[known.transactional_id] = known
+            if known.deadline_ms is not None:
+                self._timeouts.set(known.transactional_id, known.deadline_ms)
+        elif known.state in PREPARED:
+            self._prepared[known.transactional_id] = known
+        else:
+            due_ms = known.updated_ms + self._expiration_ms
+            self._expirations.set(known.transactional_id, due_ms)
 
     # Decisions
 
@@ -441,6 +456,11 @@ class Transactions:
 
     def _markers(self, prepared: Transaction) -> tuple[WriteMarkers, ...]:
         return (WriteMarkers(prepared, self._coordinator_epoch),)
+
+
+def _noticed_ms(deadline_ms: int, interval_ms: int) -> int:
+    """When a deadline is noticed: at the next multiple of the interval between two looks."""
+    return -(-deadline_ms // interval_ms) * interval_ms
 
 
 def _may_be(known: Transaction, expected: Producer) -> bool:

@@ -37,11 +37,11 @@ async def add_offsets_to_txn(node: Node, context: Context, request: Any) -> dict
         if not request.transactional_id:
             raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
         await node.transactions.shard_of(request.transactional_id).run(
-            lambda machine, now_ms: machine.add_partitions(
+            lambda machine, now: machine.add_partitions(
                 request.transactional_id,
                 producer,
                 (place,),
-                now_ms=now_ms,
+                now_ms=now.wall_ms,
                 client_version=ADDS_EXPLICITLY,
             )
         )

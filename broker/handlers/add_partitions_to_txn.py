@@ -108,11 +108,11 @@ async def _add(
     try:
         _check_id(transactional_id)
         await node.transactions.shard_of(transactional_id).run(
-            lambda machine, now_ms: machine.add_partitions(
+            lambda machine, now: machine.add_partitions(
                 transactional_id,
                 producer,
                 places,
-                now_ms=now_ms,
+                now_ms=now.wall_ms,
                 client_version=ADDS_EXPLICITLY if is_client else BUMPS_EPOCHS,
             )
         )

@@ -38,9 +38,7 @@ async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -
     heartbeat = _heartbeat(node, context, request)
     shard = node.groups.shard_of(request.group_id)
     end_before = shard.log.log_end_offset
-    reply = await shard.run(
-        lambda machine, now_ms: machine.consumer_heartbeat(heartbeat, now_ms=now_ms)
-    )
+    reply = await shard.run(lambda machine, now: machine.consumer_heartbeat(heartbeat, now=now))
     await linger(node.config, shard.log, end_before)
     return {
         "member_id": reply.member_id,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
 from ...coordinator.transactions import Transactions
 from ...protocol.api_keys import ApiKey
@@ -35,9 +36,9 @@ _BUMPS_SINCE: Final = 5
 async def end_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
     producer = Producer(request.producer_id, request.producer_epoch)
 
-    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
+    def decide(machine: Transactions, now: Moment) -> Outcome[Producer]:
         end = machine.end_and_bump if context.version >= _BUMPS_SINCE else machine.end
-        return end(request.transactional_id, producer, commit=request.committed, now_ms=now_ms)
+        return end(request.transactional_id, producer, commit=request.committed, now_ms=now.wall_ms)
 
     try:
         if not request.transactional_id:

@@ -24,6 +24,6 @@ if TYPE_CHECKING:
 async def heartbeat(node: Node, context: Context, request: Any) -> dict[str, Any]:
     member = Committer(request.member_id, request.generation_id, request.group_instance_id)
     code = await node.groups.shard_of(request.group_id).run(
-        lambda machine, now_ms: machine.heartbeat(request.group_id, member, now_ms=now_ms)
+        lambda machine, now: machine.heartbeat(request.group_id, member, now=now)
     )
     return {"error_code": code}

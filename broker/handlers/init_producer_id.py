@@ -59,11 +59,11 @@ async def _init(node: Node, context: Context, request: Any) -> Producer | Code:
         raise Refused(Code.UNSUPPORTED_VERSION, "a prepared transaction cannot be kept")
     shard = node.transactions.shard_of(request.transactional_id)
     return await shard.run(
-        lambda machine, now_ms: machine.init_producer_id(
+        lambda machine, now: machine.init_producer_id(
             request.transactional_id,
             timeout_ms=request.transaction_timeout_ms,
             expected=expected,
             in_two_phases=in_two_phases,
-            now_ms=now_ms,
+            now_ms=now.wall_ms,
         )
     )

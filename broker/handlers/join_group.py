@@ -40,7 +40,7 @@ async def join_group(node: Node, context: Context, request: Any) -> dict[str, An
     try:
         shard = node.groups.shard_of(request.group_id)
         reply: JoinReply = await shard.run_parked(
-            lambda machine, now_ms, ticket: machine.join(join, ticket=ticket, now_ms=now_ms)
+            lambda machine, now, ticket: machine.join(join, ticket=ticket, now=now)
         )
     except Refused as refused:
         reply = JoinReply(request.member_id, refused.code)

@@ -35,7 +35,7 @@ async def leave_group(node: Node, context: Context, request: Any) -> dict[str, A
         ]
     try:
         codes = await node.groups.shard_of(request.group_id).run(
-            lambda machine, now_ms: machine.leave(request.group_id, leaving, now_ms=now_ms)
+            lambda machine, now: machine.leave(request.group_id, leaving, now=now)
         )
     except Refused as refused:
         if refused.code is not Code.UNKNOWN_MEMBER_ID:

@@ -45,8 +45,8 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
         retention_ms = None if request.retention_time_ms == -1 else request.retention_time_ms
         try:
             taken = await node.groups.shard_of(request.group_id).run(
-                lambda machine, now_ms: machine.commit(
-                    request.group_id, committer, offsets, retention_ms=retention_ms, now_ms=now_ms
+                lambda machine, now: machine.commit(
+                    request.group_id, committer, offsets, retention_ms=retention_ms, now=now
                 )
             )
         except Refused as refused:

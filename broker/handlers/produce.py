@@ -434,8 +434,12 @@ class _Membership:
                     lambda machine: machine.missing_partitions(transactional_id, producer, places)
                 )
             shard.run_now(
-                lambda machine, now_ms: machine.add_partitions(
-                    transactional_id, producer, places, now_ms=now_ms, client_version=BUMPS_EPOCHS
+                lambda machine, now: machine.add_partitions(
+                    transactional_id,
+                    producer,
+                    places,
+                    now_ms=now.wall_ms,
+                    client_version=BUMPS_EPOCHS,
                 )
             )
         except Refused as refused:

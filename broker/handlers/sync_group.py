@@ -45,7 +45,7 @@ async def sync_group(node: Node, context: Context, request: Any) -> dict[str, An
     shard = node.groups.shard_of(request.group_id)
     end_before = shard.log.log_end_offset
     reply: SyncReply = await shard.run_parked(
-        lambda machine, now_ms, ticket: machine.sync(sync, ticket=ticket, now_ms=now_ms)
+        lambda machine, now, ticket: machine.sync(sync, ticket=ticket, now=now)
     )
     await linger(node.config, shard.log, end_before)
     return {

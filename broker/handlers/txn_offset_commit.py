@@ -27,6 +27,7 @@ from ..dispatch import serves
 from .offset_commit import answers, offsets_to_commit
 
 if TYPE_CHECKING:
+    from ...coordinator.moment import Moment
     from ...coordinator.transactions import Transactions
     from ..node import Node
 
@@ -48,8 +49,8 @@ async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[
                 node, context, request.transactional_id, producer, shard.partition
             )
             taken = await shard.run(
-                lambda machine, now_ms: machine.commit_in_transaction(
-                    request.group_id, committer, producer, offsets, now_ms=now_ms
+                lambda machine, now: machine.commit_in_transaction(
+                    request.group_id, committer, producer, offsets, now=now
                 )
             )
         except Refused as refused:
@@ -69,9 +70,9 @@ async def _enter_transaction(
         return
     places = ((CONSUMER_OFFSETS, partition),)
 
-    def enter(machine: Transactions, now_ms: int) -> Outcome[None]:
+    def enter(machine: Transactions, now: Moment) -> Outcome[None]:
         if context.version >= _ADDS_SINCE:
-            return machine.add_partitions(transactional_id, producer, places, now_ms=now_ms)
+            return machine.add_partitions(transactional_id, producer, places, now_ms=now.wall_ms)
         machine.verify_partitions(transactional_id, producer, places)
         return Outcome(None)
 

@@ -63,7 +63,8 @@ class VirtualClock:
         return START_MS + self.step_ms + self.monotonic_ms()
 
     def monotonic_ms(self) -> int:
-        return round(asyncio.get_running_loop().time() * 1000)
+        loop = asyncio._get_running_loop()  # None: before there is one, no time has passed
+        return 0 if loop is None else round(loop.time() * 1000)
 
 
 def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:

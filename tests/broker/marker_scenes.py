@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.node import Node
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import State, Transaction
 from ottla.coordinator.transactions import Transactions
@@ -31,18 +32,18 @@ def prepare(it: SeveralNodes, *places: tuple[str, int]) -> Producer:
     it.controller.create_internal_topic(TRANSACTION_STATE)
     shard = coordinator_of(it).transactions.shard_of(SHOP)
     producer = shard.run_now(
-        lambda machine, now_ms: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now_ms)
+        lambda machine, now: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now.wall_ms)
     )
     assert isinstance(producer, Producer)
     shard.run_now(
-        lambda machine, now_ms: machine.add_partitions(SHOP, producer, places, now_ms=now_ms)
+        lambda machine, now: machine.add_partitions(SHOP, producer, places, now_ms=now.wall_ms)
     )
     return producer
 
 
 def end(it: SeveralNodes, producer: Producer, *, commit: bool = True) -> None:
-    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
-        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now_ms)
+    def decide(machine: Transactions, now: Moment) -> Outcome[Producer]:
+        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now.wall_ms)
 
     coordinator_of(it).transactions.shard_of(SHOP).run_now(decide)
 

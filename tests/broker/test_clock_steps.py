@@ -15,8 +15,10 @@ from ottla.broker.storage_trouble import StorageTrouble
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.catalog import CONSUMER_OFFSETS
 from tests.broker.fakes import START_MS, FakeLog, VirtualClock, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.transacting import producer
 
 HOUR_MS = 60 * 60 * 1000
 FORWARD_AND_BACK = pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS], ids=["on", "back"])
@@ -154,3 +156,92 @@ async def test_what_waits_for_flush_ms_is_flushed_after_that_time(
         assert "orders" not in asked
         await asyncio.sleep(4)
         assert "orders" in asked
+
+
+async def beat(one: OneNode, member_id: str, epoch: int) -> Any:
+    """ConsumerGroupHeartbeat; a member that joins says all."""
+    joining = {"subscribed_topic_names": ["orders"], "topic_partitions": []}
+    fields = joining if epoch == 0 else {}
+    return await one.ask(
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        1,
+        **{
+            "group_id": "books",
+            "member_id": member_id,
+            "member_epoch": epoch,
+            "rebalance_timeout_ms": 60_000 if epoch == 0 else -1,
+            "instance_id": None,
+            "rack_id": None,
+            "server_assignor": None,
+            "subscribed_topic_names": None,
+            "subscribed_topic_regex": None,
+            "topic_partitions": None,
+            **fields,
+        },
+    )
+
+
+@FORWARD_AND_BACK
+@in_virtual_time
+async def test_members_of_groups_live_and_die_by_their_own_silence(
+    tmp_path: Path, step_ms: int
+) -> None:
+    """Set forward, the clock would fence all of them; set back, it would keep the dead."""
+    async with a_node(tmp_path, group_consumer_session_timeout_ms="45000") as one:
+        one.node.controller.create_internal_topic(CONSUMER_OFFSETS)
+        epochs = {}
+        for member_id in ("alive", "dead"):
+            answer = await beat(one, member_id, 0)
+            assert answer["error_code"] == 0, answer
+            epochs[member_id] = answer["member_epoch"]
+        one.clock.step_ms = step_ms
+        for _ in range(5):
+            await asyncio.sleep(10)
+            answer = await beat(one, "alive", epochs["alive"])
+            assert answer["error_code"] == 0
+            epochs["alive"] = answer["member_epoch"]
+        told = await beat(one, "dead", epochs["dead"])
+        assert Code(told["error_code"]) is Code.UNKNOWN_MEMBER_ID
+
+
+@in_virtual_time
+async def test_a_transaction_is_aborted_soon_after_a_step_past_its_timeout(tmp_path: Path) -> None:
+    """By the wall, as in Kafka: its start is a record's."""
+    interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
+    async with a_node(tmp_path, **{interval: "10000"}) as one:
+        shop = await producer(one, timeout_ms=600_000)
+        assert await shop.add({"orders": [0]}) == {"NONE"}
+        await asyncio.sleep(30)
+        assert await shop.state() == "Ongoing"
+        one.clock.step_ms = HOUR_MS
+        await asyncio.sleep(10)
+        assert await shop.state() == "CompleteAbort"
+
+
+@in_virtual_time
+async def test_a_clock_that_was_back_in_time_and_is_right_again_keeps_no_transaction_open(
+    tmp_path: Path,
+) -> None:
+    async with a_node(tmp_path) as one:
+        shop = await producer(one, timeout_ms=60_000)
+        assert await shop.add({"orders": [0]}) == {"NONE"}
+        one.clock.step_ms = -HOUR_MS
+        await asyncio.sleep(70)
+        assert await shop.state() == "Ongoing"
+        one.clock.step_ms = 0
+        await asyncio.sleep(20)
+        assert await shop.state() == "CompleteAbort"
+
+
+@in_virtual_time
+async def test_a_transactional_id_is_forgotten_at_the_interval_for_that(tmp_path: Path) -> None:
+    settings = {
+        "transactional_id_expiration_ms": "60000",
+        "transaction_remove_expired_transaction_cleanup_interval_ms": "3600000",
+    }
+    async with a_node(tmp_path, **settings) as one:
+        shop = await producer(one)
+        await asyncio.sleep(90)
+        assert await shop.state() == "Empty"
+        await asyncio.sleep(3600)
+        assert (await shop.described())["error_code"] == Code.TRANSACTIONAL_ID_NOT_FOUND

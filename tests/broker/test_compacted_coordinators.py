@@ -98,12 +98,12 @@ def commit_something(shard: Shard[Groups], chance: random.Random) -> None:
     match chance.randrange(8):
         case 0 | 1 | 2:
             shard.run_now(
-                lambda machine, now_ms: machine.commit(group, Committer(), [offset], now_ms=now_ms)
+                lambda machine, now: machine.commit(group, Committer(), [offset], now=now)
             )
         case 3 | 4:
             shard.run_now(
-                lambda machine, now_ms: machine.commit_in_transaction(
-                    group, Committer(), producer, [offset], now_ms=now_ms
+                lambda machine, now: machine.commit_in_transaction(
+                    group, Committer(), producer, [offset], now=now
                 )
             )
         case 5 | 6:
@@ -144,7 +144,7 @@ def test_committed_and_pending_offsets_are_the_same(seed: int) -> None:
 
 def started(shard: Shard[Transactions], name: str) -> Producer:
     reply = shard.run_now(
-        lambda machine, now_ms: machine.init_producer_id(name, timeout_ms=60_000, now_ms=now_ms)
+        lambda machine, now: machine.init_producer_id(name, timeout_ms=60_000, now_ms=now.wall_ms)
     )
     if not isinstance(reply, Producer):
         raise Refused(reply)
@@ -157,13 +157,13 @@ def transact(
     """A transaction, or a part of one; who goes on with the next."""
     partitions = [("t", chance.randrange(3)) for _ in range(2)]
     shard.run_now(
-        lambda machine, now_ms: machine.add_partitions(name, producer, partitions, now_ms=now_ms)
+        lambda machine, now: machine.add_partitions(name, producer, partitions, now_ms=now.wall_ms)
     )
     if chance.random() < 0.2:
         return producer
     commit = chance.random() < 0.5
     return shard.run_now(
-        lambda machine, now_ms: machine.end_and_bump(name, producer, commit=commit, now_ms=now_ms)
+        lambda machine, now: machine.end_and_bump(name, producer, commit=commit, now_ms=now.wall_ms)
     )
 
 
@@ -183,7 +183,7 @@ def transact_something(shard: Shard[Transactions], chance: random.Random) -> Non
 def complete(shard: Shard[Transactions]) -> None:
     def written(effect: WriteMarkers) -> None:
         shard.run_now(
-            lambda machine, now_ms: machine.markers_written(effect.transaction, now_ms=now_ms)
+            lambda machine, now: machine.markers_written(effect.transaction, now_ms=now.wall_ms)
         )
 
     for effect in shard.machine.unfinished():

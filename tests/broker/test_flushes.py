@@ -16,6 +16,7 @@ from ottla.broker import flushes as flushes_module
 from ottla.broker import storage_trouble
 from ottla.broker.flushes import Flushes
 from ottla.broker.shard import Shard
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
@@ -366,10 +367,10 @@ class Notes:
     def replay(self, record: str) -> None:
         self.notes.append(record)
 
-    def next_deadline(self) -> int | None:
+    def next_deadline(self, now: Moment) -> int | None:
         return None
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
         yield from ()
 
 

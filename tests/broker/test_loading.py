@@ -225,7 +225,7 @@ def test_a_shard_that_is_loading_decides_nothing_and_does_not_tick(tmp_path: Pat
             groups = it.node.groups.shard_at(0)
             groups.begin_loading()
             with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
-                groups.run_now(lambda machine, now_ms: Outcome(None))
+                groups.run_now(lambda machine, now: Outcome(None))
             with pytest.raises(Refused, match="COORDINATOR_LOAD_IN_PROGRESS"):
                 groups.ask(lambda machine: None)
 

@@ -171,7 +171,7 @@ async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_s
         it.controller.change_leader(TRANSACTION_STATE, 0, third)
         assert [len(queue.entries) for queue in old.marker_channel.destinations.values()] == [0]
         with pytest.raises(Refused, match="NOT_COORDINATOR"):
-            shard.run_now(lambda machine, now_ms: Outcome(None))
+            shard.run_now(lambda machine, now: Outcome(None))
         with pytest.raises(Refused, match="NOT_COORDINATOR"):
             old.transactions.shard_of(SHOP)
         assert state(it) is State.PREPARE_COMMIT, "the new one knows"

@@ -12,6 +12,7 @@ from ottla.broker import loading, marker_channel, markers
 from ottla.broker.config import BrokerConfig
 from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import State, Transaction
 from ottla.coordinator.transactions import Transactions
@@ -60,7 +61,7 @@ def prepare(node: Node, *, writes: bool = True) -> Producer:
     node.controller.create_topic("orders", partitions=2)
     shard = node.transactions.shard_of(SHOP)
     producer = shard.run_now(
-        lambda machine, now_ms: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now_ms)
+        lambda machine, now: machine.init_producer_id(SHOP, timeout_ms=60_000, now_ms=now.wall_ms)
     )
     assert isinstance(producer, Producer)
     join(node, producer, BOTH)
@@ -83,13 +84,13 @@ def prepare(node: Node, *, writes: bool = True) -> Producer:
 
 def join(node: Node, producer: Producer, places: list[tuple[str, int]]) -> None:
     node.transactions.shard_of(SHOP).run_now(
-        lambda machine, now_ms: machine.add_partitions(SHOP, producer, places, now_ms=now_ms)
+        lambda machine, now: machine.add_partitions(SHOP, producer, places, now_ms=now.wall_ms)
     )
 
 
 def end(node: Node, producer: Producer, *, commit: bool = True) -> None:
-    def decide(machine: Transactions, now_ms: int) -> Outcome[Producer]:
-        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now_ms)
+    def decide(machine: Transactions, now: Moment) -> Outcome[Producer]:
+        return machine.end_and_bump(SHOP, producer, commit=commit, now_ms=now.wall_ms)
 
     node.transactions.shard_of(SHOP).run_now(decide)
 

@@ -11,11 +11,12 @@ import pytest
 
 from ottla.broker import shard as shard_module
 from ottla.broker.shard import Shard
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import START_MS, FakeLog, VirtualClock, in_virtual_time, settle
+from tests.broker.fakes import FakeLog, VirtualClock, in_virtual_time, settle
 from tests.storage.disk import Disk
 from tests.storage.logs import open_log
 
@@ -39,14 +40,14 @@ class Chores:
             self.due_ms.pop(name, None)
             self.done.append(name)
 
-    def next_deadline(self) -> int | None:
+    def next_deadline(self, now: Moment) -> int | None:
         return min(self.due_ms.values(), default=None)
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
-        while due := [name for name, at_ms in self.due_ms.items() if at_ms <= now_ms]:
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        while due := [name for name, at_ms in self.due_ms.items() if at_ms <= now.monotonic_ms]:
             chosen = due[: self.together]
             for name in chosen:
-                self.due_ms[name] = now_ms + RETRY_MS  # unless it is done
+                self.due_ms[name] = now.monotonic_ms + RETRY_MS  # unless it is done
             yield Outcome(None, tuple(chosen), is_atomic=self.is_atomic)
 
 
@@ -72,11 +73,11 @@ class Place:
     def plan(self, *names: str, at_ms: int = 0) -> None:
         """Things that are due some ms after the start."""
         for name in names:
-            record = f"{name} at {START_MS + at_ms}"
+            record = f"{name} at {at_ms}"
             self.write(record)
 
     def write(self, *records: str) -> None:
-        self.shard.run_now(lambda machine, now_ms: Outcome(None, records))
+        self.shard.run_now(lambda machine, now: Outcome(None, records))
 
     def batches(self) -> list[Any]:
         end = self.log.log_end_offset
@@ -145,7 +146,7 @@ async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is
     await asyncio.sleep(1)
     await settle()
     before = len(place.machine.done)
-    assert await place.shard.run(lambda machine, now_ms: Outcome("served")) == "served"
+    assert await place.shard.run(lambda machine, now: Outcome("served")) == "served"
     assert before < len(place.machine.done) + 1 < len(MANY)
 
 
@@ -238,12 +239,12 @@ async def test_an_effect_that_decides_while_a_tick_goes_on_does_not_tick_within_
 
     def carry_out(shard: Any, effect: Any) -> None:
         deep.append(len(place.machine.done))
-        place.shard.run_now(lambda machine, now_ms: Outcome(None))
+        place.shard.run_now(lambda machine, now: Outcome(None))
 
     right = place.machine.tick
 
-    def tick(now_ms: int) -> Generator[Outcome[None]]:
-        for outcome in right(now_ms):
+    def tick(now: Moment) -> Generator[Outcome[None]]:
+        for outcome in right(now):
             yield Outcome(None, outcome.records, (Bell(),))
 
     place.machine.tick = tick  # type: ignore[method-assign]

@@ -32,8 +32,8 @@ async def commit_offsets(one: OneNode, producer: dict[str, int], version: int) -
         "committed_metadata": "",
     }
     return await one.ask(
-        ApiKey.TXN_OFFSET_COMMIT, version, transactional_id="shop", group_id="books", generation_id=-1,
-        member_id="", group_instance_id=None,
+        ApiKey.TXN_OFFSET_COMMIT, version, transactional_id="shop", group_id="books",
+        generation_id=-1, member_id="", group_instance_id=None,
         topics=[{"name": "orders", "partitions": [partition]}], **producer,
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from ottla.protocol.errors import Code, Malformed
 from ottla.storage.catalog import TRANSACTION_STATE
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
+from tests.coordinator.moments import at
 
 KEY = ApiKey.INIT_PRODUCER_ID
 CLIENT = {"client_software_name": "test", "client_software_version": "1"}
@@ -93,7 +94,7 @@ async def test_a_transaction_in_two_phases_has_no_timeout(tmp_path: Path, timeou
             NO_TIMEOUT_MS,
         )
         machine = it.node.transactions.shard_of("x").machine
-        assert machine.next_deadline() is None
-        assert list(machine.tick(1 << 60)) == []
+        assert machine.next_deadline(at(0)) is None
+        assert list(machine.tick(at(1 << 60))) == []
         given = await init(it, transaction_timeout_ms=NO_TIMEOUT_MS)
         assert given["error_code"] == Code.INVALID_TRANSACTION_TIMEOUT

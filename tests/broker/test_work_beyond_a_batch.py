@@ -24,6 +24,7 @@ from tests.broker.fakes import FakeLog, in_virtual_time
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.transacting import error
 from tests.broker.transacting import producer as begun
+from tests.coordinator.moments import at
 
 LIMIT_BYTES = 3000
 SMALL = {
@@ -89,7 +90,7 @@ async def at_rest(it: OneNode) -> None:
     groups = it.node.groups.shard_at(0)
     for _ in range(10_000):
         await asyncio.sleep(0)
-        if not groups.is_loading and groups.machine.next_deadline() != 0:
+        if not groups.is_loading and groups.machine.next_deadline(at(0)) != 0:
             return
     raise AssertionError("it never comes to rest")
 

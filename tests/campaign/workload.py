@@ -116,8 +116,8 @@ class World:
 
     def init_producer(self) -> None:
         self.coordinator.run_now(
-            lambda machine, now_ms: machine.init_producer_id(
-                "shop", timeout_ms=60_000, now_ms=now_ms
+            lambda machine, now: machine.init_producer_id(
+                "shop", timeout_ms=60_000, now_ms=now.wall_ms
             )
         )
 
@@ -132,8 +132,8 @@ class World:
 
     def add_partitions(self, *partitions: tuple[str, int]) -> None:
         self.coordinator.run_now(
-            lambda machine, now_ms: machine.add_partitions(
-                "shop", self.shop, partitions, now_ms=now_ms
+            lambda machine, now: machine.add_partitions(
+                "shop", self.shop, partitions, now_ms=now.wall_ms
             )
         )
 
@@ -145,22 +145,22 @@ class World:
     def commit_in_transaction(self, offset: int) -> None:
         assert self.groups is not None
         self.groups.run_now(
-            lambda machine, now_ms: machine.commit_in_transaction(
-                "g", Committer(), self.shop, [OffsetToCommit("orders", 0, offset)], now_ms=now_ms
+            lambda machine, now: machine.commit_in_transaction(
+                "g", Committer(), self.shop, [OffsetToCommit("orders", 0, offset)], now=now
             )
         )
 
     def commit_offset(self, partition: int, offset: int) -> None:
         assert self.groups is not None
         self.groups.run_now(
-            lambda machine, now_ms: machine.commit(
-                "g", Committer(), [OffsetToCommit("orders", partition, offset)], now_ms=now_ms
+            lambda machine, now: machine.commit(
+                "g", Committer(), [OffsetToCommit("orders", partition, offset)], now=now
             )
         )
 
     def end(self, *, commit: bool) -> None:
         self.coordinator.run_now(
-            lambda machine, now_ms: machine.end("shop", self.shop, commit=commit, now_ms=now_ms)
+            lambda machine, now: machine.end("shop", self.shop, commit=commit, now_ms=now.wall_ms)
         )
 
     def write_marker(self, topic: str, partition: int) -> None:
@@ -181,7 +181,7 @@ class World:
     def complete(self) -> None:
         (effect,) = self.coordinator.ask(lambda machine: machine.unfinished())
         self.coordinator.run_now(
-            lambda machine, now_ms: machine.markers_written(effect.transaction, now_ms=now_ms)
+            lambda machine, now: machine.markers_written(effect.transaction, now_ms=now.wall_ms)
         )
 
     def delete_records(self, before_offset: int, topic: str = "orders") -> None:

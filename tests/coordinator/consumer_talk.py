@@ -177,7 +177,7 @@ class Consumer:
         """A heartbeat: what it owns from now on, None when it is told nothing, or the refusal."""
         request = self.request(self.epoch if epoch is None else epoch, **fields)
         try:
-            outcome = self.talk.machine.consumer_heartbeat(request, now_ms=self.talk.now_ms)
+            outcome = self.talk.machine.consumer_heartbeat(request, now=self.talk.now)
         except Refused as refused:
             return refused.code
         self.reply = self.talk.told(outcome)

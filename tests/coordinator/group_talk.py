@@ -17,6 +17,7 @@ from ottla.coordinator.classic_requests import (
 )
 from ottla.coordinator.group_records import GroupRecord, decode, encode
 from ottla.coordinator.groups import Committer, DescribedGroup, Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import PARKED, Answer, Outcome, Producer
 from ottla.protocol.errors import Code, Refused
@@ -42,6 +43,8 @@ class GroupTalk:
     """A coordinator that is spoken to: it logs, replays and answers as the shard makes it.
 
     Attributes:
+        now_ms: the monotonic time.
+        wall_step_ms: by how much the wall clock has been set forward, or back.
         log: every record with its producer, None outside of transactions; markers as a bool.
         answers: what parked requests were told, by ticket.
     """
@@ -50,9 +53,14 @@ class GroupTalk:
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **limits})
         self.machine = self.fresh_machine()
         self.now_ms = START_MS
+        self.wall_step_ms = 0
         self.log: list[tuple[GroupRecord | bool, Producer | None]] = []
         self.answers: dict[int, Any] = {}
         self.tickets = count(1)
+
+    @property
+    def now(self) -> Moment:
+        return Moment(self.now_ms + self.wall_step_ms, self.now_ms)
 
     def fresh_machine(self) -> Groups:
         """A coordinator that knows nothing yet."""
@@ -73,7 +81,7 @@ class GroupTalk:
         """Let time pass; timers run when they are due."""
         end_ms = self.now_ms + time_ms
         for _ in range(10_000):
-            due_ms = self.machine.next_deadline()
+            due_ms = self.machine.next_deadline(self.now)
             if due_ms is None or due_ms > end_ms:
                 self.now_ms = end_ms
                 return
@@ -83,7 +91,7 @@ class GroupTalk:
 
     def tick(self) -> int:
         """Do what is due, one decision after the other; how many there were."""
-        return sum(1 for outcome in self.machine.tick(self.now_ms) if self.told(outcome) is None)
+        return sum(1 for outcome in self.machine.tick(self.now) if self.told(outcome) is None)
 
     def end_transaction(self, producer: Producer, *, commit: bool) -> None:
         self.log.append((commit, producer))
@@ -124,9 +132,7 @@ class GroupTalk:
         """Commit for partition 0; the code, whether it was refused or not."""
         offsets = [OffsetToCommit(topic, 0, offset)]
         try:
-            outcome = self.machine.commit(
-                GROUP, committer or Committer(), offsets, now_ms=self.now_ms
-            )
+            outcome = self.machine.commit(GROUP, committer or Committer(), offsets, now=self.now)
         except Refused as refused:
             return refused.code
         (code,) = self.told(outcome)
@@ -142,7 +148,7 @@ class GroupTalk:
                 committer or Committer(),
                 producer,
                 [OffsetToCommit("orders", 0, offset)],
-                now_ms=self.now_ms,
+                now=self.now,
             )
         except Refused as refused:
             return refused.code
@@ -225,7 +231,7 @@ class Client:
             members,
         )
         try:
-            outcome = self.talk.machine.sync(request, ticket=self._ticket, now_ms=self.talk.now_ms)
+            outcome = self.talk.machine.sync(request, ticket=self._ticket, now=self.talk.now)
         except Refused as refused:
             return refused.code
         reply = self.talk.told(outcome)
@@ -241,7 +247,7 @@ class Client:
     def heartbeat(self) -> Code:
         try:
             return self.talk.told(
-                self.talk.machine.heartbeat(GROUP, self.committer, now_ms=self.talk.now_ms)
+                self.talk.machine.heartbeat(GROUP, self.committer, now=self.talk.now)
             )
         except Refused as refused:
             return refused.code
@@ -249,7 +255,7 @@ class Client:
     def leave(self) -> Code:
         leaving = [LeavingMember(self.member_id, self.instance)]
         try:
-            codes = self.talk.told(self.talk.machine.leave(GROUP, leaving, now_ms=self.talk.now_ms))
+            codes = self.talk.told(self.talk.machine.leave(GROUP, leaving, now=self.talk.now))
         except Refused as refused:
             return refused.code
         return codes[0]
@@ -274,7 +280,7 @@ class Client:
             may_skip_assignment=self.version >= 9,
         )
         try:
-            outcome = self.talk.machine.join(request, ticket=self._ticket, now_ms=self.talk.now_ms)
+            outcome = self.talk.machine.join(request, ticket=self._ticket, now=self.talk.now)
         except Refused as refused:
             return JoinReply(self.member_id, refused.code)
         return self.talk.told(outcome)

@@ -11,6 +11,7 @@ from ottla.coordinator.classic_group import MAY_FOLLOW, State
 from ottla.coordinator.classic_requests import JoinReply, LeavingMember, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.moments import at
 
 from .group_talk import (
     GROUP,
@@ -306,7 +307,7 @@ def test_several_leave_in_one_request_each_with_its_code() -> None:
         LeavingMember("", None),
         LeavingMember("", "i"),
     ]
-    assert talk.told(talk.machine.leave(GROUP, leaving, now_ms=talk.now_ms)) == (
+    assert talk.told(talk.machine.leave(GROUP, leaving, now=talk.now)) == (
         Code.NONE,
         Code.UNKNOWN_MEMBER_ID,
         Code.FENCED_INSTANCE_ID,
@@ -321,7 +322,7 @@ def test_nobody_leaves_by_a_request_without_members() -> None:
     talk = GroupTalk()
     a = Client(talk, "a")
     stable_group(talk, a)
-    assert talk.told(talk.machine.leave(GROUP, [], now_ms=talk.now_ms)) == ()
+    assert talk.told(talk.machine.leave(GROUP, [], now=talk.now)) == ()
     assert talk.state == "Stable"
 
 
@@ -383,9 +384,9 @@ def test_requests_without_a_group_id_are_refused() -> None:
     machine = GroupTalk().machine
     sync = SyncRequest("", 0, "m")
     for refused in (
-        lambda: machine.heartbeat("", Committer("m", 0), now_ms=0),
-        lambda: machine.leave("", [LeavingMember("m")], now_ms=0),
-        lambda: machine.sync(sync, ticket=1, now_ms=0),
+        lambda: machine.heartbeat("", Committer("m", 0), now=at(0)),
+        lambda: machine.leave("", [LeavingMember("m")], now=at(0)),
+        lambda: machine.sync(sync, ticket=1, now=at(0)),
         lambda: machine.delete_offsets("", []),
     ):
         with pytest.raises(Refused, match="INVALID_GROUP_ID"):

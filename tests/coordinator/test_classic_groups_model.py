@@ -105,7 +105,7 @@ class GroupModel(RuleBasedStateMachine):
     @rule(time_ms=st.sampled_from((1, 1_000, 3_000, SESSION_MS, REBALANCE_MS, 300_000)))
     def sleep(self, time_ms: int) -> None:
         self.talk.pass_time(time_ms)
-        due_ms = self.talk.machine.next_deadline()
+        due_ms = self.talk.machine.next_deadline(self.talk.now)
         assert due_ms is None or due_ms > self.talk.now_ms
 
     @rule()

@@ -9,6 +9,7 @@ from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Answer, Effect
 from ottla.protocol.errors import Code
+from tests.coordinator.moments import at
 
 from .group_talk import (
     GROUP,
@@ -220,7 +221,7 @@ def test_a_commit_is_as_good_as_a_heartbeat(restart: bool) -> None:
 
 def test_nothing_is_waited_for_without_groups() -> None:
     talk = GroupTalk()
-    assert talk.machine.next_deadline() is None
+    assert talk.machine.next_deadline(talk.now) is None
 
 
 def test_what_else_is_due_of_a_group_is_decided_when_the_record_before_is_replayed() -> None:
@@ -232,13 +233,13 @@ def test_what_else_is_due_of_a_group_is_decided_when_the_record_before_is_replay
     leaving.leave()  # makes the group rebalance, and nobody comes
     late.ask_for_id()  # its time is up when the rebalance's is
     talk.now_ms += REBALANCE_MS
-    due = talk.machine.tick(talk.now_ms)
+    due = talk.machine.tick(talk.now)
     emptied = next(due)
     assert len(emptied.records) == 1
     talk.told(emptied)
     assert talk.state == "Empty"
     due.close()
-    assert talk.machine.next_deadline() == talk.now_ms, "the rest is due at once"
+    assert talk.machine.next_deadline(talk.now) == talk.now_ms, "the rest is due at once"
     talk.tick()
     assert late.join() is Code.UNKNOWN_MEMBER_ID
 
@@ -272,7 +273,7 @@ def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before() -> None:
 def test_nobody_is_waited_for_once_a_group_is_deleted(how: str) -> None:
     talk = GroupTalk()
     talk.told(
-        talk.machine.commit("others", Committer(), [OffsetToCommit("orders", 0, 5)], now_ms=0)
+        talk.machine.commit("others", Committer(), [OffsetToCommit("orders", 0, 5)], now=at(0))
     )
     a = Client(talk, "a", instance=None if how == "pending" else "i")
     if how == "pending":
@@ -297,7 +298,7 @@ def test_who_waits_for_an_assignment_still_does_when_the_log_does_not_take_it() 
     assert b.sync() is None
     parts = {client.member_id: client.name.encode() for client in (a, b)}
     sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments=parts)
-    refused = talk.machine.sync(sync, ticket=next(talk.tickets), now_ms=talk.now_ms)
+    refused = talk.machine.sync(sync, ticket=next(talk.tickets), now=talk.now)
     assert refused.records, "which nobody appends: too few replicas are in sync"
     assert b.synced() is None
     assert a.sync({a: b"a", b: b"b"}) == b"a"
@@ -310,7 +311,7 @@ def test_who_waits_for_it_is_told_to_join_again_when_the_leader_dies_upon_that()
     joined_group(talk, a, b)
     assert b.sync() is None
     sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments={})
-    refused = talk.machine.sync(sync, ticket=next(talk.tickets), now_ms=talk.now_ms)
+    refused = talk.machine.sync(sync, ticket=next(talk.tickets), now=talk.now)
     assert refused.records, "which nobody appends"
     talk.pass_time(REBALANCE_MS)
     assert b.synced() is Code.REBALANCE_IN_PROGRESS
@@ -326,8 +327,8 @@ def test_who_is_sent_away_is_told_so_though_the_log_takes_nothing() -> None:
     joined_group(talk, a, b)
     assert b.sync() is None
     sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments={})
-    assigned = talk.machine.sync(sync, ticket=next(talk.tickets), now_ms=talk.now_ms)
-    left = talk.machine.leave(GROUP, [LeavingMember(b.member_id)], now_ms=talk.now_ms)
+    assigned = talk.machine.sync(sync, ticket=next(talk.tickets), now=talk.now)
+    left = talk.machine.leave(GROUP, [LeavingMember(b.member_id)], now=talk.now)
     assert [_is_true_anyway(each) for each in assigned.effects] == [False]
     assert [_is_true_anyway(each) for each in left.effects] == [True, True]
 

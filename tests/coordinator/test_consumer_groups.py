@@ -360,5 +360,5 @@ def test_the_talk_of_classic_groups_knows_no_topics() -> None:
     request = Consumer(ConsumerTalk(), "a").request(
         0, subscribed_topic_names=frozenset({"orders"}), rebalance_timeout_ms=1, owned={}
     )
-    reply = talk.told(talk.machine.consumer_heartbeat(request, now_ms=talk.now_ms))
+    reply = talk.told(talk.machine.consumer_heartbeat(request, now=talk.now))
     assert reply.assignment == {}

@@ -216,7 +216,7 @@ def test_leave_group_removes_members_of_both_protocols() -> None:
         LeavingMember("", "i"),
         LeavingMember("", "k"),
     ]
-    codes = talk.told(talk.machine.leave(GROUP, leaving, now_ms=talk.now_ms))
+    codes = talk.told(talk.machine.leave(GROUP, leaving, now=talk.now))
     unknown = Code.UNKNOWN_MEMBER_ID
     assert codes == (unknown, Code.NONE, Code.FENCED_INSTANCE_ID, Code.NONE, unknown)
     assert talk.epochs == ("Empty", 3, 2), "one step for all"

@@ -90,7 +90,7 @@ class ConsumerModel(RuleBasedStateMachine):
         fields["subscribed_topic_names"] = topics
         request = member.request(0 if joins else member.epoch, **fields)
         with suppress(Refused):
-            self.talk.machine.consumer_heartbeat(request, now_ms=self.talk.now_ms)
+            self.talk.machine.consumer_heartbeat(request, now=self.talk.now)
         assert (None if self.group is None else stored(self.group)) == before
 
     @rule(number=members, topics=subscriptions)

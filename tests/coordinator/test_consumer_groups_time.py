@@ -31,14 +31,14 @@ def test_all_sessions_that_end_at_once_end() -> None:
     stable(*(Consumer(talk, name) for name in "abc"))
     talk.pass_time(SESSION_MS)
     assert talk.epochs == ("Empty", 6, 3)
-    assert talk.machine.next_deadline() is not None, "offsets may expire"
+    assert talk.machine.next_deadline(talk.now) is not None, "offsets may expire"
 
 
 def test_a_session_that_has_ended_ends_again_when_the_log_does_not_take_it() -> None:
     talk = ConsumerTalk()
     stable(Consumer(talk, "a"))
     talk.now_ms += SESSION_MS
-    refused = next(talk.machine.tick(talk.now_ms))
+    refused = next(talk.machine.tick(talk.now))
     assert refused.records, "which nobody appends: too few replicas are in sync"
     assert list(talk.consumers.members) == ["a"]
     talk.pass_time(1_000)
@@ -151,7 +151,7 @@ def test_an_offset_with_a_retention_of_its_own_goes_by_that() -> None:
     a.join()
     a.leave()
     outcome = talk.machine.commit(
-        GROUP, Committer(), [OffsetToCommit("orders", 0, 1)], retention_ms=5_000, now_ms=talk.now_ms
+        GROUP, Committer(), [OffsetToCommit("orders", 0, 1)], retention_ms=5_000, now=talk.now
     )
     talk.told(outcome)
     talk.pass_time(4_000)

@@ -34,7 +34,7 @@ def test_what_could_not_be_logged_is_decided_again() -> None:
     a = Consumer(talk, "a", "orders", "stock")
     a.join()
     talk.topics.make("stock", 1)
-    lost = talk.machine.consumer_heartbeat(a.request(1), now_ms=talk.now_ms)
+    lost = talk.machine.consumer_heartbeat(a.request(1), now=talk.now)
     assert lost.records
     assert a.beat() == {"orders": [0], "stock": [0]}
 

@@ -9,6 +9,7 @@ from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.moments import at
 
 from .group_talk import GROUP, Client, GroupTalk, stable_group
 
@@ -109,7 +110,7 @@ def test_deleting_an_offset_leaves_the_rest_of_the_transaction() -> None:
     for group_id, topics in ((GROUP, ("orders", "stock")), ("others", ("orders",))):
         offsets = [OffsetToCommit(topic, 0, 9) for topic in topics]
         talk.told(
-            talk.machine.commit_in_transaction(group_id, Committer(), PRODUCER, offsets, now_ms=0)
+            talk.machine.commit_in_transaction(group_id, Committer(), PRODUCER, offsets, now=at(0))
         )
     for topic in ("orders", "stock"):
         assert talk.offset(topic, stable=True) is Code.UNSTABLE_OFFSET_COMMIT

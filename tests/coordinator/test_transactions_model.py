@@ -193,7 +193,7 @@ class Coordinator(RuleBasedStateMachine):
     def time_passes(self, wait_ms: int) -> None:
         self.now_ms += wait_ms
         while True:
-            deadline_ms = self.machine.next_deadline()
+            deadline_ms = self.machine.next_wall_deadline()
             if deadline_ms is None or deadline_ms > self.now_ms:
                 break
             outcome = ticked(self.machine, self.now_ms)
@@ -244,7 +244,7 @@ class Coordinator(RuleBasedStateMachine):
     @invariant()
     def every_open_transaction_will_end(self) -> None:
         for known in self.open.values():
-            deadline_ms = self.machine.next_deadline()
+            deadline_ms = self.machine.next_wall_deadline()
             assert deadline_ms is not None
             assert deadline_ms <= known.started_ms + TIMEOUT_MS
 

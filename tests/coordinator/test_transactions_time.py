@@ -10,6 +10,7 @@ from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import AT_REST, NO_TIMEOUT_MS, Expired, State
 from ottla.coordinator.transactions import DAY_MS, EXPIRE_TOGETHER, Transactions
 from ottla.protocol.errors import Refused
+from tests.coordinator.moments import at
 from tests.coordinator.transaction_talk import (
     NOW_MS,
     ORDERS,
@@ -30,7 +31,7 @@ from tests.coordinator.transaction_talk import (
 def test_a_producer_that_sleeps_past_its_timeout_is_aborted_and_fenced() -> None:
     machine = new_machine()
     shop = begun(machine, now_ms=10)
-    assert machine.next_deadline() == 10 + TIMEOUT_MS
+    assert machine.next_wall_deadline() == 10 + TIMEOUT_MS
     assert ticked(machine, now_ms=9 + TIMEOUT_MS) == Outcome(None)
 
     aborted = ticked(machine, now_ms=10 + TIMEOUT_MS)
@@ -69,13 +70,13 @@ def test_growing_does_not_prolong_a_transaction() -> None:
     machine = new_machine()
     shop = begun(machine, now_ms=0)
     told(machine, machine.add_partitions(SHOP, shop, [("stock", 0)], now_ms=TIMEOUT_MS - 1))
-    assert machine.next_deadline() == TIMEOUT_MS
+    assert machine.next_wall_deadline() == TIMEOUT_MS
 
 
 @pytest.mark.parametrize("state", [State.PREPARE_COMMIT, State.PREPARE_ABORT])
 def test_a_decided_transaction_has_no_timeout(state: State) -> None:
     machine = machine_in(state)
-    assert machine.next_deadline() is None
+    assert machine.next_wall_deadline() is None
     assert ticked(machine, now_ms=NOW_MS + 100 * DAY_MS) == Outcome(None)
 
 
@@ -83,33 +84,33 @@ def test_a_decided_transaction_has_no_timeout(state: State) -> None:
 def test_an_id_nobody_uses_for_a_week_is_forgotten(state: State) -> None:
     machine = machine_in(state)
     expires_ms = transaction_in(state).updated_ms + 7 * DAY_MS
-    assert machine.next_deadline() == expires_ms
+    assert machine.next_wall_deadline() == expires_ms
     assert ticked(machine, expires_ms - 1) == Outcome(None)
     outcome = ticked(machine, now_ms=expires_ms)
     assert outcome == Outcome(None, (Expired(SHOP),), is_atomic=False)
     told(machine, outcome)
     assert machine == new_machine()
-    assert machine.next_deadline() is None
+    assert machine.next_wall_deadline() is None
     with pytest.raises(Refused, match="INVALID_PRODUCER_ID_MAPPING"):
         machine.add_partitions(SHOP, PRODUCER, ORDERS, now_ms=expires_ms)
 
 
 def test_the_deadline_is_the_earliest_of_all() -> None:
     machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
-    assert machine.next_deadline() is None
+    assert machine.next_wall_deadline() is None
     for at_ms, transactional_id in enumerate(("a", "b", "c")):
         told(
             machine,
             machine.init_producer_id(transactional_id, timeout_ms=50, now_ms=at_ms),
         )
-    assert machine.next_deadline() == 100
+    assert machine.next_wall_deadline() == 100
     a = machine.describe("a").producer
     told(machine, machine.add_partitions("a", a, ORDERS, now_ms=60))
-    assert machine.next_deadline() == 101, "b, which is the oldest at rest"
+    assert machine.next_wall_deadline() == 101, "b, which is the oldest at rest"
     told(machine, ticked(machine, now_ms=101))
-    assert machine.next_deadline() == 102
+    assert machine.next_wall_deadline() == 102
     told(machine, ticked(machine, now_ms=102))
-    assert machine.next_deadline() == 110, "the transaction of a"
+    assert machine.next_wall_deadline() == 110, "the transaction of a"
 
 
 def test_each_transaction_is_aborted_by_a_decision_of_its_own() -> None:
@@ -119,7 +120,7 @@ def test_each_transaction_is_aborted_by_a_decision_of_its_own() -> None:
         producer = machine.describe(f"open-{number}").producer
         told(machine, machine.add_partitions(f"open-{number}", producer, ORDERS, now_ms=0))
     sizes = []
-    for outcome in machine.tick(now_ms=100):
+    for outcome in machine.tick(at(100)):
         assert outcome.is_atomic
         sizes.append(len(outcome.records))
         told(machine, outcome)
@@ -130,9 +131,9 @@ def test_each_transaction_is_aborted_by_a_decision_of_its_own() -> None:
 def test_an_abort_that_the_log_does_not_take_is_decided_again_later() -> None:
     machine = new_machine()
     begun(machine, now_ms=0)
-    (refused,) = machine.tick(now_ms=TIMEOUT_MS)
+    (refused,) = machine.tick(at(TIMEOUT_MS))
     assert refused.records
-    assert machine.next_deadline() == TIMEOUT_MS + 1_000
+    assert machine.next_wall_deadline() == TIMEOUT_MS + 1_000
     done(machine, ticked(machine, now_ms=TIMEOUT_MS + 1_000))
     assert machine.describe(SHOP).state is State.COMPLETE_ABORT
 
@@ -142,7 +143,7 @@ def test_ids_that_nobody_uses_are_forgotten_some_at_a_time_in_what_may_be_split(
     for number in range(EXPIRE_TOGETHER + 5):
         told(machine, machine.init_producer_id(f"idle-{number}", timeout_ms=50, now_ms=0))
     sizes = []
-    for outcome in machine.tick(now_ms=100):
+    for outcome in machine.tick(at(100)):
         assert not outcome.is_atomic
         sizes.append(len(outcome.records))
         told(machine, outcome)
@@ -166,7 +167,7 @@ def test_the_next_deadline_is_that_of_the_oldest_open_transaction(
         told(machine, machine.end(f"x{number}", owners[number], commit=True, now_ms=50))
     left = order[ended:]
     wanted = min(left) + TIMEOUT_MS if left else None  # the others wait for their markers
-    assert machine.next_deadline() == wanted
+    assert machine.next_wall_deadline() == wanted
 
 
 def test_what_is_committed_in_two_phases_waits_for_ever() -> None:
@@ -176,7 +177,7 @@ def test_what_is_committed_in_two_phases_waits_for_ever() -> None:
     assert isinstance(producer, Producer)
     assert machine.describe(SHOP).timeout_ms == NO_TIMEOUT_MS
     told(machine, machine.add_partitions(SHOP, producer, ORDERS, now_ms=NOW_MS))
-    assert machine.next_deadline() is None
+    assert machine.next_wall_deadline() is None
     assert ticked(machine, now_ms=1 << 50) == Outcome(None)
     assert machine.describe(SHOP).deadline_ms is None
 
@@ -185,7 +186,7 @@ def test_a_timeout_is_noticed_when_it_is_looked_for() -> None:
     """transaction.abort.timed.out.transaction.cleanup.interval.ms: until then all goes on."""
     machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
     shop = begun(machine, now_ms=1)
-    assert machine.next_deadline() == TIMEOUT_MS + 10_000
+    assert machine.next_wall_deadline() == TIMEOUT_MS + 10_000
     assert ticked(machine, now_ms=TIMEOUT_MS + 9_999) == Outcome(None)
     late = machine.end(SHOP, shop, commit=True, now_ms=TIMEOUT_MS + 9_999)
     assert late.reply == shop
@@ -195,5 +196,5 @@ def test_a_timeout_is_noticed_when_it_is_looked_for() -> None:
 def test_a_timeout_that_falls_on_a_look_is_noticed_by_it() -> None:
     machine = Transactions(next_producer_id=lambda: 7, timeout_check_interval_ms=10_000)
     begun(machine, now_ms=0)
-    assert machine.next_deadline() == TIMEOUT_MS
+    assert machine.next_wall_deadline() == TIMEOUT_MS
     assert len(ticked(machine, now_ms=TIMEOUT_MS).records) == 1

@@ -16,6 +16,7 @@ from ottla.coordinator.transaction_states import (
     WriteMarkers,
 )
 from ottla.coordinator.transactions import Transactions
+from tests.coordinator.moments import at
 
 Reply = TypeVar("Reply")
 
@@ -69,7 +70,7 @@ def told(machine: Transactions, outcome: Outcome[Reply]) -> Reply:
 
 def ticked(machine: Transactions, now_ms: int) -> Outcome[None]:
     """The first of what is due; an outcome without anything when nothing is."""
-    return next(machine.tick(now_ms), Outcome(None))
+    return next(machine.tick(at(now_ms)), Outcome(None))
 
 
 def done(machine: Transactions, outcome: Outcome[Reply], *, now_ms: int = NOW_MS) -> Reply:

@@ -131,7 +131,7 @@ class Channel:
         )
         try:
             cluster.run(
-                hosted, lambda machine, now_ms: machine.markers_written(prepared, now_ms=now_ms)
+                hosted, lambda machine, now: machine.markers_written(prepared, now_ms=now.wall_ms)
             )
         except (Refused, Crashed):
             return

@@ -21,6 +21,7 @@ from ottla.coordinator.classic_requests import GroupSettings
 from ottla.coordinator.group_records import decode as decode_of_groups
 from ottla.coordinator.group_records import encode as encode_of_groups
 from ottla.coordinator.groups import Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.partitioning import partition_for
 from ottla.coordinator.producer_ids import ProducerIds
@@ -102,8 +103,8 @@ class _Watched(Transactions):
         super().__init__(**arguments)
         self._on_time = on_time
 
-    def tick(self, now_ms: int) -> Generator[Outcome[None]]:
-        for outcome in super().tick(now_ms):
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        for outcome in super().tick(now):
             for record in outcome.records:
                 self._on_time(record)
             yield outcome
@@ -244,7 +245,7 @@ class Cluster:
 
         return request
 
-    def run(self, hosted: Hosted, decide: Callable[[Any, int], Outcome[Reply]]) -> Reply:
+    def run(self, hosted: Hosted, decide: Callable[[Any, Moment], Outcome[Reply]]) -> Reply:
         """Let a coordinator decide, in the work of some broker. Raises Refused, Crashed."""
         if hosted.shard is None:
             raise Refused(Code.NOT_COORDINATOR)
@@ -296,8 +297,9 @@ class Cluster:
             hosted = self.hosted[place]
             if hosted.shard is None or self._sleeps(hosted.leader):
                 continue
-            due_ms = hosted.shard.machine.next_deadline()
-            if due_ms is not None and due_ms + late_ms <= self.scheduler.now_ms:
+            now = Moment(self.clock.now_ms(), self.clock.monotonic_ms())
+            due_ms = hosted.shard.machine.next_deadline(now)
+            if due_ms is not None and due_ms + late_ms <= now.monotonic_ms:
                 self.scheduler.note("tick", *place)
                 try:
                     with self.dying():

@@ -14,6 +14,7 @@ from ottla.broker.shard import Shard
 from ottla.coordinator import transaction_records
 from ottla.coordinator import transactions as machine_module
 from ottla.coordinator.groups import Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import State, Transaction
 from ottla.coordinator.transactions import Transactions
@@ -173,8 +174,8 @@ def _the_commit_of_what_was_aborted_is_answered_like_a_retry() -> list[Patch]:
 def _nothing_times_out() -> list[Patch]:
     right = Transactions.tick
 
-    def tick(self: Transactions, now_ms: int) -> Any:
-        for outcome in right(self, now_ms):
+    def tick(self: Transactions, now: Moment) -> Any:
+        for outcome in right(self, now):
             yield replace(outcome, records=(), effects=())
 
     return [(Transactions, "tick", tick)]
@@ -182,13 +183,14 @@ def _nothing_times_out() -> list[Patch]:
 
 @_bug(within=400)
 def _ids_expire_while_they_are_prepared() -> list[Patch]:
-    right = Transactions._waiting
+    right = Transactions._await
 
-    def waiting(self: Transactions, state: State) -> Any:
-        return right(self, State.EMPTY if state is State.PREPARE_COMMIT else state)
+    def wait(self: Transactions, known: Transaction) -> None:
+        is_prepared = known.state is State.PREPARE_COMMIT
+        right(self, replace(known, state=State.EMPTY) if is_prepared else known)
 
     return [
-        (Transactions, "_waiting", waiting),
+        (Transactions, "_await", wait),
         (machine_module, "MAY_FOLLOW", _ANYTHING_MAY_FOLLOW),
     ]
 

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.coordinator.groups import Committer
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transaction_states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
@@ -61,8 +62,8 @@ def init_producer_id(
     cluster.fencing = Fencing.NEW_OWNER if expected is None else Fencing.SAME_OWNER
     answer = cluster.run(
         hosted,
-        lambda machine, now_ms: machine.init_producer_id(
-            transactional_id, timeout_ms=timeout_ms, now_ms=now_ms, expected=expected
+        lambda machine, now: machine.init_producer_id(
+            transactional_id, timeout_ms=timeout_ms, now_ms=now.wall_ms, expected=expected
         ),
     )
     cluster.fencings_before[transactional_id, answer] = cluster.fencings[transactional_id]
@@ -79,8 +80,8 @@ def add_partitions(
     """AddPartitionsToTxn and AddOffsetsToTxn of a client of version 1."""
     cluster.run(
         hosted,
-        lambda machine, now_ms: machine.add_partitions(
-            transactional_id, producer, places, now_ms=now_ms, client_version=ADDS_EXPLICITLY
+        lambda machine, now: machine.add_partitions(
+            transactional_id, producer, places, now_ms=now.wall_ms, client_version=ADDS_EXPLICITLY
         ),
     )
     return None, (hosted.open_log,)
@@ -94,8 +95,12 @@ def _enter(
     if adds:
         cluster.run(
             hosted,
-            lambda machine, now_ms: machine.add_partitions(
-                transactional_id, producer, (place,), now_ms=now_ms, client_version=BUMPS_EPOCHS
+            lambda machine, now: machine.add_partitions(
+                transactional_id,
+                producer,
+                (place,),
+                now_ms=now.wall_ms,
+                client_version=BUMPS_EPOCHS,
             ),
         )
     else:
@@ -150,8 +155,8 @@ def commit_offset(
         return AGAIN, (coordinator,)
     (code,) = cluster.run(
         hosted,
-        lambda machine, now_ms: machine.commit_in_transaction(
-            group_id, Committer(), producer, [offset], now_ms=now_ms
+        lambda machine, now: machine.commit_in_transaction(
+            group_id, Committer(), producer, [offset], now=now
         ),
     )
     return None if code == Code.NONE else code, (coordinator, hosted.open_log)
@@ -168,9 +173,9 @@ def end(
 ) -> Answered:
     """EndTxn 5 when the end raises the epoch, 4 otherwise."""
 
-    def decide(machine: Any, now_ms: int) -> Any:
+    def decide(machine: Any, now: Moment) -> Any:
         ends = machine.end_and_bump if bumps else machine.end
-        return ends(transactional_id, producer, commit=commit, now_ms=now_ms)
+        return ends(transactional_id, producer, commit=commit, now_ms=now.wall_ms)
 
     return cluster.run(hosted, decide), (hosted.open_log,)
 

@@ -108,7 +108,7 @@ class World:
             State.COMPLETE_COMMIT, NO_PARTITIONS, START_MS, START_MS,
         )  # fmt: skip
         hosted = self.cluster.hosted[self.cluster.coordinator_of(transactional_id)]
-        self.cluster.run(hosted, lambda machine, now_ms: Outcome(None, (past,)))
+        self.cluster.run(hosted, lambda machine, now: Outcome(None, (past,)))
 
     def _beat(self) -> None:
         """What is due by the coordinators' deadlines is done, as late as this seed has it."""

@@ -23,6 +23,7 @@ from ottla.coordinator.classic_requests import (
 )
 from ottla.coordinator.consumer_topics import TopicFacts
 from ottla.coordinator.groups import Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import decode_data, encode_data
@@ -126,9 +127,9 @@ class ClassicClient(Client):
             may_skip_assignment=True,
         )
 
-        def decide(machine: Groups, now_ms: int, ticket: int) -> Outcome[Any]:
+        def decide(machine: Groups, now: Moment, ticket: int) -> Outcome[Any]:
             fresh = replace(request, fresh_id=f"{self.name}-{ticket}")  # made where it arrives
-            return machine.join(fresh, ticket=ticket, now_ms=now_ms)
+            return machine.join(fresh, ticket=ticket, now=now)
 
         return (
             yield from self.ask(
@@ -156,7 +157,7 @@ class ClassicClient(Client):
         )
         send = self.around.coordinator.serve_parked(
             (self.name, "SyncGroup", self.member_id),
-            lambda machine, now_ms, ticket: machine.sync(request, ticket=ticket, now_ms=now_ms),
+            lambda machine, now, ticket: machine.sync(request, ticket=ticket, now=now),
         )
         return (
             yield from self.ask(
@@ -243,7 +244,7 @@ class ClassicClient(Client):
         code = yield from self.ask(
             "Heartbeat",
             self.around.coordinator.serve(
-                lambda machine, now_ms: machine.heartbeat(self.group_id, committer, now_ms=now_ms)
+                lambda machine, now: machine.heartbeat(self.group_id, committer, now=now)
             ),
         )
         if code is Code.NONE or code in RETRIABLE:
@@ -268,7 +269,7 @@ class ClassicClient(Client):
             yield from self.ask(
                 "LeaveGroup",
                 self.around.coordinator.serve(
-                    lambda machine, now_ms: machine.leave(self.group_id, leaving, now_ms=now_ms)
+                    lambda machine, now: machine.leave(self.group_id, leaving, now=now)
                 ),
             )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.protocol.errors import Code
@@ -257,7 +258,7 @@ class Client:
     def _fetch(self, held: Held) -> Steps[None]:
         generation = self.generation
 
-        def decide(machine: Groups, now_ms: int) -> Outcome[Any]:
+        def decide(machine: Groups, now: Moment) -> Outcome[Any]:
             if not self.is_classic:
                 machine.check_fetch(self.group_id, self.member_id, generation)
             topic, _, partition = held
@@ -289,11 +290,11 @@ class Client:
     def _request(self, held: Held, decide: Decide) -> Request:
         """A commit, for a topic that is to be there when it arrives."""
 
-        def checked(machine: Groups, now_ms: int) -> Outcome[Any]:
+        def checked(machine: Groups, now: Moment) -> Outcome[Any]:
             facts = self.around.topics.by_name(held.topic)
             if facts is None or facts.topic_id != held.topic_id:
                 return Outcome((Code.UNKNOWN_TOPIC_OR_PARTITION,))
-            return decide(machine, now_ms)
+            return decide(machine, now)
 
         return self.around.coordinator.serve(checked)
 
@@ -310,9 +311,9 @@ class Client:
             "OffsetCommit",
             self._request(
                 held,
-                lambda machine, now_ms: machine.commit(
+                lambda machine, now: machine.commit(
                     self.group_id, committer,
-                    [self._to_commit(held, offset)], now_ms=now_ms,
+                    [self._to_commit(held, offset)], now=now,
                 ),
             ),
             details=(held.topic, held.partition, offset),
@@ -332,9 +333,9 @@ class Client:
             "TxnOffsetCommit",
             self._request(
                 held,
-                lambda machine, now_ms: machine.commit_in_transaction(
+                lambda machine, now: machine.commit_in_transaction(
                     self.group_id, committer, self._producer,
-                    [self._to_commit(held, offset)], now_ms=now_ms,
+                    [self._to_commit(held, offset)], now=now,
                 ),
             ),
             details=(held.topic, held.partition, offset),

@@ -86,7 +86,7 @@ class ConsumerClient(Client):
             yield from self.ask(
                 "ConsumerGroupHeartbeat",
                 self.around.coordinator.serve(
-                    lambda machine, now_ms: machine.consumer_heartbeat(request, now_ms=now_ms)
+                    lambda machine, now: machine.consumer_heartbeat(request, now=now)
                 ),
                 details=(sorted(self.owned) if tells else None,),
                 only_while=is_in_order,
@@ -159,7 +159,7 @@ class ConsumerClient(Client):
         yield from self.ask(
             "ConsumerGroupHeartbeat",
             self.around.coordinator.serve(
-                lambda machine, now_ms: machine.consumer_heartbeat(request, now_ms=now_ms)
+                lambda machine, now: machine.consumer_heartbeat(request, now=now)
             ),
             details=("leaves", epoch),
         )

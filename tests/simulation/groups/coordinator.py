@@ -20,6 +20,7 @@ from ottla.coordinator.consumer_records import (
 from ottla.coordinator.consumer_requests import ConsumerGroupSettings
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved
 from ottla.coordinator.groups import Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer_talk import ConsumerTalk, FakeTopics
@@ -31,8 +32,8 @@ from . import states
 from .log import Ended, Log
 from .oracle import Oracle
 
-Decide = Callable[[Groups, int], Outcome[Any]]
-DecideParked = Callable[[Groups, int, int], Outcome[Any]]
+Decide = Callable[[Groups, Moment], Outcome[Any]]
+DecideParked = Callable[[Groups, Moment, int], Outcome[Any]]
 
 _RETRY_MS: Final = 1_000  # as in broker/shard.py
 _MOST_TICKS_AT_ONCE: Final = 100
@@ -104,14 +105,14 @@ class Coordinator:
         return self._talk.fresh_machine()
 
     @property
-    def now_ms(self) -> int:
-        return self.scheduler.now_ms + self.skew_ms
+    def now(self) -> Moment:
+        return Moment(self.scheduler.now_ms + self.skew_ms, self.scheduler.now_ms)
 
     # Requests
 
     def serve(self, decide: Decide) -> Request:
         """What a request does where it arrives."""
-        return self.serve_parked((), lambda machine, now_ms, ticket: decide(machine, now_ms))
+        return self.serve_parked((), lambda machine, now, ticket: decide(machine, now))
 
     def serve_parked(self, who: tuple[object, ...], decide: DecideParked) -> Request:
         """The same for requests that may wait; `who` sends one of a kind, the last one counts."""
@@ -124,7 +125,7 @@ class Coordinator:
             ticket = self._ticket
             try:
                 self._tick_if_due()
-                reply = self._make_so(decide(self.machine, self.now_ms, ticket))
+                reply = self._make_so(decide(self.machine, self.now, ticket))
             except Refused as refused:
                 reply = refused.code
             except Crashed:
@@ -150,7 +151,7 @@ class Coordinator:
             raise Crashed
         try:
             self._tick_if_due()
-            return self._make_so(decide(self.machine, self.now_ms))
+            return self._make_so(decide(self.machine, self.now))
         finally:
             self._arm()
 
@@ -189,7 +190,7 @@ class Coordinator:
         if dies and self.scheduler.random.random() < 0.5:
             self.crash("before an append")
             raise Crashed
-        self.log.append(records, producer, self.now_ms)
+        self.log.append(records, producer, self.now.wall_ms)
         for record in records:
             self._replay(record, producer)
         self._note(records)
@@ -236,7 +237,7 @@ class Coordinator:
     def _arm(self) -> None:
         if self.machine is None:
             return
-        due_ms = self.machine.next_deadline()
+        due_ms = self.machine.next_deadline(self.now)
         if due_ms is None or (self._armed_ms is not None and self._armed_ms <= due_ms):
             return
         self._armed_ms = due_ms
@@ -253,19 +254,19 @@ class Coordinator:
                 self._arm()
 
         quiet_ms = self._quiet_until_ms - self.scheduler.now_ms
-        self.scheduler.after(max(0, due_ms - self.now_ms, quiet_ms) + late_ms, wake)
+        self.scheduler.after(max(0, due_ms - self.scheduler.now_ms, quiet_ms) + late_ms, wake)
 
     def _tick_if_due(self) -> None:
         assert self.machine is not None
-        due_ms = self.machine.next_deadline()
-        if due_ms is None or due_ms > self.now_ms:
+        due_ms = self.machine.next_deadline(self.now)
+        if due_ms is None or due_ms > self.scheduler.now_ms:
             return
         if self._quiet_until_ms > self.scheduler.now_ms:
             return
         self._count_tick()
         self.oracle.ticks = True
         try:
-            for outcome in self.machine.tick(self.now_ms):
+            for outcome in self.machine.tick(self.now):
                 if outcome.records:
                     self.scheduler.note("timed out", len(outcome.records))
                 self._make_so(outcome)

@@ -186,4 +186,4 @@ class Faults:
             topics.delete(name)
             self._around.oracle.topic_deleted(name)
             with suppress(Crashed, Refused):  # one that is not there finds out when it is loaded
-                self._around.coordinator.run(lambda machine, now_ms: machine.forget_topic(name))
+                self._around.coordinator.run(lambda machine, now: machine.forget_topic(name))

@@ -117,7 +117,7 @@ class Oracle:
                 case OffsetCommitted():
                     self._commit(record, producer)
                 case OffsetRemoved():
-                    self._remove(record, machine, coordinator.now_ms)
+                    self._remove(record, machine, coordinator.now.wall_ms)
                 case _:
                     touched.setdefault(record.group_id, -1)
                     self._group(record, was_empty=record.group_id in empty)
