@@ -131,6 +131,7 @@ class Shard(Generic[M]):
         self._was_tick_refused = False
         self._ticks = False
         self.failing_timer: Refused | None = None
+        self._was_too_large = False  # something of what is due now
         self._closed = False
         self._loading = False
 
@@ -446,7 +447,7 @@ class Shard(Generic[M]):
 
         A decision that is too large for the log by itself keeps none of the others from being made.
         """
-        turns, too_large = Turns(), None
+        turns = Turns()
         work = self._any.tick(now)
         try:
             for outcome in work:
@@ -456,7 +457,7 @@ class Shard(Generic[M]):
                     self._tell_of_failing(refused)
                     if refused.code not in _TOO_LARGE or not outcome.is_atomic:
                         return refused
-                    too_large = refused
+                    self._was_too_large = True
                 if turns.is_over() or self.is_closed:
                     break
         except Refused as refused:
@@ -464,7 +465,11 @@ class Shard(Generic[M]):
             return refused
         finally:
             work.close()
-        if too_large is None and self.failing_timer is not None:
+        left_ms = self._any.next_deadline(now)
+        if left_ms is not None and left_ms <= now.monotonic_ms:
+            return None  # the slice is over, and not all of it is done yet
+        was_too_large, self._was_too_large = self._was_too_large, False
+        if not was_too_large and self.failing_timer is not None:
             self.failing_timer = None
             _log.warning(
                 "the timers of a coordinator work again",

@@ -222,10 +222,11 @@ async def test_bytes_that_are_no_frame_close_when_what_is_before_them_is_answere
     assert (it.answered, it.transport.closed, it.cancelled) == ([1], True, 0)
 
 
+@pytest.mark.parametrize("timeout_ms", [1, 2], ids=["at once", "after a wait"])
 @in_virtual_time
-async def test_a_failed_produce_with_acks_0_closes(peer: Any) -> None:
+async def test_a_failed_produce_with_acks_0_closes(peer: Any, timeout_ms: int) -> None:
     it = peer()
-    it.send(heartbeat(1), produce(2, timeout_ms=1), heartbeat(3))
+    it.send(heartbeat(1), produce(2, timeout_ms=timeout_ms), heartbeat(3))
     await settle()
     assert (it.answered, it.transport.closed) == ([1], True)
 

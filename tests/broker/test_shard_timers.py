@@ -201,8 +201,12 @@ async def test_what_was_written_before_the_log_refused_is_done_and_the_rest_come
     assert place.machine.done == MANY
 
 
+@pytest.mark.parametrize("slice_s", [-1, 60], ids=["many slices", "one slice"])
 @in_virtual_time
-async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(said: FakeLog) -> None:
+async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
+    said: FakeLog, monkeypatch: pytest.MonkeyPatch, slice_s: float
+) -> None:
+    monkeypatch.setattr("ottla.broker.turns.SLICE_S", slice_s)
     place = Place()
     place.plan(*MANY, at_ms=1000)
     with refusing(place, MANY[3], code=Code.MESSAGE_TOO_LARGE):

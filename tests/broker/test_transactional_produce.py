@@ -40,6 +40,22 @@ async def test_a_batch_that_was_not_added_is_refused(tmp_path: Path, version: in
         assert batches(it, "orders") == []
 
 
+@in_virtual_time
+async def test_a_producer_that_the_partition_has_not_seen_begins_at_0_where_it_adds_by_itself(
+    tmp_path: Path,
+) -> None:
+    """Its lost first batch would go unnoticed; older versions may come after a deletion."""
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("orders", 2)
+        shop = await producer(it)
+        assert await shop.produce("orders", sequence=1) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+        assert batches(it, "orders") == []
+        assert await shop.produce("orders", sequence=0) == "NONE"
+        assert await shop.produce("orders", sequence=1) == "NONE"
+        assert await shop.add({"orders": [1]}) == {"NONE"}
+        assert await shop.produce("orders", sequence=7, partition=1, version=11) == "NONE"
+
+
 @pytest.mark.parametrize(("version", "taken"), [(3, True), (11, True), (12, False), (13, False)])
 @in_virtual_time
 async def test_what_is_not_verified_is_taken_where_the_setting_says_so(
