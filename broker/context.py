@@ -47,7 +47,7 @@ class Context:
 
     __slots__ = (
         "_turns", "api_key", "client_id", "connection", "correlation_id", "hasten", "is_large",
-        "size_bytes", "started_s", "throttle_time_ms", "version",
+        "on_rest", "size_bytes", "started_s", "throttle_time_ms", "version",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +71,7 @@ class Context:
         self.throttle_time_ms = 0  # how long nothing more is to be read from the connection
         self.is_large = False  # set by a handler: a Produce or Fetch of very many partitions
         self._turns: RequestTurns | None = None
+        self.on_rest: Callable[[], None] | None = None  # lets the next large request begin
 
     @property
     def turns(self) -> RequestTurns:
@@ -79,10 +80,13 @@ class Context:
             self._turns = RequestTurns()
         return self._turns
 
-    def is_answered(self) -> None:
-        """Let another request go on in slices."""
+    def rests(self) -> None:
+        """Let other requests go on: this one is answered, or waits for something else."""
         if self._turns is not None:
             self._turns.leave()
+        if self.on_rest is not None:
+            self.on_rest()
+            self.on_rest = None
 
     @property
     def principal(self) -> str:

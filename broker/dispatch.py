@@ -40,8 +40,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # A whole frame, or one in pieces written one after another; None: the client waits for none.
 Answer = bytearray | Pieces | None
 
-# They may wait for long, and others must not wait for them; decoded, they are not much larger.
-_WAITING: Final = frozenset({ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+# They may wait for long, and others must not wait for them; decoded, they are not much larger. A
+# Fetch says by itself when it waits.
+_WAITING: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 _log = Log("dispatch")
 _loaded: dict[int, Handler] = {}
@@ -177,18 +178,18 @@ class Dispatch:
     def _begun(context: Context, answering: Coroutine[Any, Any, Answer]) -> asyncio.Future[Answer]:
         """The answer of a request that is not answered in this turn."""
         later = asyncio.ensure_future(answering)
-        later.add_done_callback(lambda _: context.is_answered())
+        later.add_done_callback(lambda _: context.rests())
         return later
 
     async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
         """Answer a request that is too large to be decoded here. Raises as `serve` does."""
-        async with self._node.cluster.large_requests.alone():
-            try:
-                request = await self._node.workers.run(partial(read_request, header, frame))
-            except Malformed as malformed:
-                raise _malformed(context, malformed) from None
-            if context.api_key not in _WAITING:
-                return await self._later(context, self._handling(context, request))
+        context.on_rest = await self._node.cluster.large_requests.enter()
+        try:
+            request = await self._node.workers.run(partial(read_request, header, frame))
+        except Malformed as malformed:
+            raise _malformed(context, malformed) from None
+        if context.api_key in _WAITING:
+            context.rests()
         return await self._later(context, self._handling(context, request))
 
     async def _later(self, context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:

@@ -7,7 +7,7 @@ left of the request's limit; the first batch of the first partition that has any
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from ..storage.reads import FileRange, ReadLimits
 from .fetch_sessions import Item, PartitionKey, TopicRef, Wanted
 
 if TYPE_CHECKING:
+    from .context import Context
     from .node import Node
 
 NO_EPOCH = -1
@@ -56,13 +57,20 @@ class PartitionRead(NamedTuple):
     diverging: tuple[int, int] | None = None  # epoch and its end offset
 
 
-async def check_old(node: Node, wanted: Iterable[Item], limits: Limits) -> None:
+MANY: Final = 64
+"""A request for more partitions goes in slices, of so many at least."""
+
+
+async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits: Limits) -> None:
     """Let others have their turns while what an earlier life wrote is checked, before it is read.
 
-    Where that fails, `read_all` tells.
+    Where that fails, `Reading` tells.
     """
     left = limits.max_bytes
+    turns = context.turns if len(wanted) > MANY else None
     for key, name, asked in wanted:
+        if turns is not None and turns.is_over():
+            await turns.pause()
         log = node.logs.log_of(name, key[1])
         if log is None or not log.log_start_offset <= asked.fetch_offset < log.old_until:
             continue
@@ -75,40 +83,59 @@ async def check_old(node: Node, wanted: Iterable[Item], limits: Limits) -> None:
             return
 
 
-def read_all(
-    node: Node, wanted: Iterable[Item], limits: Limits
-) -> tuple[list[PartitionRead], int, bool]:
-    """Read every partition once.
+class Reading:
+    """What is read of the partitions of a Fetch, a few at a time.
 
-    Returns:
-        the parts, those that exist in the order asked and the others behind them, as Kafka answers;
-        the bytes of records in them; and whether one is in error or has diverged, so that the
-        answer does not wait.
+    Attributes:
+        size_bytes: of the records read so far.
+        ends_wait: whether one is in error or has diverged, so that the answer does not wait.
     """
-    parts: list[PartitionRead] = []
-    unknown: list[PartitionRead] = []
-    total_bytes, in_error = 0, False
-    for key, name, asked in wanted:
-        if limits.may_read is not None and name and not limits.may_read(name):
-            unknown.append(PartitionRead(key, Code.TOPIC_AUTHORIZATION_FAILED, aborted=[]))
-            continue
-        log = node.log_of(name, key[1])
-        if log is None or name not in node.catalog.topics:
-            nameless = not name and not isinstance(key[0], str)
-            code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
-            unknown.append(PartitionRead(key, code, aborted=[]))
-            continue
-        left = limits.max_bytes - total_bytes
-        room = (left, total_bytes == 0, max(_AT_ONCE_BYTES - total_bytes, 0))
-        try:
-            part = _read(node, log, (key, name, asked), limits, room)
-        except Refused as refused:
-            node.storage_trouble.tell(log, refused)
-            part = PartitionRead(key, refused.code)
-        total_bytes += len(part.records)
-        in_error = in_error or part.error != Code.NONE or part.diverging is not None
-        parts.append(part)
-    return parts + unknown, total_bytes, in_error or bool(unknown)
+
+    __slots__ = ("_limits", "_node", "_parts", "_unknown", "ends_wait", "size_bytes")
+
+    def __init__(self, node: Node, limits: Limits) -> None:
+        self._node = node
+        self._limits = limits
+        self._parts: list[PartitionRead] = []
+        self._unknown: list[PartitionRead] = []
+        self.size_bytes = 0
+        self.ends_wait = False
+
+    @property
+    def parts(self) -> list[PartitionRead]:
+        """Those that exist in the order asked and the others behind them, as Kafka answers."""
+        return self._parts + self._unknown
+
+    def read(self, wanted: Iterable[Item]) -> None:
+        """Read each partition once."""
+        node, limits = self._node, self._limits
+        for item in wanted:
+            key, name, _ = item
+            if limits.may_read is not None and name and not limits.may_read(name):
+                self._miss(key, Code.TOPIC_AUTHORIZATION_FAILED)
+                continue
+            log = node.log_of(name, key[1])
+            if log is None or name not in node.catalog.topics:
+                nameless = not name and not isinstance(key[0], str)
+                code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
+                self._miss(key, code)
+                continue
+            read_bytes = self.size_bytes
+            left = limits.max_bytes - read_bytes
+            room = (left, read_bytes == 0, max(_AT_ONCE_BYTES - read_bytes, 0))
+            try:
+                part = _read(node, log, item, limits, room)
+            except Refused as refused:
+                node.storage_trouble.tell(log, refused)
+                part = PartitionRead(key, refused.code)
+            self.size_bytes += len(part.records)
+            if part.error != Code.NONE or part.diverging is not None:
+                self.ends_wait = True
+            self._parts.append(part)
+
+    def _miss(self, key: PartitionKey, code: Code) -> None:
+        self._unknown.append(PartitionRead(key, code, aborted=[]))
+        self.ends_wait = True
 
 
 def _read(

@@ -2,13 +2,16 @@
 
 A full fetch (epoch 0) makes a session; later ones name only what changed, and are answered only
 with partitions that have news. Sessions are few and bounded: beyond the limit the least recently
-used gives way, when it is old enough, and else the newcomer gets none.
+used gives way, when it is old enough, and else the newcomer gets none. So are their partitions, all
+together: a consumer that names very many gets no session where there is no room, and goes on as
+well without one.
 """
 
 from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,6 +20,9 @@ from ..protocol.errors import Code, Refused
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 NO_SESSION: Final = 0
+MOST_PARTITIONS: Final = 100_000
+"""Of all sessions together; each takes about 400 bytes."""
+
 _MAX_EPOCH: Final = 0x7FFFFFFF
 
 TopicRef = uuid.UUID | str
@@ -72,6 +78,11 @@ class Session:
 
     def update(self, wanted: list[Item], forgotten: list[PartitionKey], now_ms: int) -> None:
         """Apply an incremental request."""
+        self.change(wanted, forgotten)
+        self.advance(now_ms)
+
+    def change(self, wanted: Sequence[Item], forgotten: Sequence[PartitionKey]) -> None:
+        """Take in a part of a request."""
         for key, name, asked in wanted:
             cached = self.partitions.get(key)
             if cached is None:
@@ -80,6 +91,9 @@ class Session:
                 cached.wanted = asked
         for key in forgotten:
             self.partitions.pop(key, None)
+
+    def advance(self, now_ms: int) -> None:
+        """The next request is expected to come under the next epoch."""
         self.used_ms = now_ms
         self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
 
@@ -97,10 +111,18 @@ class FetchSessions:
     Args:
         limit: max.incremental.fetch.session.cache.slots.
         evict_after_ms: a session unused so long may be replaced (Kafka: 120000).
+        most_partitions: of all sessions together.
+
+    Attributes:
+        partitions: how many all sessions have together.
     """
 
-    def __init__(self, *, limit: int, evict_after_ms: int = 120_000) -> None:
+    def __init__(
+        self, *, limit: int, evict_after_ms: int = 120_000, most_partitions: int = MOST_PARTITIONS
+    ) -> None:
         self._limit = limit
+        self._most_partitions = most_partitions
+        self.partitions = 0
         self._evict_after_ms = evict_after_ms
         self._sessions: dict[int, Session] = {}
 
@@ -109,12 +131,36 @@ class FetchSessions:
 
     def begin(self, wanted: list[Item], *, uses_topic_ids: bool, now_ms: int) -> Session | None:
         """A new session; None when there is no room, and the consumer goes on without."""
-        if not self._room(now_ms):
+        session = self.begin_empty(len(wanted), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+        if session is not None:
+            self.change(session, wanted)
+        return session
+
+    def begin_empty(self, size: int, *, uses_topic_ids: bool, now_ms: int) -> Session | None:
+        """A new session that will have so many partitions, by `change`; None as by `begin`."""
+        if not self._room(size, now_ms):
             return None
         session = Session(self._new_id(), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
-        session.partitions = {key: Cached(asked, name) for key, name, asked in wanted}
         self._sessions[session.session_id] = session
         return session
+
+    def change(
+        self, session: Session, wanted: Sequence[Item], forgotten: Sequence[PartitionKey] = ()
+    ) -> None:
+        """Take a part of a request into a session.
+
+        Raises:
+            Refused: FETCH_SESSION_ID_NOT_FOUND: it has become too large, and is over; so the
+                consumer names all partitions again, and goes on without one.
+        """
+        before = len(session.partitions)
+        session.change(wanted, forgotten)
+        if self._sessions.get(session.session_id) is not session:
+            return  # ended meanwhile
+        self.partitions += len(session.partitions) - before
+        if self.partitions > self._most_partitions:
+            self.end(session.session_id)
+            raise Refused(Code.FETCH_SESSION_ID_NOT_FOUND)
 
     def resume(self, session_id: int, epoch: int, *, uses_topic_ids: bool) -> Session:
         """The session that an incremental request continues.
@@ -136,17 +182,19 @@ class FetchSessions:
 
     def end(self, session_id: int) -> None:
         """Forget a session; not an error when there is none."""
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partitions -= len(session.partitions)
 
-    def _room(self, now_ms: int) -> bool:
-        if self._limit <= 0:
+    def _room(self, size: int, now_ms: int) -> bool:
+        """Whether there is room for a session of so many partitions; old ones give way to it."""
+        if self._limit <= 0 or size > self._most_partitions:
             return False
-        if len(self._sessions) < self._limit:
-            return True
-        oldest = next(iter(self._sessions.values()))
-        if now_ms - oldest.used_ms < self._evict_after_ms:
-            return False
-        self.end(oldest.session_id)
+        while len(self._sessions) >= self._limit or self.partitions + size > self._most_partitions:
+            oldest = next(iter(self._sessions.values()))
+            if now_ms - oldest.used_ms < self._evict_after_ms:
+                return False
+            self.end(oldest.session_id)
         return True
 
     def _new_id(self) -> int:

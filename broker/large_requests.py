@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Final
 
 MOST_ELEMENTS: Final = 1000
@@ -24,17 +23,21 @@ class LargeRequests:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
-    @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
-        """Wait until no other large request is in here.
+    async def enter(self) -> Callable[[], None]:
+        """Wait until no other large request is handled.
 
         No full garbage collection runs meanwhile: it would look at all elements again and again,
         and stops the event loop for a tenth of a second at a million of them.
+
+        Returns:
+            What lets the next one begin; to be called once.
         """
-        async with self._lock:
-            thresholds = gc.get_threshold()
-            gc.set_threshold(*thresholds[:2], _NEVER)
-            try:
-                yield
-            finally:
-                gc.set_threshold(*thresholds)
+        await self._lock.acquire()
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*thresholds[:2], _NEVER)
+
+        def leave() -> None:
+            gc.set_threshold(*thresholds)
+            self._lock.release()
+
+        return leave

@@ -230,7 +230,7 @@ class Node:
 
     def appended(self, log: PartitionLog) -> None:
         """Records or a marker came to a log: whoever waits for them looks again."""
-        self.fetch_waits.wake(log.topic, log.partition)
+        self.fetch_waits.appended(log.topic, log.partition)
 
     def start(self, advertised: list[Listener]) -> None:
         """`register`, then `begin`."""

@@ -19,15 +19,17 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ...storage.reads import FileRange
+from ..awaited_bytes import AwaitedBytes
 from ..cluster import NewLeaders
 from ..context import Context
 from ..dispatch import serves
-from ..fetch_reads import NO_EPOCH, Limits, PartitionRead, check_old, name_of, read_all
+from ..fetch_reads import MANY, NO_EPOCH, Limits, PartitionRead, Reading, check_old, name_of
 from ..fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -38,9 +40,13 @@ from ..fetch_sessions import (
     TopicRef,
     Wanted,
 )
+from ..fetch_waits import MOST_PLACES
+from ..large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
     from ..node import Node
+
+T = TypeVar("T")
 
 _SESSIONS_SINCE: Final = 7
 _RACKS_SINCE: Final = 11
@@ -66,7 +72,7 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
     if request.isolation_level not in (0, _READ_COMMITTED):
         return _error_everywhere(context, request, Code.UNKNOWN_SERVER_ERROR)
     try:
-        plan = _plan(node, context, request)
+        plan = await _plan(node, context, request)
     except Refused as refused:
         return {"error_code": refused.code, "session_id": NO_SESSION, "responses": []}
     limits = Limits(
@@ -78,17 +84,31 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
     )
     if node.quotas is not None and limits.replica_id < 0:
         return await _metered(node, context, request, plan, limits)
-    return _answer(node, context, plan, await _read(node, context, request, plan, limits))
+    parts = await _read(node, context, request, plan, limits)
+    return await _answer(node, context, plan, parts)
 
 
 async def _read(
     node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
 ) -> list[PartitionRead]:
-    await check_old(node, plan.items, limits)
-    parts, size_bytes, in_error = read_all(node, plan.items, limits)
-    if size_bytes < request.min_bytes and request.max_wait_ms > 0 and plan.items and not in_error:
-        return await _read_later(node, context, request, plan, limits)
-    return parts
+    await check_old(node, context, plan.items, limits)
+    reading = Reading(node, limits)
+    for some in _in_steps(plan.items):
+        if some is not plan.items:
+            await context.turns.pause()
+        reading.read(some)
+    if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
+        return reading.parts
+    if not plan.items or node.fetch_waits.count + len(plan.items) > MOST_PLACES:
+        return reading.parts  # the time that a Fetch may wait is an upper bound
+    return await _read_later(node, context, request, plan, limits, parts=reading.parts)
+
+
+def _in_steps(items: list[T]) -> Iterable[list[T]]:
+    """A list in parts between which others have their turns; itself, if it is short."""
+    if len(items) <= MANY:
+        return (items,)
+    return (items[start : start + MANY] for start in range(0, len(items), MANY))
 
 
 async def _metered(
@@ -104,7 +124,7 @@ async def _metered(
     parts = await _read(node, context, request, plan, limits)
     wait_ms = fetching.use(sum(len(part.records) + _PARTITION_BYTES for part in parts))
     if wait_ms == 0:
-        return _answer(node, context, plan, parts)
+        return await _answer(node, context, plan, parts)
     session = plan.session
     if session is not None and not plan.is_incremental:
         node.fetch_sessions.end(session.session_id)
@@ -113,42 +133,83 @@ async def _metered(
     return {"throttle_time_ms": wait_ms, "session_id": session_id, "responses": []}
 
 
-def _answer(
+async def _answer(
     node: Node, context: Context, plan: _Plan, parts: list[PartitionRead]
 ) -> dict[str, Any]:
-    answer = _response(plan, parts)
+    session, topics = plan.session, list[dict[str, Any]]()
+    # A thread may not let go of a file's range, which counts its readers.
+    context.is_large = len(parts) > MOST_ELEMENTS and not any(
+        isinstance(part.records, FileRange) for part in parts
+    )
+    for some in _in_steps(parts):
+        if some is not parts:
+            await context.turns.pause()
+        told = some if session is None else _with_news(plan, session, some)
+        _add_by_topic(topics, told)
+    answer = {
+        "session_id": session.session_id if session is not None else NO_SESSION,
+        "responses": topics,
+    }
     if context.version >= _LEADERS_SINCE and any(part.error in _MOVED for part in parts):
         _tell_leaders(node, context, plan, answer)
     return answer
 
 
 async def _read_later(
-    node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
+    node: Node,
+    context: Context,
+    request: Any,
+    plan: _Plan,
+    limits: Limits,
+    *,
+    parts: list[PartitionRead],
 ) -> list[PartitionRead]:
-    """Wait until min_bytes are there, a partition is in error, or the time is up; then read."""
+    """Wait until min_bytes are there, a partition is in error, or the time is up; then read.
+
+    Args:
+        parts: what was read now.
+    """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + request.max_wait_ms / 1000
     places = [(name, index) for (_, index), name, _ in plan.items]
     hastened = False
 
-    def time_is_up(waiting: asyncio.Future[None]) -> None:
+    def time_is_up(waiting: asyncio.Future[bool]) -> None:
         nonlocal hastened
         hastened = True
         if not waiting.done():
-            waiting.set_result(None)
+            waiting.set_result(False)
 
     while True:
-        waiting = node.fetch_waits.wait(places)
+        awaited = AwaitedBytes(node, limits, request.min_bytes)
+        waiting = node.fetch_waits.wait((), awaited.has_enough)
         timer = loop.call_at(deadline_s, time_is_up, waiting)
         context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
-            await waiting
+            for start in range(0, len(places), MANY):
+                step = slice(start, start + MANY)
+                awaited.add(plan.items[step], parts[step])
+                node.fetch_waits.add(waiting, places[step], awaited.has_enough)
+                if len(places) > MANY:  # reading took several turns: more may be there by now
+                    if any(map(awaited.has_enough, places[step])) and not waiting.done():
+                        waiting.set_result(True)
+                    await context.turns.pause()
+            parts = []
+            context.rests()
+            has_enough = await waiting
         finally:
             timer.cancel()
             context.hasten = None
             node.fetch_waits.forget(waiting, places)
-        parts, size_bytes, in_error = read_all(node, plan.items, limits)
-        if hastened or in_error or size_bytes >= request.min_bytes or node.is_stopping:
+        reading = Reading(node, limits)
+        for some in _in_steps(plan.items):
+            if some is not plan.items:
+                await context.turns.pause()
+            reading.read(some)
+        parts = reading.parts
+        if has_enough or hastened or reading.ends_wait or node.is_stopping:
+            return parts
+        if reading.size_bytes >= request.min_bytes:
             return parts
 
 
@@ -182,10 +243,21 @@ def _replica_id(context: Context, request: Any) -> int:
     return -1 if state is None else int(state.replica_id)
 
 
-def _plan(node: Node, context: Context, request: Any) -> _Plan:
+async def _plan(node: Node, context: Context, request: Any) -> _Plan:
     """Find or make the session. Raises Refused with the error of the whole request."""
     by_id = context.version >= _IDS_SINCE
-    wanted = _wanted(node, request, by_id=by_id)
+    named: dict[PartitionKey, Item] = {}
+    for topic in request.topics:
+        if len(named) > MANY:
+            await context.turns.pause()
+        ref = _ref(topic, by_id=by_id)
+        name = name_of(node, ref)
+        for some in _in_steps(topic.partitions):
+            if some is not topic.partitions:
+                await context.turns.pause()
+            _add_wanted(named, ref, name, some)
+    wanted = list(named.values())
+    request.topics = ()  # a request that waits is not to keep them
     if context.version < _SESSIONS_SINCE:
         return _Plan(None, False, wanted)
     sessions, now_ms = node.fetch_sessions, node.clock.monotonic_ms()
@@ -195,42 +267,64 @@ def _plan(node: Node, context: Context, request: Any) -> _Plan:
         sessions.end(session_id)
         session = None
         if epoch == INITIAL_EPOCH:
-            session = sessions.begin(wanted, uses_topic_ids=by_id, now_ms=now_ms)
+            session = sessions.begin_empty(len(wanted), uses_topic_ids=by_id, now_ms=now_ms)
+        if session is not None:
+            await _change(node, context, session, wanted)
         return _Plan(session, False, wanted)
     session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
-    session.update(wanted, _forgotten(request, by_id=by_id), now_ms)
+    session.advance(now_ms)
+    await _change(node, context, session, wanted, _forgotten(request, by_id=by_id))
     if not session.partitions:  # nothing is left of it: the request is answered by itself
         sessions.end(session_id)
         return _Plan(None, False, wanted)
-    for (ref, _), cached in session.partitions.items():
-        cached.name = cached.name or name_of(node, ref)
-    items = [(key, cached.name, cached.wanted) for key, cached in session.partitions.items()]
+    items: list[Item] = []
+    for some in _in_steps([*session.partitions.items()]):
+        if items:
+            await context.turns.pause()
+        for key, cached in some:
+            cached.name = cached.name or name_of(node, key[0])
+            items.append((key, cached.name, cached.wanted))
     return _Plan(session, True, items)
+
+
+async def _change(
+    node: Node,
+    context: Context,
+    session: Session,
+    wanted: list[Item],
+    forgotten: list[PartitionKey] | None = None,
+) -> None:
+    """Take a request into its session, a step at a time. Raises Refused as `change` does."""
+    for some in _in_steps(wanted):
+        if some is not wanted:
+            await context.turns.pause()
+        node.fetch_sessions.change(session, some)
+    for keys in _in_steps(forgotten or []):
+        if keys is not forgotten:
+            await context.turns.pause()
+        node.fetch_sessions.change(session, (), keys)
 
 
 def _ref(topic: Any, *, by_id: bool) -> TopicRef:
     return (topic.topic_id or _ZERO_ID) if by_id else topic.topic
 
 
-def _wanted(node: Node, request: Any, *, by_id: bool) -> list[Item]:
+def _add_wanted(
+    wanted: dict[PartitionKey, Item], ref: TopicRef, name: str, partitions: Iterable[Any]
+) -> None:
     """What the request names; a partition that it names twice counts as it was named last."""
-    wanted: dict[PartitionKey, Item] = {}
-    for topic in request.topics:
-        ref = _ref(topic, by_id=by_id)
-        name = name_of(node, ref)
-        for asked in topic.partitions:
-            key = (ref, asked.partition)
-            wanted[key] = (
-                key,
-                name,
-                Wanted(
-                    asked.fetch_offset,
-                    asked.partition_max_bytes,
-                    max(asked.current_leader_epoch, NO_EPOCH),
-                    max(asked.last_fetched_epoch, NO_EPOCH),
-                ),
-            )
-    return list(wanted.values())
+    for asked in partitions:
+        key = (ref, asked.partition)
+        wanted[key] = (
+            key,
+            name,
+            Wanted(
+                asked.fetch_offset,
+                asked.partition_max_bytes,
+                max(asked.current_leader_epoch, NO_EPOCH),
+                max(asked.last_fetched_epoch, NO_EPOCH),
+            ),
+        )
 
 
 def _forgotten(request: Any, *, by_id: bool) -> list[PartitionKey]:
@@ -241,18 +335,8 @@ def _forgotten(request: Any, *, by_id: bool) -> list[PartitionKey]:
     ]
 
 
-def _response(plan: _Plan, parts: list[PartitionRead]) -> dict[str, Any]:
-    session = plan.session
-    if session is not None:
-        parts = _with_news(session, parts, all_of_them=not plan.is_incremental)
-    return {
-        "session_id": session.session_id if session is not None else NO_SESSION,
-        "responses": _by_topic(parts),
-    }
-
-
 def _with_news(
-    session: Session, parts: list[PartitionRead], *, all_of_them: bool
+    plan: _Plan, session: Session, parts: Iterable[PartitionRead]
 ) -> list[PartitionRead]:
     """Those that an incremental answer names, and what the session remembers of all."""
     told: list[PartitionRead] = []
@@ -262,7 +346,7 @@ def _with_news(
             continue
         in_error = part.error != Code.NONE
         news = (
-            all_of_them
+            not plan.is_incremental
             or len(part.records) > 0
             or in_error
             or cached.had_error
@@ -281,10 +365,11 @@ def _with_news(
     return told
 
 
-def _by_topic(parts: list[PartitionRead]) -> list[dict[str, Any]]:
+def _add_by_topic(topics: list[dict[str, Any]], parts: Iterable[PartitionRead]) -> None:
     """Partitions under their topics, in the order asked; a topic may be named more than once."""
-    topics: list[dict[str, Any]] = []
     last: TopicRef | None = None
+    if topics:
+        last = topics[-1].get("topic") or topics[-1].get("topic_id")
     for part in parts:
         ref, index = part.key
         if ref != last:
@@ -292,7 +377,6 @@ def _by_topic(parts: list[PartitionRead]) -> list[dict[str, Any]]:
             topics.append({**named, "partitions": []})
             last = ref
         topics[-1]["partitions"].append(_partition(index, part))
-    return topics
 
 
 def _partition(index: int, part: PartitionRead) -> dict[str, Any]:

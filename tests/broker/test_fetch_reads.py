@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.fetch_reads import Limits, PartitionRead, name_of, read_all
-from ottla.broker.fetch_sessions import Wanted
+from ottla.broker.fetch_reads import Limits, PartitionRead, Reading, name_of
+from ottla.broker.fetch_sessions import Item, Wanted
 from ottla.protocol.errors import Code
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
@@ -16,9 +16,17 @@ from tests.broker.one_node import OneNode, one_node
 CONSUMER = Limits(1 << 20, committed=False, replica_id=-1)
 
 
+def read_all(
+    it: OneNode, wanted: list[Item], limits: Limits
+) -> tuple[list[PartitionRead], int, bool]:
+    reading = Reading(it.node, limits)
+    reading.read(wanted)
+    return reading.parts, reading.size_bytes, reading.ends_wait
+
+
 def read(it: OneNode, offset: int, *, last_fetched_epoch: int = -1) -> PartitionRead:
     wanted = Wanted(offset, 1 << 20, -1, last_fetched_epoch)
-    (part,), size_bytes, at_once = read_all(it.node, [(("orders", 0), "orders", wanted)], CONSUMER)
+    (part,), size_bytes, at_once = read_all(it, [(("orders", 0), "orders", wanted)], CONSUMER)
     assert size_bytes == len(part.records)
     assert at_once == (part.error != Code.NONE or part.diverging is not None)
     return part
@@ -74,7 +82,7 @@ async def test_partitions_that_do_not_exist_come_behind_the_others(tmp_path: Pat
         items: list[Any] = [
             (("missing", 0), "missing", wanted), (("orders", 0), "orders", wanted),
         ]  # fmt: skip
-        parts, size_bytes, at_once = read_all(it.node, items, CONSUMER)
+        parts, size_bytes, at_once = read_all(it, items, CONSUMER)
         assert [part.key for part in parts] == [("orders", 0), ("missing", 0)]
         assert (size_bytes, at_once) == (0, True)
 
@@ -90,7 +98,7 @@ async def test_the_limit_of_the_request_is_shared_by_its_partitions(tmp_path: Pa
         ]
         for max_bytes, expected in ((-5, 1), (0, 1), (1000, 1), (2000, 2), (1 << 20, 3)):
             limits = CONSUMER._replace(max_bytes=max_bytes)
-            parts, _, _ = read_all(it.node, items, limits)
+            parts, _, _ = read_all(it, items, limits)
             assert sum(1 for part in parts if part.records) == expected, max_bytes
 
 
@@ -111,5 +119,5 @@ async def test_a_topic_made_again_under_its_name_is_another_one(tmp_path: Path) 
         it.node.controller.delete_topic("orders")
         it.topic("orders")
         wanted = Wanted(0, 1 << 20, -1, -1)
-        (part,), _, _ = read_all(it.node, [((old, 0), "orders", wanted)], CONSUMER)
+        (part,), _, _ = read_all(it, [((old, 0), "orders", wanted)], CONSUMER)
         assert part.error == Code.INCONSISTENT_TOPIC_ID

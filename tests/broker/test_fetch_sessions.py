@@ -169,3 +169,50 @@ def test_a_session_in_use_is_never_evicted() -> None:
         sessions.resume(session.session_id, number, uses_topic_ids=False)
         session.update([], [], now_ms)
         assert sessions.begin([item("b")], uses_topic_ids=False, now_ms=now_ms + 60_000) is None
+
+
+# Together they have no more partitions than there is room for
+
+
+def large(topic: str, count: int) -> list[Item]:
+    return [item(topic, index) for index in range(count)]
+
+
+def begun_large(sessions: FetchSessions, count: int, *, now_ms: int = 0) -> Session | None:
+    return sessions.begin(large("wide", count), uses_topic_ids=False, now_ms=now_ms)
+
+
+def test_where_the_partitions_of_all_sessions_are_too_many_a_newcomer_gets_none() -> None:
+    sessions = FetchSessions(limit=10, most_partitions=10)
+    assert begun_large(sessions, 11) is None
+    first = begun_large(sessions, 7)
+    assert first is not None
+    assert begun_large(sessions, 4) is None
+    assert begun_large(sessions, 3) is not None
+    assert (len(sessions), sessions.partitions) == (2, 10)
+    sessions.end(first.session_id)
+    assert begun_large(sessions, 7) is not None
+
+
+def test_old_sessions_give_way_to_the_partitions_of_a_newcomer() -> None:
+    sessions = FetchSessions(limit=10, most_partitions=10)
+    for _ in range(3):
+        begun_large(sessions, 3)
+    assert begun_large(sessions, 7, now_ms=EVICT_AFTER_MS - 1) is None
+    assert begun_large(sessions, 7, now_ms=EVICT_AFTER_MS) is not None
+    assert (len(sessions), sessions.partitions) == (2, 10)
+
+
+def test_a_session_that_grows_beyond_the_room_is_over() -> None:
+    sessions = FetchSessions(limit=10, most_partitions=10)
+    other, session = begun_large(sessions, 5), begun_large(sessions, 3)
+    assert session is not None
+    sessions.change(session, [item("more", 1), item("more", 2)])
+    sessions.change(session, [item("more", 2), item("more", 3)], [("more", 3)])
+    with pytest.raises(Refused, match="FETCH_SESSION_ID_NOT_FOUND"):
+        sessions.change(session, [item("more", 3)])
+    assert refusal(sessions, session.session_id, 1) == Code.FETCH_SESSION_ID_NOT_FOUND
+    assert other is not None
+    assert (len(sessions), sessions.partitions) == (1, 5)
+    sessions.change(session, [item("more", 4)])  # a request that was still at it
+    assert sessions.partitions == 5

@@ -95,11 +95,12 @@ async def test_large_requests_are_in_memory_one_at_a_time() -> None:
 
     async def handle() -> None:
         nonlocal begun, most
-        async with large.alone():
-            begun += 1
-            most = max(most, begun)
-            await may_end.wait()
-            begun -= 1
+        leave = await large.enter()
+        begun += 1
+        most = max(most, begun)
+        await may_end.wait()
+        begun -= 1
+        leave()
 
     handling = [asyncio.create_task(handle()) for _ in range(3)]
     await until(lambda: begun == 1)
@@ -110,15 +111,10 @@ async def test_large_requests_are_in_memory_one_at_a_time() -> None:
 
 async def test_while_a_large_request_is_handled_no_full_garbage_collection_runs() -> None:
     before = gc.get_threshold()
-
-    async def fail() -> None:
-        async with LargeRequests().alone():
-            assert gc.get_threshold()[:2] == before[:2]
-            assert gc.get_threshold()[2] > 1_000_000
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        await fail()
+    leave = await LargeRequests().enter()
+    assert gc.get_threshold()[:2] == before[:2]
+    assert gc.get_threshold()[2] > 1_000_000
+    leave()
     assert gc.get_threshold() == before
 
 

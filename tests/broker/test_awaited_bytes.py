@@ -1,0 +1,193 @@
+"""A Fetch that waits for min_bytes: what counts, and what is read meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import turns
+from ottla.broker.large_requests import MOST_ELEMENTS
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import HEADER_SIZE
+from ottla.protocol.control import marker
+from ottla.storage.log import PartitionLog
+from ottla.storage.reads import ReadLimits
+from tests.broker.fakes import START_MS, in_virtual_time, settle
+from tests.broker.one_node import OneNode, one_node, read, until
+
+VALUE = b"x" * 1000
+BATCH_BYTES = HEADER_SIZE + 1000 + 9  # what surrounds a record of this size
+NEVER_MS = 1_000_000
+
+
+def begin(it: OneNode, count: int = 1, **fields: Any) -> asyncio.Future[Any]:
+    """A Fetch of the first partitions of `orders`, which waits."""
+    of_each = {"fetch_offset": 0, "partition_max_bytes": 1 << 20, **fields.pop("partition", {})}
+    partitions = [{"partition": index, **of_each} for index in range(count)]
+    wanted = {"max_bytes": 1 << 20, "max_wait_ms": NEVER_MS, **fields}
+    _, answered = it.begin(
+        ApiKey.FETCH, 12, topics=[{"topic": "orders", "partitions": partitions}], **wanted
+    )
+    assert isinstance(answered, asyncio.Future)
+    return answered
+
+
+async def told(answered: asyncio.Future[Any]) -> list[dict[str, Any]]:
+    answer = read(ApiKey.FETCH, 12, await answered)
+    parts: list[dict[str, Any]] = answer["responses"][0]["partitions"]
+    return parts
+
+
+@contextmanager
+def counting_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    reads: list[int] = []
+    real = PartitionLog.find
+
+    def counted(self: PartitionLog, offset: int, limits: ReadLimits) -> Any:
+        reads.append(self.partition)
+        return real(self, offset, limits)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PartitionLog, "find", counted)
+        yield reads
+
+
+@in_virtual_time
+async def test_the_log_is_not_read_at_each_append(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 3)
+        for partition in range(3):
+            it.append("orders", VALUE, partition=partition)
+        with counting_reads(monkeypatch) as reads:
+            answered = begin(it, 3, min_bytes=300 * BATCH_BYTES)
+            for number in range(297):
+                assert not answered.done(), number
+                it.append("orders", VALUE, partition=number % 3)
+                await settle()
+            assert [len(part["records"]) for part in await told(answered)] == [
+                100 * BATCH_BYTES
+            ] * 3
+        assert reads == [0, 1, 2] * 2
+        assert it.node.fetch_waits.count == 0
+
+
+@in_virtual_time
+async def test_what_is_undecided_counts_once_it_is_committed(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        answered = begin(it, min_bytes=3 * BATCH_BYTES, isolation_level=1)
+        producer = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+        for sequence in range(5):
+            it.append("orders", VALUE, base_sequence=sequence, **producer)
+            await settle()
+        assert not answered.done()
+        log = it.log("orders")
+        ended = marker(
+            commit=True, producer_id=7, producer_epoch=0, coordinator_epoch=0, timestamp_ms=START_MS
+        )
+        log.append_marker(ended, now_ms=START_MS)
+        it.node.appended(log)
+        (part,) = await told(answered)
+        assert part["last_stable_offset"] == 6
+        assert len(part["records"]) > 5 * BATCH_BYTES
+
+
+@in_virtual_time
+async def test_a_partition_counts_no_more_than_may_be_read_of_it(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 2)
+        limited = {"partition_max_bytes": 2 * BATCH_BYTES}
+        answered = begin(it, 2, min_bytes=3 * BATCH_BYTES, partition=limited)
+        for _ in range(10):
+            it.append("orders", VALUE, partition=0)
+            await settle()
+        assert not answered.done()
+        it.append("orders", VALUE, partition=1)
+        assert [len(part["records"]) for part in await told(answered)] == [
+            2 * BATCH_BYTES,
+            BATCH_BYTES,
+        ]
+
+
+@in_virtual_time
+async def test_more_than_the_answer_may_have_is_answered_when_it_is_there(tmp_path: Path) -> None:
+    """DelayedFetch counts what is there, and then what fits is answered."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        answered = begin(it, min_bytes=3 * BATCH_BYTES, max_bytes=2 * BATCH_BYTES)
+        for _ in range(2):
+            it.append("orders", VALUE)
+            await settle()
+        assert not answered.done()
+        it.append("orders", VALUE)
+        (part,) = await told(answered)
+        assert len(part["records"]) == 2 * BATCH_BYTES
+
+
+@in_virtual_time
+async def test_an_older_segment_is_enough(tmp_path: Path) -> None:
+    """DelayedFetch: whoever is a segment behind does not wait."""
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        answered = begin(it, min_bytes=1 << 19)
+        it.append("orders", VALUE)
+        await settle()
+        assert not answered.done()
+        it.log("orders").roll(START_MS)
+        it.append("orders", VALUE)
+        (part,) = await told(answered)
+        assert len(part["records"]) >= BATCH_BYTES
+
+
+@in_virtual_time
+async def test_an_offset_that_is_gone_is_told_at_the_next_append(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        answered = begin(it, min_bytes=1 << 19)
+        it.append("orders", VALUE)
+        it.log("orders").delete_records(1)
+        it.append("orders", VALUE)
+        (part,) = await told(answered)
+        assert part["error_code"] == 1
+
+
+@in_virtual_time
+async def test_what_comes_in_while_very_many_partitions_begin_to_wait_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    async with one_node(tmp_path) as it:
+        count = MOST_ELEMENTS // 2
+        it.topic("orders", count)
+        answered = begin(it, count, min_bytes=1)
+        await until(lambda: it.node.fetch_waits.count > 0)
+        assert it.node.fetch_waits.count <= count
+        it.append("orders", VALUE, partition=count - 1)
+        parts = await told(answered)
+        assert len(parts[-1]["records"]) == BATCH_BYTES
+
+
+@in_virtual_time
+async def test_beyond_what_all_may_wait_for_a_fetch_is_answered_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ottla.broker.handlers.fetch.MOST_PLACES", 3)
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 2)
+        waiting = begin(it, 2, min_bytes=1)
+        _, answered = it.begin(
+            ApiKey.FETCH, 12, max_wait_ms=NEVER_MS, min_bytes=1, max_bytes=1,
+            topics=[{"topic": "orders", "partitions": [{"partition": 0}, {"partition": 1}]}],
+        )  # fmt: skip
+        assert not isinstance(answered, asyncio.Future)
+        assert not waiting.done()
+        waiting.cancel()
+        await settle()
+        assert it.node.fetch_waits.count == 0
