@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.errors import Code, Refused
+from ..protocol.limits import MAX_TEXT_BYTES
 from ..storage.catalog import ResourceType
 from .config import BrokerConfig, setting_of, validate_topic_configs
 from .config_rules import check_together
@@ -79,6 +80,10 @@ replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. clus
 """)
 CLUSTER_LEVEL_OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
 SMALL_SET = 4
+TOO_LONG = (
+    "The configuration value cannot be added because it exceeds the maximum value size of "
+    f"{MAX_TEXT_BYTES} bytes."
+)
 METRICS_INTERVAL_MS = range(100, 3_600_001)
 METRICS_MATCHES = frozenset(
     f"client_{what}"
@@ -137,6 +142,8 @@ def changed(
                 setting = _list_setting(resource_type, name, Operation(operation))
                 text = settings.get(name, setting.default) or ""
                 settings[name] = _with_entries(text, Operation(operation), value or "")
+                if len(settings[name].encode()) > MAX_TEXT_BYTES:
+                    raise Refused(Code.INVALID_CONFIG, TOO_LONG)
             case _:
                 raise Refused(Code.INVALID_REQUEST, f"Unknown operations type {operation}")
     return settings
@@ -429,7 +436,7 @@ def _check_match(pattern: str) -> None:
     try:
         re.compile(expression)
         legal = bool(equals) and what.strip() in METRICS_MATCHES
-    except re.error:
+    except (re.error, RecursionError, OverflowError):  # as deep or as long as no pattern is
         legal = False
     if not legal:
         raise Refused(Code.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

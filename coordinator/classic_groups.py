@@ -61,23 +61,24 @@ class ClassicGroups:
 
         Raises:
             Refused: INVALID_SESSION_TIMEOUT, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
-                FENCED_INSTANCE_ID.
+                FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR.
         """
         self.check_session_timeout(request)
+        member_id = request.member_id or request.given_member_id
         settings = self._settings
         turn = Turn(now, ticket)
         group = self._groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 raise Refused(Code.UNKNOWN_MEMBER_ID)
-            return self._join_first(request, turn)
+            return self._join_first(request, member_id, turn)
         if not group.has_room(request.member_id, settings.max_size):
             self._rebalances.forget(group, request.member_id)
             return Outcome(JoinReply("", Code.GROUP_MAX_SIZE_REACHED))
         if not group.supports(request.protocol_type, request.protocols):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         if not request.member_id:
-            return self._join_anew(group, request, turn)
+            return self._join_anew(group, request, member_id, turn)
         return self._join_known(group, request, turn)
 
     def check_session_timeout(self, request: JoinRequest) -> None:
@@ -87,22 +88,22 @@ class ClassicGroups:
         if not lowest <= request.session_timeout_ms <= highest:
             raise Refused(Code.INVALID_SESSION_TIMEOUT)
 
-    def _join_first(self, request: JoinRequest, turn: Turn) -> Outcome[JoinReply | Parked]:
+    def _join_first(
+        self, request: JoinRequest, member_id: str, turn: Turn
+    ) -> Outcome[JoinReply | Parked]:
         """The group is born by this request, even if it is refused; the log is told so."""
         group = self._groups[request.group_id] = ClassicGroup(request.group_id)
         group.state_timestamp_ms = turn.wall_ms
         turn.write(group, group.stored({}))
         if not group.supports(request.protocol_type, request.protocols):
             return turn.outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
-        return self._join_anew(group, request, turn)
+        return self._join_anew(group, request, member_id, turn)
 
     def _join_anew(
-        self, group: ClassicGroup, request: JoinRequest, turn: Turn
+        self, group: ClassicGroup, request: JoinRequest, member_id: str, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """A member without an id: it is given one."""
         instance = request.group_instance_id
-        prefix = request.client_id if instance is None else instance
-        member_id = f"{prefix}-{request.fresh_id}"
         if instance is not None:
             old_member_id = group.static_member_id(instance)
             if old_member_id is not None:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..protocol.errors import Code
+from ..protocol.errors import Code, Refused
+from ..protocol.limits import MAX_TEXT_BYTES
 from .classic_group import Protocols
 
 MAX_INT: Final = 2**31 - 1
@@ -61,6 +62,19 @@ class JoinRequest:
     fresh_consumer_id: str = ""
     must_know_its_id: bool = True
     may_skip_assignment: bool = False
+
+    @property
+    def given_member_id(self) -> str:
+        """The id of a member that has none: behind its client's, or instance's, comes a random one.
+
+        Raises:
+            Refused: UNKNOWN_SERVER_ERROR: no message has room for it, which Kafka notices late.
+        """
+        prefix = self.client_id if self.group_instance_id is None else self.group_instance_id
+        member_id = f"{prefix}-{self.fresh_id}"
+        if len(member_id.encode()) > MAX_TEXT_BYTES:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR, "the member's id would be too long")
+        return member_id
 
 
 class JoinedMember(NamedTuple):

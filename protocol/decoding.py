@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .errors import Malformed
+from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES, check_text
 from .varints import read_unsigned
 
 Decoder = Callable[..., tuple[Any, int]]
@@ -27,7 +28,6 @@ _FORMATS: Final = {
     "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d",
     "bool": "?", "bitfield": "i",  # which is written from a set, and read as the number it is
 }  # fmt: skip
-_MAX_STRING: Final = 0x7FFF  # a compact length could be more, and Kafka refuses it
 _NO_ID: Final = bytes(16)
 _CHEAPER_BITS: Final = 5  # a number of an array costs a thirtieth of what a struct or string costs
 
@@ -68,6 +68,7 @@ class _Source:
         self._indent = " "
         self._names: dict[str, Any] = {
             "Malformed": Malformed, "new": object.__new__, "varint": read_unsigned,
+            "check_text": check_text,
             "uuid_at": _uuid_at, "tagged_fields": _tagged_fields, "structs": struct.unpack_from,
             "TooManyElements": TooManyElements,
         }  # fmt: skip
@@ -146,10 +147,11 @@ class _Source:
             case "string":
                 length = self._length(field, target, name, "h")
                 if self._flexible:
-                    self._line(f"elif {length} > {_MAX_STRING}:")
+                    self._line(f"elif {length} > {MAX_TEXT_BYTES}:")
                     self._line(f" raise Malformed('{name} is too long')")
                 self._line("else:")
                 self._line(f" {target} = str(data[pos:pos + {length}], 'utf-8', 'replace')")
+                self._line(f" if {length} > {MAY_GROW_BYTES}: check_text({target}, '{name}')")
                 self._line(f" pos += {length}")
             case "bytes" | "records":
                 length = self._length(field, target, name, "i")

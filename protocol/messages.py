@@ -15,10 +15,15 @@ from .api_keys import ApiKey
 from .batch import Bytes
 from .decoding import Decoder, TooManyElements, skip_tagged_fields
 from .errors import Malformed
+from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES
 
 _HEADER: Final = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _ANSWER: Final = struct.Struct(">ii")  # size, correlation id
 _VERSION: Final = struct.Struct(">h")
+
+_MESSAGE: Final = "error_message"
+_CUT: Final = b"..."
+_UTF8_BYTES: Final = 4  # of a character, at most
 
 Body = Mapping[str, Any]
 
@@ -43,6 +48,9 @@ def read_request_header(frame: memoryview) -> RequestHeader:
         if start + size > len(frame):
             raise Malformed("the client id reaches beyond the request")
         client_id = str(frame[start : start + size], "utf-8", "replace")
+        if size > MAY_GROW_BYTES:
+            # Kafka answers a client whose id is no UTF-8; what repeats it has room for so much.
+            client_id = client_id.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
     except struct.error as broken:
         raise Malformed(f"no request header: {broken}") from None
     return RequestHeader(api_key, version, correlation_id, client_id, start + size)
@@ -205,14 +213,16 @@ def _builder(field: Any, cls: Any, version: int, *, is_lazy: bool = False) -> Ca
     Args:
         is_lazy: arrays of structs are `_Elements`.
     """
-    plan: list[tuple[str, Any, bool, Callable[[Body], Any] | None, bool]] = []
+    plan: list[tuple[str, Any, bool, Callable[[Any], Any] | None, bool]] = []
     for inner in field.fields.values():
         if not inner.for_version_q(version):
             continue
         is_array = inner.is_struct_array()
-        deeper = None
+        deeper: Callable[[Any], Any] | None = None
         if is_array or inner.is_struct():
             deeper = _builder(inner, inner.data_class, version, is_lazy=is_lazy)
+        elif inner.name.endswith(_MESSAGE):
+            deeper = shortened
         default = None if inner.is_struct() else inner.default
         plan.append((inner.name, default, _is_wanted(inner, version), deeper, is_array))
     names = frozenset(inner.name for inner in field.fields.values())
@@ -239,6 +249,16 @@ def _builder(field: Any, cls: Any, version: int, *, is_lazy: bool = False) -> Ca
         return item
 
     return build
+
+
+def shortened(text: str) -> str:
+    """A message for people, as long as a text may be: it may quote one that is that long itself."""
+    if len(text) <= MAX_TEXT_BYTES // _UTF8_BYTES:
+        return text
+    data = text.encode()
+    if len(data) <= MAX_TEXT_BYTES:
+        return text
+    return data[: MAX_TEXT_BYTES - len(_CUT)].decode(errors="ignore") + _CUT.decode()
 
 
 def _is_wanted(field: Any, version: int) -> bool:

@@ -457,6 +457,27 @@ def test_a_password_is_never_shown(talk: Talk) -> None:
     assert "hush" not in str(talk.describe(BROKER, "1"))
 
 
+@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "a{99999999999}"])
+def test_a_pattern_that_is_too_deep_or_too_long_is_illegal(pattern: str, talk: Talk) -> None:
+    code, _ = talk.alter(METRICS, "s", ("match", SET, f"client_id={pattern}"))
+    assert code == Code.INVALID_CONFIG
+
+
+def test_a_list_does_not_grow_beyond_what_a_message_has_room_for(talk: Talk) -> None:
+    name = "leader.replication.throttled.replicas"
+    first, second = (
+        ",".join(f"{index}:1" for index in range(start, start + 4000)) for start in (0, 4000)
+    )
+    assert talk.alter(TOPIC, "orders", (name, APPEND, first))[0] == Code.NONE
+    code, why = talk.alter(TOPIC, "orders", (name, APPEND, second))
+    assert code == Code.INVALID_CONFIG
+    assert str(why) == (
+        "The configuration value cannot be added because it exceeds the maximum value size of "
+        "32767 bytes."
+    )
+    assert talk.values(TOPIC, "orders", name) == {name: (first, 1)}
+
+
 # Kafka takes these; Ottla has nothing that would heed them.
 REFUSED = """
 1  sasl.kerberos.min.time.before.relogin = 58000

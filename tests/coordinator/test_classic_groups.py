@@ -5,10 +5,12 @@ What is expected was seen on Apache Kafka 4.1.1 with the same requests.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ottla.coordinator.classic_group import MAY_FOLLOW, State
-from ottla.coordinator.classic_requests import JoinReply, LeavingMember, SyncRequest
+from ottla.coordinator.classic_requests import JoinReply, JoinRequest, LeavingMember, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.moments import at
@@ -420,3 +422,24 @@ def test_timeouts_are_those_of_the_request() -> None:
     stable_group(talk, a)
     (member, _), *_ = talk.group.members
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
+
+
+@pytest.mark.parametrize("must_know_its_id", [False, True])
+@pytest.mark.parametrize("instance", [None, "i" * 32_740])
+def test_a_member_whose_id_no_message_has_room_for_is_refused_and_changes_nothing(
+    instance: str | None, must_know_its_id: bool
+) -> None:
+    """Kafka answers so, too, but late: the group can then not be described any more."""
+    talk = GroupTalk()
+    request = JoinRequest(
+        GROUP, "", instance, "consumer", RANGE,
+        session_timeout_ms=SESSION_MS, rebalance_timeout_ms=REBALANCE_MS,
+        client_id="c" * 32_740 if instance is None else "c", client_host="/h",
+        fresh_id="0" * 36, must_know_its_id=must_know_its_id,
+    )  # fmt: skip
+    with pytest.raises(Refused) as refused:
+        talk.machine.join(request, ticket=1, now=talk.now)
+    assert refused.value.code is Code.UNKNOWN_SERVER_ERROR
+    assert talk.machine.describe(GROUP) is None
+    fits = replace(request, client_id="c", group_instance_id=instance and "i" * 32_730)
+    talk.machine.join(fits, ticket=2, now=talk.now)

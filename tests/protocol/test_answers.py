@@ -234,3 +234,43 @@ def test_answers_do_not_share_their_bytes() -> None:
     kept = bytes(first)
     second = answer(ApiKey.HEARTBEAT, 0, 2, {"error_code": 5})
     assert (bytes(first), first is second) == (kept, False)
+
+
+def error_messages(described: Any, version: int, at: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The paths of all fields of a response that are messages for people."""
+    found = []
+    for field in described.fields.values():
+        if field.for_version_q(version):
+            path = (*at, field.name)
+            if field.is_struct_array() or field.is_struct():
+                found += error_messages(field, version, path)
+            elif field.name.endswith("error_message"):
+                found.append(path)
+    return found
+
+
+LONG = ("x" * 32_767, "x" * 40_000, "é" * 20_000, "🦉" * 9_000)
+
+
+@every_version
+def test_a_message_that_quotes_a_long_text_is_cut_to_what_a_client_reads(
+    key: ApiKey, version: int
+) -> None:
+    for path in error_messages(schema(key, "Response"), version):
+        for text in LONG:
+            body = Values("full").of_struct(schema(key, "Response"), version)
+            at: Any = body
+            for name in path[:-1]:
+                at = at[name][0]
+            at[path[-1]] = text
+            told: Any = read(key, version, answer(key, version, 7, body))
+            for name in path[:-1]:
+                told = told[name][0]
+            assert told[path[-1]] == cut(text)
+
+
+def cut(text: str) -> str:
+    whole = text.encode()
+    if len(whole) <= 32_767:
+        return text
+    return whole[: 32_767 - 3].decode(errors="ignore") + "..."

@@ -285,6 +285,33 @@ def test_what_is_not_utf8_becomes_replacement_characters() -> None:
     assert request.client_software_name == "\ufffd"
 
 
+GROWS = b"\xff" * 10_923  # which become 32,769 bytes
+GROWN = b"\xff" * 10_922
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        framed(ApiKey.METADATA, 1, struct.pack(">ih", 1, len(GROWS)) + GROWS),
+        framed(ApiKey.DESCRIBE_GROUPS, 0, struct.pack(">ih", 1, len(GROWS)) + GROWS),
+    ],
+)
+def test_what_is_not_utf8_and_could_not_be_written_again_is_malformed(frame: bytes) -> None:
+    """An answer or a record that repeats it would have no room for it."""
+    with pytest.raises(Malformed, match="is no UTF-8, and too long"):
+        read(frame)
+
+
+def test_a_client_id_that_is_not_utf8_is_cut_to_what_an_answer_has_room_for() -> None:
+    header = read_request_header(memoryview(framed(ApiKey.API_VERSIONS, 0, b"", client=GROWS)))
+    assert header.client_id == "\ufffd" * 10_922
+
+
+def test_what_is_not_utf8_and_still_fits_is_read() -> None:
+    frame = framed(ApiKey.METADATA, 1, struct.pack(">ih", 1, len(GROWN)) + GROWN)
+    assert len(read(frame).topics[0].name.encode()) == 32_766
+
+
 @pytest.mark.parametrize("frame", [b"", b"\0", bytes(9), struct.pack(">hhih", 18, 0, 1, 1)])
 def test_a_cut_header_is_malformed(frame: bytes) -> None:
     with pytest.raises(Malformed):
