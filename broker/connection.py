@@ -19,6 +19,7 @@ from ..protocol.messages import read_request_header
 from .context import NODE, ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
 from .fair_turns import FairTurns
+from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
 from .logs import Log
 from .outgoing import Outgoing, is_read_later
 
@@ -36,6 +37,7 @@ class Connection(asyncio.Protocol):
     Args:
         dispatch: answers one frame.
         turns: say when it is served.
+        memory: of requests and of answers, counts what it holds.
         size_limit_bytes: socket.request.max.bytes.
         number: counts the node's connections, for the connection id.
         advertised: host and port of the listener, as clients are told them.
@@ -48,6 +50,7 @@ class Connection(asyncio.Protocol):
         self,
         dispatch: Dispatch,
         turns: FairTurns,
+        memory: tuple[RequestMemory, AnswerMemory],
         *,
         size_limit_bytes: int,
         number: int,
@@ -58,6 +61,8 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self._dispatch = dispatch
         self._turns = turns
+        self._requests, self._answers = memory
+        self._counts = [False, False]  # of requests and of answers, whether it holds what counts
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
         self._number = number
         self._advertised = advertised
@@ -68,8 +73,10 @@ class Connection(asyncio.Protocol):
         self._ahead: memoryview | None = None  # the request that is served next
         self._outgoing: Outgoing | None = None  # the answer that is being sent
         self._busy: asyncio.Future[Answer] | None = None
+        self._busy_bytes = 0
         self._context: Context | None = None
         self._reading = True
+        self._holds = 0  # how many want it not to read
         self._end: Malformed | None = None  # what is to be said when all before it is answered
         self._writable = True
         self._muted: asyncio.TimerHandle | None = None  # until when a quota keeps it from reading
@@ -103,11 +110,29 @@ class Connection(asyncio.Protocol):
 
     def hold(self) -> None:
         """Read nothing until `release`."""
-        self._transport.pause_reading()
+        self._holds += 1
+        self._pause()
 
     def release(self) -> None:
         """Read again."""
-        self._transport.resume_reading()
+        self._holds -= 1
+        self._read_on()
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether what it holds is a request of which a part is still to come."""
+        return self._busy is None and self._ahead is None and not self._frames.is_empty
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What it has of answers that the socket did not take."""
+        unsent = self._transport.get_write_buffer_size()
+        return unsent if self._outgoing is None else unsent + self._outgoing.held_bytes
+
+    def give_up(self, why: str) -> None:
+        """End it now, with a line that says why."""
+        self._abort(OSError(why))
+        self._transport.abort()
 
     @property
     def is_ending(self) -> bool:
@@ -119,10 +144,13 @@ class Connection(asyncio.Protocol):
         return self._busy is None and self._loop.time() - self._used_s >= seconds
 
     def end(self) -> None:
-        """Close it once what was written is sent; nothing more is read."""
+        """Close it once what was written is sent; at once if its client does not read that."""
         self._draining = True
         self._outgoing = None
-        self._transport.close()
+        if self._writable:
+            self._transport.close()
+        else:
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if self._draining:
@@ -134,7 +162,10 @@ class Connection(asyncio.Protocol):
             self._turns.take(self, turn)
         else:
             self._hasten()
-        if frames.is_empty or not self._reading:
+        if frames.is_empty and not self._counts[0]:
+            return
+        self._count_requests()
+        if not self._reading:
             return
         if frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():
             self._pause()
@@ -145,6 +176,8 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._writable = True
         self._used_s = self._loop.time()
+        if self._counts[1]:
+            self._counts[1] = self._answers.holds(self, 0)
         self._go_on()
 
     def eof_received(self) -> bool:
@@ -154,6 +187,8 @@ class Connection(asyncio.Protocol):
         self._draining = True
         self._drop_requests()
         self._turns.forget(self)
+        self._requests.lost(self)
+        self._answers.holds(self, 0)
         self._outgoing = None
         if self._muted is not None:
             self._muted.cancel()
@@ -191,6 +226,8 @@ class Connection(asyncio.Protocol):
             is_more = self._serve_requests(until_s)
             if self._outgoing is None:
                 break
+        if self._counts[0]:
+            self._count_requests()
         if not self._reading:
             self._read_on()
         return is_more or (self._outgoing is not None and self._writable)
@@ -219,6 +256,8 @@ class Connection(asyncio.Protocol):
                 pass
             elif isinstance(reply, asyncio.Future):
                 self._busy, self._context = reply, context
+                self._busy_bytes = len(frame)
+                self._counts[0] = self._counts[0] or len(frame) > SMALL_BYTES
                 reply.add_done_callback(self._answered)
                 self._hasten()
             elif is_read_later(reply):
@@ -241,8 +280,9 @@ class Connection(asyncio.Protocol):
         """Send of the answer what the socket takes now. Returns whether it is all sent."""
         assert self._outgoing is not None
         while self._writable:
+            chunk_bytes = SMALL_BYTES if self._answers.is_scarce else _CHUNK_BYTES
             try:
-                self._write(self._outgoing.take(_CHUNK_BYTES))
+                self._write(self._outgoing.take(chunk_bytes))
             except OSError as failed:
                 self._abort(OSError(f"an answer could not be read: {failed}"))
                 return False
@@ -254,6 +294,14 @@ class Connection(asyncio.Protocol):
             if self._turns.now_s() >= until_s:
                 break
         return False
+
+    def _count_requests(self) -> None:
+        size_bytes = self._frames.unread_bytes
+        if self._ahead is not None:
+            size_bytes += len(self._ahead)
+        if self._busy is not None:
+            size_bytes += self._busy_bytes
+        self._counts[0] = self._requests.holds(self, size_bytes)
 
     def _close_when_sent(self) -> None:
         if self._outgoing is None:
@@ -294,9 +342,10 @@ class Connection(asyncio.Protocol):
                 self._abort(self._end)
         elif (
             not self._reading
+            and self._holds == 0
             and self._muted is None
             and not self._draining
-            and self._frames.unread_bytes <= _BACKLOG_BYTES // 2
+            and not (self._frames.unread_bytes > _BACKLOG_BYTES // 2 and self._look_ahead())
         ):
             self._reading = True
             self._transport.resume_reading()
@@ -315,6 +364,8 @@ class Connection(asyncio.Protocol):
         assert context is not None
         self._busy = self._context = None
         self._used_s = self._loop.time()
+        if self._counts[0]:
+            self._count_requests()
         if reply.cancelled() or self._transport.is_closing():
             return
         failure = reply.exception()
@@ -361,6 +412,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(answers[0])
         elif answers:
             self._transport.writelines(answers)
+        if not self._writable:
+            self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
     def _abort(self, reason: BaseException, **fields: Any) -> None:
         _log.warning(

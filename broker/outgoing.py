@@ -16,13 +16,17 @@ class Outgoing:
 
     Args:
         pieces: of it, in order; not empty.
+
+    Attributes:
+        held_bytes: of it, that are in memory all the while, and not in files.
     """
 
-    __slots__ = ("_pieces", "_start")
+    __slots__ = ("_pieces", "_start", "held_bytes")
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = deque(piece for piece in pieces if len(piece))
         self._start = 0  # in the first of them
+        self.held_bytes = sum(len(piece) for piece in pieces if type(piece) in _IN_MEMORY)
 
     def __bool__(self) -> bool:
         return bool(self._pieces)

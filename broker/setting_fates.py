@@ -39,7 +39,6 @@ REASONS: Final = (
     ("kafka.metrics.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
     ("metadata.log.dir", "Ottla keeps its metadata log in log.dirs"),
     ("metric.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
-    ("queued.max.request.bytes", "Ottla has no such limit yet"),
     ("remote.", "Ottla has no tiered storage"),
     ("replica.selector.", "Ottla has its consumers fetch from leaders"),
     ("sasl.", "Ottla does not speak SASL yet"),

@@ -230,7 +230,7 @@ process.roles list null each:broker|controller static ruled
 producer.id.expiration.check.interval.ms int 600000 1.. internal works
 producer.id.expiration.ms int 86400000 1.. cluster works
 producer.purgatory.purge.interval.requests int 1000 - static harmless
-queued.max.request.bytes long -1 - static refused
+queued.max.request.bytes long -1 - static ruled
 queued.max.requests int 500 1.. static harmless
 quota.window.num int 11 1.. static works
 quota.window.size.seconds int 1 1.. static works

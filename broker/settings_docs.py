@@ -217,6 +217,10 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "process.roles": "What the process is; it must be broker,controller, for Ottla is both.",
     "producer.id.expiration.check.interval.ms": "How often it is looked for producers to forget.",
     "producer.id.expiration.ms": "How long a partition remembers a producer that is silent.",
+    "queued.max.request.bytes": (
+        "How much memory all connections hold of requests not served yet before large ones wait; "
+        "-1: 256 MB, or two of the largest requests."
+    ),
     "quota.window.num": "How many samples the use of quotas is measured over.",
     "quota.window.size.seconds": "How long each of those samples is.",
     "request.timeout.ms": "How long one node waits for another's answer.",

@@ -18,6 +18,7 @@ from .connection_limits import Admission, ConnectionLimits
 from .connection_rates import CreationRates
 from .dispatch import Dispatch
 from .fair_turns import FairTurns
+from .held_memory import UNLIMITED_REQUESTS_BYTES, AnswerMemory, RequestMemory
 from .listeners import Listener, parse_protocols
 from .logs import Log
 from .node import Node
@@ -56,6 +57,7 @@ class NodeSockets:
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
         self._turns = FairTurns()
+        self._memory = RequestMemory(_request_memory_bytes(config)), AnswerMemory()
         self._limits = ConnectionLimits(config)
         self._rates = CreationRates(config, self._admit)
         self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
@@ -141,6 +143,7 @@ class NodeSockets:
         connection = Connection(
             self._dispatch,
             self._turns,
+            self._memory,
             size_limit_bytes=self._config["socket.request.max.bytes"],
             number=self._accepted,
             advertised=(told.host, told.port),
@@ -198,6 +201,13 @@ class NodeSockets:
                 self._admit_waiting()
         if not self._connections:
             self._all_gone.set()
+
+
+def _request_memory_bytes(config: BrokerConfig) -> int:
+    """queued.max.request.bytes, or what is sane where that says that there is no limit."""
+    given = int(config["queued.max.request.bytes"])
+    largest = int(config["socket.request.max.bytes"])
+    return given if given > 0 else max(UNLIMITED_REQUESTS_BYTES, 2 * largest)
 
 
 def _bound(listener: Listener) -> socket.socket:

@@ -91,6 +91,7 @@ class FakeTransport(asyncio.Transport):
         writes: what each call wrote.
         reading: whether the protocol wants more.
         high_water_bytes: once more was written, the protocol is to write no more; None: never.
+        unsent_bytes: what it says that its buffer has.
     """
 
     def __init__(self, protocol: asyncio.Protocol) -> None:
@@ -99,6 +100,7 @@ class FakeTransport(asyncio.Transport):
         self.reading = True
         self.closed = False
         self.high_water_bytes: int | None = None
+        self.unsent_bytes = 0
         self._protocol = protocol
 
     @property
@@ -129,6 +131,9 @@ class FakeTransport(asyncio.Transport):
         if not self.closed:
             self.closed = True
             asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
 
     def abort(self) -> None:
         self.close()

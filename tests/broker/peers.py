@@ -15,6 +15,7 @@ from ottla.broker.connection import Connection
 from ottla.broker.context import Context, Disconnect
 from ottla.broker.dispatch import Dispatch
 from ottla.broker.fair_turns import FairTurns
+from ottla.broker.held_memory import AnswerMemory, RequestMemory
 from ottla.broker.node import Node
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
@@ -22,6 +23,8 @@ from ottla.protocol.errors import Code, Refused
 from .fakes import FakeLog, FakeTransport, correlation_ids, framed
 
 LIMIT = 64 << 20
+REQUESTS_BYTES = 8 << 20
+ANSWERS_BYTES = 1 << 20
 HEARTBEAT, FETCH, LIST_OFFSETS = ApiKey.HEARTBEAT, ApiKey.FETCH, ApiKey.LIST_OFFSETS
 EMPTY_FETCH: dict[str, Any] = {"error_code": 0, "session_id": 0, "responses": []}
 
@@ -58,6 +61,7 @@ class Peer:
         self.may_hasten = True
         self.fetch_throttle_ms = 0
         self.cancelled = 0
+        self.memory = RequestMemory(REQUESTS_BYTES), AnswerMemory(ANSWERS_BYTES)
         self.turns = FairTurns(lambda: self.now_s)
         self.now_s = self.request_s = 0.0
         self.connection, self.transport = self.another()
@@ -66,6 +70,7 @@ class Peer:
         return Connection(
             Dispatch(cast(Node, SimpleNamespace(authorizer=None, quotas=None))),
             self.turns,
+            self.memory,
             size_limit_bytes=LIMIT,
             number=3,
             advertised=("broker", 9092),

@@ -428,6 +428,19 @@ async def test_who_used_too_much_is_answered_at_once_and_not_read_from_for_a_whi
 
 
 @in_virtual_time
+async def test_a_large_request_is_read_on_when_a_muted_connection_may_go_on(peer: Any) -> None:
+    it = peer()
+    behind = heartbeat(2, "x" * 30_000)
+    behind = (len(behind) - 4 + (3 << 20)).to_bytes(4, "big") + behind[4:] + bytes(3 << 20)
+    it.send(heartbeat(1, "uses too much"))
+    it.send(behind[: 2 << 20])
+    await asyncio.sleep(2.1)
+    assert it.transport.reading
+    it.send(behind[2 << 20 :])
+    assert it.answered == [1, 2]
+
+
+@in_virtual_time
 async def test_a_fetch_that_waited_and_is_too_much_mutes_its_connection(peer: Any) -> None:
     it = peer()
     it.fetch_throttle_ms = 500

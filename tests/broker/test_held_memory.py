@@ -1,0 +1,211 @@
+"""Memory has a limit for all connections together, and nobody waits for it for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any
+
+import pytest
+
+from ottla.broker.connection import Connection
+from ottla.broker.held_memory import SMALL_BYTES, STALLED_S
+
+from .fakes import FakeTransport, correlation_ids, in_virtual_time, settle
+from .peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat
+
+CHUNK = 1 << 18  # what a socket gives at most
+LARGE = 1 << 20
+
+
+@pytest.fixture
+def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A Peer is made inside the test, where the loop runs."""
+    return lambda: Peer(monkeypatch)
+
+
+def large(number: int) -> bytes:
+    """A heartbeat in an odd dress: bytes behind it, as a version of the future might have."""
+    whole = heartbeat(number)[4:] + bytes(LARGE)
+    return struct.pack(">i", len(whole)) + whole
+
+
+class Sender:
+    """A client that sends a large request, as much of it as it is read from."""
+
+    def __init__(self, it: Peer, number: int) -> None:
+        self.connection, self.transport = it.another()
+        self._left = large(number)
+
+    def send(self, chunks: int = 1000) -> None:
+        while self._left and self.transport.reading and chunks:
+            self.connection.data_received(self._left[:CHUNK])
+            self._left = self._left[CHUNK:]
+            chunks -= 1
+
+    @property
+    def is_done(self) -> bool:
+        return not self._left
+
+
+@in_virtual_time
+async def test_requests_of_which_a_part_came_have_a_limit_together(peer: Any) -> None:
+    """60 connections with 30 MB each of a larger request took 1.8 GB."""
+    it = peer()
+    senders = [Sender(it, number) for number in range(60)]
+    for _ in range(3):
+        for sender in senders:
+            sender.send(1)
+    requests, _ = it.memory
+    assert requests.used_bytes <= REQUESTS_BYTES + LARGE + len(senders) * CHUNK
+    assert not all(sender.transport.reading for sender in senders)
+
+
+@in_virtual_time
+async def test_all_come_to_their_end_one_after_the_other(peer: Any) -> None:
+    it = peer()
+    senders = [Sender(it, number) for number in range(60)]
+    for sender in senders:
+        sender.send(3)
+    for _ in range(60):
+        for sender in senders:
+            sender.send()
+    assert all(sender.is_done for sender in senders)
+    for number, sender in enumerate(senders):
+        assert correlation_ids(sender.transport.written) == [number]
+    assert it.memory[0].used_bytes == 0
+
+
+@in_virtual_time
+async def test_small_requests_are_served_though_the_limit_is_reached(peer: Any) -> None:
+    it = peer()
+    for number in range(60):
+        Sender(it, number).send(3)
+    for number in range(100, 120):
+        it.send(heartbeat(number, "x" * 30_000))
+    assert it.answered == list(range(100, 120))
+    assert it.transport.reading
+
+
+@in_virtual_time
+async def test_who_sends_nothing_more_while_others_wait_loses_the_connection(peer: Any) -> None:
+    it = peer()
+    silent = [Sender(it, number) for number in range(20)]
+    for sender in silent:
+        sender.send(3)
+    waiting = [sender for sender in silent if not sender.transport.reading]
+    assert waiting
+    await asyncio.sleep(STALLED_S + 1)
+    for sender in silent:
+        assert sender.transport.closed == (sender not in waiting)
+    assert len(it.log.lines) == len(silent) - len(waiting)
+    assert "nothing more for 10 s" in it.log.lines[0][2]["reason"]
+    for sender in waiting:
+        sender.send()
+        assert sender.is_done
+
+
+@in_virtual_time
+async def test_who_sends_on_slowly_keeps_the_connection(peer: Any) -> None:
+    it = peer()
+    for number in range(60):
+        Sender(it, number).send(3)
+    slow, transport = it.another()
+    request = large(99)
+    at = 0
+    while at < len(request):
+        if transport.reading:
+            slow.data_received(request[at : at + SMALL_BYTES])
+            at += SMALL_BYTES
+        await asyncio.sleep(STALLED_S / 2)
+    assert correlation_ids(transport.written) == [99]
+    assert not transport.closed
+
+
+@in_virtual_time
+async def test_nobody_is_closed_while_there_is_room(peer: Any) -> None:
+    it = peer()
+    silent = Sender(it, 1)
+    silent.send(3)
+    await asyncio.sleep(5 * STALLED_S)
+    assert not silent.transport.closed
+    silent.send()
+    assert silent.is_done
+
+
+@in_virtual_time
+async def test_a_connection_that_is_lost_gives_back_what_it_held(peer: Any) -> None:
+    it = peer()
+    senders = [Sender(it, number) for number in range(20)]
+    for sender in senders:
+        sender.send(3)
+    for sender in senders:
+        sender.connection.connection_lost(None)
+    requests, _ = it.memory
+    assert (requests.used_bytes, requests._held, requests._waiting) == (0, {}, {})
+    assert requests._first is None
+
+
+# Answers
+
+
+def unread(it: Peer, number: int, size_bytes: int) -> tuple[Connection, FakeTransport]:
+    """A client that was answered and has not read so much of it."""
+    connection, transport = it.another()
+    transport.high_water_bytes, transport.unsent_bytes = 0, size_bytes
+    connection.data_received(heartbeat(number))
+    return connection, transport
+
+
+@in_virtual_time
+async def test_answers_that_nobody_reads_have_a_limit_together(peer: Any) -> None:
+    it = peer()
+    share = ANSWERS_BYTES // 4
+    clients = [unread(it, number, share) for number in range(10)]
+    await settle()
+    _, answers = it.memory
+    assert answers.used_bytes <= ANSWERS_BYTES
+    assert [transport.closed for _, transport in clients] == [True] * 6 + [False] * 4
+    assert len(it.log.lines) == 6
+    assert "answers that it does not read" in it.log.lines[0][2]["reason"]
+
+
+@in_virtual_time
+async def test_who_reads_on_keeps_the_connection_before_those_who_do_not(peer: Any) -> None:
+    it = peer()
+    share = ANSWERS_BYTES // 4
+    clients = [unread(it, number, share) for number in range(4)]
+    clients[0][1].unsent_bytes -= 1000
+    clients.append(unread(it, 4, share))
+    await settle()
+    assert [transport.closed for _, transport in clients] == [False, True, False, False, False]
+
+
+@in_virtual_time
+async def test_one_answer_alone_may_be_larger_than_the_limit(peer: Any) -> None:
+    it = peer()
+    connection, transport = unread(it, 1, 5 * ANSWERS_BYTES)
+    await settle()
+    assert not transport.closed
+    connection.resume_writing()
+    assert it.memory[1].used_bytes == 0
+
+
+@in_virtual_time
+async def test_small_answers_do_not_count(peer: Any) -> None:
+    it = peer()
+    clients = [unread(it, number, SMALL_BYTES) for number in range(100)]
+    await settle()
+    assert not any(transport.closed for _, transport in clients)
+
+
+@in_virtual_time
+async def test_an_idle_connection_that_does_not_read_is_cut(peer: Any) -> None:
+    """Closed in order it would stay until its client has read, which it never does."""
+    it = peer()
+    it.transport.high_water_bytes, it.transport.unsent_bytes = 0, SMALL_BYTES
+    it.send(heartbeat(1))
+    cut: list[bool] = []
+    it.transport.abort = lambda: cut.append(True)
+    it.connection.end()
+    assert cut == [True]
