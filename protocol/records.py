@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from .errors import Code, Refused
 from .opening import pieces
-from .varints import read_signed
+from .varints import read_signed, read_size
 
 Header = tuple[str, bytes | None]
 
@@ -47,7 +47,7 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
     at = 0
     try:
         for _ in range(header.record_count):
-            size, at = read_signed(payload, at)
+            size, at = read_size(payload, at)
             end = at + size
             if size < 0 or end > len(payload):
                 raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
@@ -65,10 +65,10 @@ def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
     """The record at a position, and the position behind it."""
     at += 1  # attributes: unused
     timestamp_delta, at = read_signed(payload, at)
-    offset_delta, at = read_signed(payload, at)
+    offset_delta, at = read_size(payload, at)
     key, at = _nullable_bytes(payload, at)
     value, at = _nullable_bytes(payload, at)
-    header_count, at = read_signed(payload, at)
+    header_count, at = read_size(payload, at)
     if header_count < 0:
         raise Refused(Code.INVALID_RECORD, "a negative number of headers")
     headers: list[Header] = []
@@ -87,7 +87,7 @@ def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
 
 
 def _nullable_bytes(payload: Bytes, at: int) -> tuple[bytes | None, int]:
-    size, at = read_signed(payload, at)
+    size, at = read_size(payload, at)
     if size < 0:
         return None, at
     if at + size > len(payload):

@@ -60,3 +60,15 @@ def read_signed(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int
         shift += 7
         if shift > 63:
             raise Refused(Code.INVALID_RECORD, "a number of more than ten bytes")
+
+
+def read_size(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
+    """As `read_signed`, a number of 32 bits: all that a record has but its timestamp.
+
+    Raises:
+        Refused: INVALID_RECORD, it has more than five bytes. IndexError: it is cut.
+    """
+    value, behind = read_signed(data, at)
+    if behind - at > 5:
+        raise Refused(Code.INVALID_RECORD, "a number of more than five bytes")
+    return value, behind

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
-from ..protocol.varints import read_signed, signed
+from ..protocol.varints import read_signed, read_size, signed
 from .payloads import Payload
 from .record_stream import RecordStream, Wants
 from .steps import Steps
@@ -79,13 +79,13 @@ class RecordCopy(RecordStream):
         payload, start, self._at = self._payload, self._at, stop
         try:
             delta_ms, rest = read_signed(payload, body + 1)
-            offset_delta, at = read_signed(payload, rest)
-            size, at = read_signed(payload, at)
+            offset_delta, at = read_size(payload, rest)
+            size, at = read_size(payload, at)
             key = None
             if size >= 0:
                 key = bytes(payload[at : at + size])
                 at += size
-            size, at = read_signed(payload, at)
+            size, at = read_size(payload, at)
         except IndexError:
             at, size = stop, 0
         if at + max(size, 0) >= stop:
@@ -112,7 +112,7 @@ class RecordCopy(RecordStream):
         self._at = body
         yield from self._skip(1)
         attributes = attributes or self._payload[self._at - 1 : self._at]
-        delta_ms = yield from self._number()
+        delta_ms = yield from self._number(read_signed)
         offset_delta = yield from self._number()
         size = yield from self._number()
         key = None

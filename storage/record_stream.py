@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
-from ..protocol.varints import read_signed
+from ..protocol.varints import read_signed, read_size
 from .record_walk import IN_FULL, LEAST_BYTES, ManyHeaders, Walked, walk_in_full, walk_middle
 
 WHOLE_BYTES: Final = 1 << 20
@@ -78,11 +78,13 @@ class RecordStream:
             Refused: INVALID_RECORD.
         """
         while self._left:
-            is_middle = self._record_count > IN_FULL and 1 < self._left < self._record_count
-            if is_middle and self._walk_on(closely=closely):
+            if self._is_in_the_middle() and self._walk_on(closely=closely):
                 yield False
-            else:
-                yield from self._one_in_full()
+                continue
+            body, stop = yield from self._next()
+            if self._is_in_the_middle() and self._walk_on(closely=closely):
+                continue
+            yield from self._one_in_full(body, stop)
         yield from self._nothing_behind()
 
     def heads(self, visit: Callable[[Head], bool]) -> Wants:
@@ -109,9 +111,12 @@ class RecordStream:
         self._left -= most - left
         return left < most
 
-    def _one_in_full(self) -> Wants:
+    def _is_in_the_middle(self) -> bool:
+        """Whether the next record need not be checked in full."""
+        return self._record_count > IN_FULL and 1 < self._left < self._record_count
+
+    def _one_in_full(self, body: int, stop: int) -> Wants:
         """Check the next record in full, however large it is."""
-        body, stop = yield from self._next()
         if self._is_sound(stop):
             self._at = stop
             self._left -= 1
@@ -132,7 +137,7 @@ class RecordStream:
         """Where the next record's body begins and stops; it is there, or larger than all."""
         while True:
             try:
-                size, body = read_signed(self._payload, self._at)
+                size, body = read_size(self._payload, self._at)
             except IndexError:
                 yield from self._more()
                 continue
@@ -147,7 +152,7 @@ class RecordStream:
         end = self._before + stop
         self._at = body
         yield from self._skip(1)  # the attributes, which nothing uses
-        delta_ms = yield from self._number()
+        delta_ms = yield from self._number(read_signed)
         self.found.take_delta(delta_ms)
         offset_delta = yield from self._number()
         key_size = yield from self._number()
@@ -180,9 +185,9 @@ class RecordStream:
         self._at = stop
         self._left -= 1
         delta_ms, at = read_signed(self._payload, body + 1)
-        offset_delta, at = read_signed(self._payload, at)
-        key_size, at = read_signed(self._payload, at)
-        value_size, _ = read_signed(self._payload, at + max(key_size, 0))
+        offset_delta, at = read_size(self._payload, at)
+        key_size, at = read_size(self._payload, at)
+        value_size, _ = read_size(self._payload, at + max(key_size, 0))
         return Head(index, delta_ms, offset_delta, key_size, value_size)
 
     def _nothing_behind(self) -> Wants:
@@ -198,10 +203,12 @@ class RecordStream:
             raise Refused(Code.INVALID_RECORD, "a record is cut")
         yield True
 
-    def _number(self) -> Generator[bool, None, int]:
+    def _number(
+        self, read: Callable[[Piece, int], tuple[int, int]] = read_size
+    ) -> Generator[bool, None, int]:
         while True:
             try:
-                number, self._at = read_signed(self._payload, self._at)
+                number, self._at = read(self._payload, self._at)
             except IndexError:
                 yield from self._more()
             else:

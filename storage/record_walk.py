@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..protocol.errors import Code, Refused
-from ..protocol.varints import read_signed
+from ..protocol.varints import read_signed, read_size
 
 IN_FULL: Final = 8
 LEAST_BYTES: Final = 6
@@ -127,7 +127,7 @@ def _walk_from_start_to_start(
                 at += 1
                 size = byte >> 1
                 if byte >= 0x4000:
-                    size, at = read_signed(payload, at - 2)
+                    size, at = read_size(payload, at - 2)
             if byte & 1 or size < LEAST_BYTES:
                 raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
             delta = payload[at + 1]
@@ -157,7 +157,7 @@ def _run_at(
     too when its length is the same bytes.
     """
     try:
-        length, body = read_signed(payload, start)
+        length, body = read_size(payload, start)
     except IndexError:
         return 0, start
     size = body + length - start
@@ -181,21 +181,21 @@ def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked)
 
     Their offset deltas may differ, not the size of these.
     """
-    size = body + read_signed(payload, start)[0] - start
+    size = body + read_size(payload, start)[0] - start
     behind = start + run * size
     if walk_in_full(payload, start, 1, Walked())[0]:
         return False
     at = body + 2
     column = payload[at:behind:size]
     while not column.isascii():
-        if column.translate(None, _ASCII) != column:
+        if at - body > 5 or column.translate(None, _ASCII) != column:
             return False
         at += 1
         column = payload[at:behind:size]
     at += 1
     key_at = at
     for _ in ("key", "value", "headers"):
-        length, rest = read_signed(payload, at)
+        length, rest = read_size(payload, at)
         for place in range(at, rest):
             column = payload[place:behind:size]
             if column.lstrip(column[:1]):
@@ -218,7 +218,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 stop = stop & 0x7F | payload[at] << 7
                 at += 1
                 if stop >= 0x4000:
-                    stop, at = read_signed(payload, at - 2)
+                    stop, at = read_size(payload, at - 2)
                     stop <<= 1
         except IndexError:
             break
@@ -233,20 +233,25 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
             if number >= 0x80:
                 number = number & 0x7F | payload[at] << 7
                 at += 1
-            if number < 0x4000:
+                if number >= 0x4000:
+                    number = number & 0x3FFF | payload[at] << 14
+                    at += 1
+            if number < 0x200000:
                 number = (number >> 1) ^ -(number & 1)
             else:
-                number, at = read_signed(payload, at - 2)
+                number, at = read_signed(payload, at - 3)
             if number > largest:
                 largest = number
             if number < smallest:
                 smallest = number
-            while payload[at] >= 0x80:  # the offset delta: Kafka lets any pass
+            if payload[at] >= 0x80:  # the offset delta: Kafka lets any number pass
                 at += 1
+                if payload[at] >= 0x80:
+                    at = read_size(payload, at - 1)[1] - 1
             number = payload[at + 1]
             at += 2
             if number >= 0x80:
-                number, at = read_signed(payload, at - 1)
+                number, at = read_size(payload, at - 1)
                 number <<= 1
             if number & 1 or number < 0:
                 found.all_have_keys = False
@@ -258,7 +263,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 number = number & 0x7F | payload[at] << 7
                 at += 1
                 if number >= 0x4000:
-                    number, at = read_signed(payload, at - 2)
+                    number, at = read_size(payload, at - 2)
                     number <<= 1
             if number > 0 and not number & 1:
                 at += number >> 1
@@ -280,7 +285,7 @@ def _behind_headers(payload: Payload, at: int) -> int:
     if header_count < 0x80:
         header_count = (header_count >> 1) ^ -(header_count & 1)
     else:
-        header_count, at = read_signed(payload, at - 1)
+        header_count, at = read_size(payload, at - 1)
     if header_count < 0:
         raise Refused(Code.INVALID_RECORD, "a negative number of headers")
     if header_count > _MANY_HEADERS:
@@ -289,7 +294,7 @@ def _behind_headers(payload: Payload, at: int) -> int:
         length = payload[at]
         at += 1
         if length >= 0x80:
-            length, at = read_signed(payload, at - 1)
+            length, at = read_size(payload, at - 1)
             length <<= 1
         if length & 1 or length < 0:
             raise Refused(Code.INVALID_RECORD, "a header without a key")
@@ -297,7 +302,7 @@ def _behind_headers(payload: Payload, at: int) -> int:
         length = payload[at]
         at += 1
         if length >= 0x80:
-            length, at = read_signed(payload, at - 1)
+            length, at = read_size(payload, at - 1)
             length <<= 1
         if length > 0 and not length & 1:
             at += length >> 1

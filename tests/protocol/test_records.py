@@ -255,3 +255,19 @@ def test_an_uncompressed_payload_is_not_copied() -> None:
 def test_a_number_is_read_and_the_position_is_behind_it(value: int, behind: bytes) -> None:
     encoded = varint(value)
     assert read_signed(b"?" + encoded + behind, 1) == (value, 1 + len(encoded))
+
+
+def test_a_number_has_ten_bytes_at_the_most() -> None:
+    for last in (b"\x00", b"\x01", b"\x7f"):
+        assert read_signed(b"\x80" * 9 + last, 0)[1] == 10
+        with pytest.raises(Refused, match="INVALID_RECORD"):
+            read_signed(b"\x80" * 10 + last, 0)
+
+
+def test_a_record_with_a_number_of_eleven_bytes_is_none() -> None:
+    """Its size fits: only the number itself is wrong."""
+    whole = record(b"\0" + b"\x80" * 9 + b"\0" + b"\0\1\1\0")
+    assert len(records(batch_of(whole, count=1))) == 1
+    longer = record(b"\0" + b"\x80" * 10 + b"\0" + b"\0\1\1\0")
+    with pytest.raises(Refused, match="INVALID_RECORD"):
+        records(batch_of(longer, count=1))

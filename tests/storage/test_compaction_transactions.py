@@ -6,10 +6,14 @@ import struct
 
 import pytest
 
-from ottla.protocol.batch import HAS_DELETE_HORIZON, build, read_header, seal
+from ottla.protocol.batch import HAS_DELETE_HORIZON, build, place, read_header, seal
 from ottla.protocol.errors import Refused
+from ottla.storage import aborted as transaction_index
+from ottla.storage.aborted import AbortedTransaction
 from ottla.storage.cleanable import cleanable
+from ottla.storage.cleaned_transactions import CleanedTransactions
 from ottla.storage.log import PartitionLog
+from ottla.storage.segment import TRANSACTION_INDEX
 from tests.storage.compacting import committed, compacted, open_compacted, values
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, end_of, everything, open_log
@@ -239,3 +243,40 @@ def test_markers_survive_a_change_to_deletion() -> None:
     log.close(clean=True)
     again = open_log(disk.after_kill(), segment_bytes=10_000)
     assert everything(again) == before
+
+
+def test_each_new_segment_tells_of_the_aborted_transactions_that_end_in_it() -> None:
+    """Though one round makes several: readers look for them in each of these."""
+    disk = Disk()
+    log = opened(disk)
+    ends = []
+    for producer_id in (1, 2, 3):
+        filling = batch(b"x" * 7_000, key=b"%d" % producer_id)
+        rolled(log, filling, data(producer_id, b"k"), end_of(producer_id, commit=False))
+        ends.append(log.log_end_offset - 1)
+    rolled(log, batch(b"y" * 7_000, key=b"end"))
+    compacted(log, disk)
+    assert len(log.segments) > 4, "each of the three is compacted by itself"
+    told = log.aborted_transactions(0, log.log_end_offset)
+    assert [(entry.producer_id, entry.last_offset) for entry in told] == [
+        (producer_id, end) for producer_id, end in zip((1, 2, 3), ends, strict=True)
+    ]
+    for segment, producer_id in zip(log.segments, (1, 2, 3), strict=False):
+        listed = transaction_index.decode(disk.read(segment.path(TRANSACTION_INDEX)))
+        assert [entry.producer_id for entry in listed] == [producer_id]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_marker_whose_transaction_is_empty_by_now_goes_though_an_earlier_one_has_data(
+    commit: bool,
+) -> None:
+    aborted = [] if commit else [AbortedTransaction(1, 0, 1, 1), AbortedTransaction(1, 5, 6, 6)]
+    transactions = CleanedTransactions(aborted)
+    for first_offset, has_data, is_over in ((0, True, False), (5, False, True)):
+        if has_data:
+            one = data(1, b"k")
+            place(one, 0, base_offset=first_offset, leader_epoch=0)
+            assert transactions.batch(read_header(one)) is not commit
+        marker = end_of(1, commit=commit)
+        place(marker, 0, base_offset=first_offset + 1, leader_epoch=0)
+        assert transactions.marker(bytes(marker), read_header(marker)) is is_over

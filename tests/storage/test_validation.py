@@ -283,6 +283,27 @@ def test_a_batch_in_another_codec_is_written_as_if_it_were_new(stamp: str) -> No
     ]
 
 
+@pytest.mark.parametrize("size", [500, 50_000])
+@pytest.mark.parametrize("wanted", ["uncompressed", "gzip"])
+def test_a_batch_in_another_codec_may_be_as_large_as_any_other(size: int, wanted: str) -> None:
+    """Packed in one go or piece by piece, of times that stay or of others."""
+    for shift in ({}, {"timestamp_deltas": [7]}):
+        sent = batch([Random(1).randbytes(size)], compression=4, **shift)
+        log = open_log(compression_type=wanted)
+        assert answer(sent, log) == 0
+        limit = max(log.size_bytes, len(sent))
+        assert answer(sent, compression_type=wanted, max_message_bytes=limit) == 0
+        smaller = answer(sent, compression_type=wanted, max_message_bytes=limit - 1)
+        assert smaller == "MESSAGE_TOO_LARGE"
+
+
+def test_a_batch_with_the_brokers_time_keeps_the_attributes_that_mean_something() -> None:
+    log = open_log(message_timestamp_type="LogAppendTime")
+    assert answer(batch(attributes=0x40D0, compression=0), log) == 0
+    assert answer(batch(attributes=0x4082, records=batches.compress(2, record())), log) == 1
+    assert [header.attributes for header, _ in everything(log)] == [0x58, 0x0A]
+
+
 def test_a_time_before_the_first_cannot_be_written_anew() -> None:
     data = batch([b"a", b"b"], timestamp_deltas=[-NOW_MS - 2, 0])
     assert answer(data) == 0
@@ -421,3 +442,43 @@ def test_a_record_of_negative_size_is_refused() -> None:
     for others in (0, 50):
         with pytest.raises(Refused, match="INVALID_RECORD"):
             walk(record() * others + b"\x01" + record(), others + 2)
+
+
+def padded(number: int, size: int) -> bytes:
+    """A number in more bytes than it needs."""
+    out = bytearray(batches.varint(number))
+    while len(out) < size:
+        out[-1] |= 0x80
+        out.append(0)
+    return bytes(out)
+
+
+FIELDS = ("size", "timestamp", "offset", "key", "value", "headers", "header key", "header value")
+
+
+def record_with(field: str, size: int) -> bytes:
+    """A record with a key, a value and a header, of which one number has so many bytes."""
+
+    def number(name: str, value: int) -> bytes:
+        return padded(value, size if name == field else 1)
+
+    body = b"\0" + number("timestamp", 0) + number("offset", 0)
+    body += number("key", 1) + b"k" + number("value", 1) + b"v"
+    body += number("headers", 1) + number("header key", 1) + b"h" + number("header value", 1) + b"x"
+    return number("size", len(body)) + body
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_number_of_a_record_has_five_bytes_at_the_most_and_a_time_ten(
+    field: str, codec: int
+) -> None:
+    """As Kafka answers it; a longer one no consumer reads."""
+    most = 10 if field == "timestamp" else 5
+    for count in (1, 20):
+        for policy in ("delete", "compact"):
+            for size, expected in ((most, 0), (most + 1, "INVALID_RECORD")):
+                payload = batches.compress(codec, record_with(field, size) * count)
+                sent = batch([b""] * count, records=payload, attributes=codec)
+                told = answer(sent, cleanup_policy=frozenset({policy}))
+                assert told == expected, (count, size)

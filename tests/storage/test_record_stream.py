@@ -1,0 +1,252 @@
+"""Records that come in pieces are checked as if they were there as a whole, and never are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ottla.protocol.errors import Refused
+from ottla.storage.record_copy import Entry, RecordCopy
+from ottla.storage.record_stream import WHOLE_BYTES, Head, RecordStream, Wants
+from ottla.storage.record_walk import ManyHeaders, walk
+from tests.protocol.bombs import one_record, zeros
+from tests.wire.batches import record, varint
+
+SHORT: Final = st.binary(max_size=4)
+RECORDS: Final = st.builds(
+    record,
+    st.none() | st.binary(max_size=40) | st.just(b"v" * 200),
+    key=st.none() | st.binary(max_size=9),
+    timestamp_delta=st.sampled_from([0, 0, 1, -1, 63, 64, 5_000, -70_000, 1 << 40]),
+    offset_delta=st.sampled_from([0, 1, 63, 64, 9_000]),
+    headers=st.lists(
+        st.tuples(st.binary(max_size=4), st.none() | st.binary(max_size=4)), max_size=2
+    ),
+)
+RUNS: Final = st.builds(lambda one, count: [one] * count, RECORDS, st.integers(1, 40))
+BATCHES: Final = st.lists(RUNS, min_size=1, max_size=4).map(
+    lambda runs: [one for run in runs for one in run]
+)
+Found = tuple[int, int | None, bool | None] | str
+
+
+def fed(stream: RecordStream, wants: Wants, pieces: Iterator[bytes]) -> Iterator[int]:
+    """Take the walk; after each step what of the payload is at hand."""
+    for wants_more in wants:
+        if wants_more:
+            piece = next(pieces, None)
+            if piece is None:
+                stream.end()
+            else:
+                stream.feed(piece)
+        yield len(stream._payload)
+
+
+def in_pieces(payload: bytes, sizes: list[int]) -> Iterator[bytes]:
+    at = 0
+    for size in sizes:
+        yield payload[at : at + size]
+        at += size
+    yield payload[at:]
+
+
+def walked(payload: bytes, count: int, *, closely: bool) -> Found:
+    try:
+        found = walk(payload, count, closely=closely)
+    except Refused as refused:
+        return refused.code.name
+    except ManyHeaders:
+        return streamed(payload, count, [], closely=closely)  # as whoever asks for a walk does
+    if not closely:
+        return found.largest_delta_ms, None, None
+    return found.largest_delta_ms, found.smallest_delta_ms, found.all_have_keys
+
+
+def streamed(payload: bytes, count: int, sizes: list[int], *, closely: bool) -> Found:
+    stream = RecordStream(count)
+    try:
+        for _ in fed(stream, stream.check(closely=closely), in_pieces(payload, sizes)):
+            pass
+    except Refused as refused:
+        return refused.code.name
+    found = stream.found
+    if not closely:
+        return found.largest_delta_ms, None, None
+    return found.largest_delta_ms, found.smallest_delta_ms, found.all_have_keys
+
+
+def expected(records: list[bytes], payload: bytes) -> tuple[int, int, bool]:
+    """What every record says, read one by one."""
+    heads = list(read(payload, len(records)))
+    deltas = [head.timestamp_delta_ms for head in heads]
+    return max(deltas), min(deltas), all(head.key_size >= 0 for head in heads)
+
+
+def read(payload: bytes, count: int, sizes: tuple[int, ...] = ()) -> list[Head]:
+    heads: list[Head] = []
+    stream = RecordStream(count)
+    steps = stream.heads(lambda head: heads.append(head) or False)  # type: ignore[func-returns-value]
+    for _ in fed(stream, steps, in_pieces(payload, list(sizes))):
+        pass
+    return heads
+
+
+@given(BATCHES, st.lists(st.integers(0, 300), max_size=30), st.booleans())
+def test_a_batch_in_pieces_is_found_to_be_what_it_is(
+    records: list[bytes], sizes: list[int], closely: bool
+) -> None:
+    payload = b"".join(records)
+    largest, smallest, all_have_keys = expected(records, payload)
+    found = streamed(payload, len(records), sizes, closely=closely)
+    assert found == walked(payload, len(records), closely=closely)
+    assert found == (largest, *((smallest, all_have_keys) if closely else (None, None)))
+
+
+@given(BATCHES, st.lists(st.integers(0, 300), max_size=30), st.booleans(), st.data())
+@example([record()] * 30, [], True, None)
+def test_a_harmed_batch_in_pieces_is_found_to_be_what_it_is_as_a_whole(
+    records: list[bytes], sizes: list[int], closely: bool, data: Any
+) -> None:
+    payload, count = bytearray(b"".join(records)), len(records)
+    if data is None:
+        payload[7 * 12] = 4
+    else:
+        for _ in range(data.draw(st.integers(0, 3))):
+            payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
+        count = max(1, count + data.draw(st.sampled_from([0, 0, 0, 1, -1])))
+        payload = payload[: data.draw(st.integers(1, len(payload)) | st.just(len(payload)))]
+    harmed = bytes(payload)
+    assert streamed(harmed, count, sizes, closely=closely) == walked(harmed, count, closely=closely)
+
+
+@given(BATCHES, st.integers(0, 3_000), st.integers(0, 255))
+def test_a_close_walk_takes_no_batch_that_has_a_bad_record(
+    records: list[bytes], at: int, byte: int
+) -> None:
+    """What is compacted is read record by record: there a bad one must not be."""
+    payload = bytearray(b"".join(records))
+    payload[at % len(payload)] = byte
+    harmed = bytes(payload)
+    right: Found = "INVALID_RECORD"
+    with suppress(Refused):
+        right = expected(records, harmed)
+    assert walked(harmed, len(records), closely=True) == right
+
+
+@given(BATCHES, st.lists(st.integers(0, 300), max_size=30))
+def test_each_record_has_a_head(records: list[bytes], sizes: list[int]) -> None:
+    payload = b"".join(records)
+    assert read(payload, len(records), tuple(sizes)) == read(payload, len(records))
+
+
+LARGE: Final = 5 * WHOLE_BYTES
+
+
+def test_of_a_large_record_no_more_is_at_hand_than_came_last() -> None:
+    stream = RecordStream(1)
+    most = max(fed(stream, stream.check(closely=True), one_record(LARGE)))
+    assert most <= 2 * WHOLE_BYTES
+    assert (stream.found.largest_delta_ms, stream.found.all_have_keys) == (0, False)
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_large_record_stands_among_others(count: int) -> None:
+    def payload() -> Iterator[bytes]:
+        for _ in range(count // 3):
+            yield record(key=b"k", timestamp_delta=3)
+            yield from one_record(2 * WHOLE_BYTES)
+            yield record(key=b"k", timestamp_delta=-3)
+
+    for closely in (False, True):
+        stream = RecordStream(count)
+        assert max(fed(stream, stream.check(closely=closely), payload())) <= 3 * WHOLE_BYTES
+        assert stream.found.largest_delta_ms == 3
+        if closely:
+            assert stream.found.smallest_delta_ms == -3
+            assert not stream.found.all_have_keys
+
+
+@pytest.mark.parametrize("behind", [b"", b"\0\0"])
+def test_a_large_record_that_is_not_as_long_as_it_says_is_refused(behind: bytes) -> None:
+    head = b"\0\0\0" + varint(-1) + varint(LARGE)
+    body = len(head) + LARGE + len(behind) + (1 if behind else 0)
+
+    def payload() -> Iterator[bytes]:
+        yield varint(body) + head
+        yield from zeros(LARGE)
+        yield behind
+
+    stream = RecordStream(1)
+    with pytest.raises(Refused, match="INVALID_RECORD"):
+        list(fed(stream, stream.check(closely=False), payload()))
+
+
+def test_very_many_headers_are_read_in_steps() -> None:
+    many = 100_000
+    body = b"\0\0\0\1\1" + varint(many) + b"\0\1" * many
+    stream = RecordStream(1)
+    steps = list(fed(stream, stream.check(closely=False), iter([varint(len(body)) + body])))
+    assert len(steps) > many / 1_000
+
+
+@pytest.mark.parametrize("closely", [False, True])
+@pytest.mark.parametrize("regular", [False, True])
+def test_very_many_records_are_walked_over_in_steps(closely: bool, regular: bool) -> None:
+    count = 60_000
+    kinds = [record(b"v" * (1 if regular else i % 3), key=b"k") for i in range(7)]
+    payload = b"".join(kinds[i % 7] for i in range(count))
+    stream = RecordStream(count)
+    steps = sum(1 for _ in fed(stream, stream.check(closely=closely), iter([payload])))
+    assert steps > count / (1_100 if closely else 4_200)
+
+
+@given(BATCHES, st.lists(st.integers(0, 300), max_size=30), st.sampled_from([0, -7, 1 << 33]))
+def test_a_copy_has_the_records_that_stay_and_their_times(
+    records: list[bytes], sizes: list[int], shift_ms: int
+) -> None:
+    payload = b"".join(records)
+    stays = [(index * 7) % 3 != 1 for index in range(len(records))]
+    verdicts = iter(stays)
+    seen: list[Entry] = []
+
+    def stay(entry: Entry) -> bool:
+        seen.append(entry)
+        return next(verdicts)
+
+    copy = RecordCopy(len(records))
+    walk_over = copy.copy(stay, lambda delta_ms: delta_ms - shift_ms)
+    for _ in fed(copy, walk_over, in_pieces(payload, sizes)):
+        pass
+    heads = read(payload, len(records))
+    told = [(entry.timestamp_delta_ms, entry.offset_delta) for entry in seen]
+    assert told == [(head.timestamp_delta_ms, head.offset_delta) for head in heads]
+    if any(stays):
+        kept = [head for head, is_kept in zip(heads, stays, strict=True) if is_kept]
+        copied = read(bytes(copy.out), len(kept))
+        assert [head[2:] for head in copied] == [head[2:] for head in kept]
+        assert [head.timestamp_delta_ms for head in copied] == [
+            head.timestamp_delta_ms - shift_ms for head in kept
+        ]
+
+
+def test_a_large_record_is_copied_without_being_at_hand() -> None:
+    copy = RecordCopy(1)
+    seen: list[Entry] = []
+    steps = copy.copy(lambda entry: not seen.append(entry), lambda delta_ms: delta_ms + 9)  # type: ignore[func-returns-value]
+    out = 0
+    head = b""
+    for at_hand in fed(copy, steps, one_record(LARGE)):
+        assert max(at_hand, len(copy.out)) <= 2 * WHOLE_BYTES
+        head = head or bytes(copy.out[:20])
+        out += len(copy.out)
+        copy.out.clear()
+    out += len(copy.out)
+    (as_sent,) = (len(next(one_record(LARGE))),)
+    assert out == as_sent + LARGE + 1
+    assert head[4:6] == b"\0" + varint(9)
+    assert seen == [Entry(0, 0, None, False)]
