@@ -78,6 +78,7 @@ class OffsetCleaning:
         elif now.monotonic_ms >= self._expiry_due_ms:
             self._expiry_due_ms = now.monotonic_ms + interval_ms
             self._round, self._at = self._all(expires=True), None
+        asked: tuple[GroupRecord, ...] = ()
         while self._round is not None:
             if self._at is None:
                 self._at = next(self._round, None)
@@ -85,10 +86,12 @@ class OffsetCleaning:
                     self._end_round()
                     continue
             records = self._removal(self._at, now.wall_ms)
-            if not records:
-                self._at = None
-            # What the log does not take is found again: the same few are looked at until all
-            # that is to go has gone.
+            if not records or records == asked:
+                # All that could go has gone. A tombstone that leaves something behind must not
+                # keep the round from coming to an end.
+                records, self._at = (), None
+            # The same few are looked at again: the log may not have taken the tombstones.
+            asked = records
             yield Outcome(None, records, is_atomic=False)
 
     def _end_round(self) -> None:

@@ -167,6 +167,9 @@ class Oracle:
             assert not readers, f"{position} expires while {readers} read it"
         for pending in self._pending.values():
             pending.pop(position, None)
+        assert position[1:] not in machine._offsets.places(position[0]), (
+            f"{position}: something is left behind its tombstone"
+        )
         self._acknowledged.pop(position, None)
         self._removals[position] += 1
 
