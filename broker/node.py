@@ -340,6 +340,7 @@ class Node:
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
         from ..coordinator.transaction_records import decode, encode, value_version_of
         from ..coordinator.transactions import Transactions
+        from .append_errors import of_transactions
         from .shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
@@ -363,7 +364,7 @@ class Node:
             log, machine, (encode_now, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
-            check_may_append=self.cluster.check_in_sync,
+            check_may_append=self.cluster.check_in_sync, code_for_clients=of_transactions,
         )  # fmt: skip
         shard.observer = self.transaction_metrics
         return shard

@@ -18,6 +18,7 @@ from ..protocol.control import marker, read_marker
 from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
 from ..storage.log import Origin, PartitionLog
+from .append_errors import TOO_LARGE, of_groups
 from .clock import Clock, is_in_event_loop, monotonic_s
 from .flushes import Flushes
 from .logs import Log
@@ -30,19 +31,6 @@ _LOAD_BYTES = 1 << 20
 _SLICE_S = 0.002
 _RETRY_S = 1.0
 
-# What a client sees of a log that does not take what was decided (Kafka:
-# CoordinatorOperationExceptionHelper, TransactionStateManager.appendTransactionToLog).
-_CODE_FOR_CLIENTS: Final = {
-    Code.UNKNOWN_TOPIC_OR_PARTITION: Code.COORDINATOR_NOT_AVAILABLE,
-    Code.NOT_ENOUGH_REPLICAS: Code.COORDINATOR_NOT_AVAILABLE,
-    Code.REQUEST_TIMED_OUT: Code.COORDINATOR_NOT_AVAILABLE,
-    Code.NOT_LEADER_OR_FOLLOWER: Code.NOT_COORDINATOR,
-    Code.KAFKA_STORAGE_ERROR: Code.NOT_COORDINATOR,
-    Code.MESSAGE_TOO_LARGE: Code.UNKNOWN_SERVER_ERROR,
-    Code.RECORD_LIST_TOO_LARGE: Code.UNKNOWN_SERVER_ERROR,
-    Code.INVALID_FETCH_SIZE: Code.UNKNOWN_SERVER_ERROR,
-}
-_TOO_LARGE: Final = frozenset({Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE})
 _MEANS: Final = {
     "__consumer_offsets": "members of groups that have died keep their partitions, "
     "and offsets do not expire",
@@ -51,6 +39,10 @@ _MEANS: Final = {
 }
 
 _log = Log("shard")
+
+
+class NotTaken(Refused):
+    """The log did not take what was decided."""
 
 
 class Machine(Protocol):
@@ -89,6 +81,7 @@ class Shard(Generic[M]):
         encode, decode: a record to key and value, and back; decode gives None for unknown ones.
         carry_out: does what an effect says, except for `Answer`, which the shard does itself.
         on_refused: hears of records that the log did not take.
+        code_for_clients: what clients see of that, by the code of the log.
         flushes: of the log, when it does not flush by itself.
         check_may_append: raises Refused while too few replicas are in sync.
 
@@ -111,6 +104,7 @@ class Shard(Generic[M]):
         on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
         flushes: Flushes | None = None,
         check_may_append: Callable[[PartitionLog], None] | None = None,
+        code_for_clients: Callable[[Code], Code] = of_groups,
     ) -> None:
         self.log = log
         self.leader_epoch = log.leader_epoch
@@ -123,6 +117,7 @@ class Shard(Generic[M]):
         self._on_refused = on_refused
         self._flushes = flushes
         self._check_may_append = check_may_append
+        self._code_for_clients = code_for_clients
         self.observer: Observer | None = None
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
@@ -158,7 +153,7 @@ class Shard(Generic[M]):
         try:
             reply = self.run_now(decide)
         except Refused as refused:
-            raise _in_words_of_a_coordinator(refused) from refused.__cause__
+            raise self._for_clients(refused) from refused.__cause__
         if self.log.recovery_point < self.log.flush_asked:
             await self._flushed()
         return reply
@@ -176,9 +171,10 @@ class Shard(Generic[M]):
             if self.observer is not None:
                 self.observer.refused(refused.code)
             raise
-        self._make_so(outcome, now.wall_ms)
-        self._set_timer(now)
-        return outcome.reply
+        try:
+            return self._make_so(outcome, now.wall_ms)
+        finally:
+            self._set_timer(now)
 
     async def run_parked(self, decide: Callable[[M, Moment, int], Outcome[Any]]) -> Any:
         """`run` with a ticket; when the reply is PARKED, waits for the `Answer` of that ticket."""
@@ -190,7 +186,7 @@ class Shard(Generic[M]):
             try:
                 reply = self.run_now(lambda machine, now: decide(machine, now, ticket))
             except Refused as refused:
-                raise _in_words_of_a_coordinator(refused) from refused.__cause__
+                raise self._for_clients(refused) from refused.__cause__
             if reply is PARKED:
                 return await waiting
             if self.log.recovery_point < self.log.flush_asked:
@@ -304,13 +300,18 @@ class Shard(Generic[M]):
             else:
                 self._any.replay(record)
 
-    def _make_so(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool = False) -> None:
+    def _make_so(self, outcome: Outcome[Reply], now_ms: int, *, by_timer: bool = False) -> Reply:
+        """Append, replay, carry out; the reply. Raises NotTaken: nothing has changed."""
         if outcome.records:
             try:
                 self._append_all(outcome, now_ms)
-            except Refused:
+            except Refused as refused:
                 self._carry_out_all(filter(_is_true_anyway, outcome.effects))
-                raise
+                if outcome.instead is not None:
+                    other: Outcome[Reply] = outcome.instead(self._code_for_clients(refused.code))
+                    assert not other.records, "the log takes nothing"
+                    return self._make_so(other, now_ms, by_timer=by_timer)
+                raise NotTaken(refused.code, refused.why) from refused.__cause__
             if self.observer is not None:
                 self.observer.decided(outcome, now_ms, by_timer=by_timer)
         if outcome.effects and self.log.recovery_point < self.log.flush_asked:
@@ -318,6 +319,7 @@ class Shard(Generic[M]):
             self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))
         else:
             self._carry_out_all(outcome.effects)
+        return outcome.reply
 
     def _carry_out_all(self, effects: Iterable[Effect], refused: Refused | None = None) -> None:
         """Do what a decision asked for besides the records; they are on disk by now, or never."""
@@ -328,7 +330,8 @@ class Shard(Generic[M]):
                     if refused is None:
                         waiting.set_result(effect.reply)
                     else:
-                        waiting.set_exception(_in_words_of_a_coordinator(refused))
+                        code = self._code_for_clients(refused.code)
+                        waiting.set_exception(Refused(code, refused.why))
             elif refused is None:
                 self._carry_out(self, effect)
 
@@ -336,7 +339,12 @@ class Shard(Generic[M]):
         assert self._flushes is not None, "without them an append flushes"
         refused = await self._flushes.flushed(self.log)
         if refused is not None:
-            raise _in_words_of_a_coordinator(refused)
+            raise Refused(self._code_for_clients(refused.code), refused.why)
+
+    def _for_clients(self, refused: Refused) -> Refused:
+        """What a request is refused with: by the log, or by the machine."""
+        code_of = self._code_for_clients if isinstance(refused, NotTaken) else of_groups
+        return Refused(code_of(refused.code), refused.why)
 
     def _append_all(self, outcome: Outcome[Any], now_ms: int) -> None:
         """Append and replay, in several batches when the records may be split and do not fit.
@@ -455,7 +463,7 @@ class Shard(Generic[M]):
                     self._make_so(outcome, now.wall_ms, by_timer=True)
                 except Refused as refused:
                     self._tell_of_failing(refused)
-                    if refused.code not in _TOO_LARGE or not outcome.is_atomic:
+                    if refused.code not in TOO_LARGE or not outcome.is_atomic:
                         return refused
                     self._was_too_large = True
                 if turns.is_over() or self.is_closed:
@@ -494,9 +502,3 @@ class Shard(Generic[M]):
 
 def _is_true_anyway(effect: Effect) -> bool:
     return isinstance(effect, Answer) and effect.is_true_anyway
-
-
-def _in_words_of_a_coordinator(refused: Refused) -> Refused:
-    """Of a log that refuses clients of a coordinator know nothing: they look for another one."""
-    code = _CODE_FOR_CLIENTS.get(refused.code)
-    return refused if code is None else Refused(code, refused.why)

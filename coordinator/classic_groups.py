@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..protocol.errors import Code, Refused
 from .classic_group import ClassicGroup, Member, State
@@ -197,6 +197,17 @@ class ClassicGroups:
         group.learn_subscriptions()
         assignments = {m.member_id: m.assignment for m in group.members.values()}
         turn.write(group, group.stored(assignments))
+
+        def refused(error: Code) -> Outcome[Any]:
+            group.unwritten = None
+            group.replace(member_id, replace(old, join_ticket=None, sync_ticket=None))
+            group.learn_subscriptions()
+            self._rebalances.end_session(group, member_id)
+            self._rebalances.extend_session(group, old, turn.now_ms)
+            reply = replace(joined(group, old), member_id="", members=(), error=error)
+            return Outcome(replace(reply, leader=was_leader))
+
+        turn.instead = refused
         reply = joined(group, answered)
         if request.may_skip_assignment:
             reply = replace(reply, skip_assignment=group.leader == member_id)
@@ -241,10 +252,16 @@ class ClassicGroups:
     def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: Turn) -> None:
         """Log the assignment; whoever waits for it is answered once it is in the log.
 
-        If the log does not take it they wait on for the leader to try again, as long as they
-        would wait for who has not synced.
+        If the log does not take it they are told so, and the group rebalances.
         """
         turn.write(group, group.stored(assignments))
+
+        def refused(error: Code) -> Outcome[Any]:
+            anew = Turn(Moment(turn.wall_ms, turn.now_ms), turn.ticket)
+            self._rebalances.assignment_refused(group, error, anew)
+            return anew.parked()
+
+        turn.instead = refused
         for member in tuple(group.members.values()):
             if member.sync_ticket is not None:
                 assignment = assignments.get(member.member_id, b"")

@@ -7,7 +7,7 @@ being made.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -19,6 +19,9 @@ from .deadlines import Deadlines
 from .group_records import GroupRecord, GroupStored
 from .moment import Moment
 from .outcome import PARKED, Answer, Effect, Outcome
+
+_RETRY_MS = 1_000
+"""How long after the log did not take that a group is empty it is tried again."""
 
 
 class Timer(Enum):
@@ -45,7 +48,7 @@ class Turn:
         wall_ms: the time for records.
     """
 
-    __slots__ = ("effects", "now_ms", "records", "ticket", "wall_ms", "written")
+    __slots__ = ("effects", "instead", "now_ms", "records", "ticket", "wall_ms", "written")
 
     def __init__(self, now: Moment, ticket: int | None = None) -> None:
         self.wall_ms, self.now_ms = now
@@ -53,6 +56,7 @@ class Turn:
         self.records: list[GroupRecord] = []
         self.effects: list[Effect] = []
         self.written: set[str] = set()  # the groups of the records
+        self.instead: Callable[[Code], Outcome[Any]] | None = None
 
     def write(self, group: ClassicGroup, record: GroupStored) -> None:
         """Log what is stored of the group from now on; once in a turn."""
@@ -82,7 +86,7 @@ class Turn:
 
     def outcome(self, reply: Any) -> Outcome[Any]:
         """All of it, with the reply to who asked."""
-        return Outcome(reply, tuple(self.records), tuple(self.effects))
+        return Outcome(reply, tuple(self.records), tuple(self.effects), instead=self.instead)
 
 
 class Rebalances:
@@ -149,6 +153,7 @@ class Rebalances:
                 current_state_timestamp_ms=turn.wall_ms,
             )
             turn.write(group, empty)
+            self._wait_for_joins(group, _RETRY_MS, turn)  # unless the log takes the record
         elif not group.elect_a_leader():
             self._wait_for_joins(group, group.rebalance_timeout_ms, turn)  # for static members
         else:
@@ -192,6 +197,8 @@ class Rebalances:
 
     def settled(self, group: ClassicGroup) -> None:
         """Once all have synced and there is an assignment, nothing more is waited for."""
+        if group.state is State.EMPTY:
+            self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         if group.state is State.STABLE and not group.pending_syncs:
             self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
 
@@ -218,6 +225,16 @@ class Rebalances:
         """Drop a member, or an id that was given out, with its session."""
         group.remove(member_id)
         self.end_session(group, member_id)
+
+    def assignment_refused(self, group: ClassicGroup, error: Code, turn: Turn) -> None:
+        """The log did not take the assignment: who waits for it is told, and all join again."""
+        group.unwritten = None
+        for member in tuple(group.members.values()):
+            group.put(replace(member, assignment=b"", sync_ticket=None))
+            if member.sync_ticket is not None:
+                turn.answer(member.sync_ticket, SyncReply(error))
+                self.extend_session(group, member, turn.now_ms)
+        self.prepare(group, turn)
 
     def _session_expired(self, group: ClassicGroup, member_id: str, turn: Turn) -> None:
         member = group.members.get(member_id)

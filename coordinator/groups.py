@@ -392,12 +392,22 @@ class Groups:
             ),
         )
 
-    def delete(self, group_id: str) -> Outcome[None]:
-        """DeleteGroups (42): an empty group and its offsets.
+    def delete(self, group_ids: Iterable[str]) -> Outcome[dict[str, Code]]:
+        """DeleteGroups (42): empty groups and their offsets, as far as they can be deleted.
 
-        Raises:
-            Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        The reply has a code for each: NONE, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
         """
+        codes: dict[str, Code] = {}
+        records: list[GroupRecord] = []
+        for group_id in group_ids:
+            codes[group_id] = Code.NONE
+            try:
+                records += self._removal_of(group_id)
+            except Refused as refused:
+                codes[group_id] = refused.code
+        return Outcome(codes, tuple(records))
+
+    def _removal_of(self, group_id: str) -> tuple[GroupRecord, ...]:
         consumer = self._consumer_group(group_id)
         removed: Sequence[GroupRecord]
         if consumer is not None:
@@ -407,7 +417,7 @@ class Groups:
             removed = [GroupRemoved(group_id)]
         if not is_empty:
             raise Refused(Code.NON_EMPTY_GROUP)
-        return Outcome(None, (*self._offsets.removal_of_group(group_id), *removed))
+        return (*self._offsets.removal_of_group(group_id), *removed)
 
     def _group(self, group_id: str) -> ClassicGroup:
         group = self._classic.get(group_id)

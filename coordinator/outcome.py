@@ -6,8 +6,11 @@ A machine decides and returns an `Outcome`; it changes nothing itself. The runti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+
+from ..protocol.errors import Code
 
 Reply = TypeVar("Reply")
 
@@ -61,6 +64,8 @@ class Outcome(Generic[Reply]):
         is_atomic: whether the log takes all records or none. False where each record is true
             without the others: they may become several batches, so that any number of them fits
             (CoordinatorResult's `isAtomic` in Kafka).
+        instead: what is decided when the log does not take the records, by the error that clients
+            are told; without records. None: the request is refused with that error.
         producer: when set, the batch is transactional under this producer id and epoch, and the
             records are pending until its marker (offsets committed in a transaction).
     """
@@ -70,3 +75,4 @@ class Outcome(Generic[Reply]):
     effects: tuple[Effect, ...] = ()
     producer: Producer | None = None
     is_atomic: bool = True
+    instead: Callable[[Code], Outcome[Any]] | None = None

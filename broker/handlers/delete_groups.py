@@ -2,7 +2,8 @@
 
 2    flexible encoding
 
-A group named twice is answered once. Skipped: nothing.
+A group named twice is answered once. The groups of one coordinator are deleted together, or none
+is when its log does not take that. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -15,22 +16,29 @@ from ..context import Context
 from ..dispatch import serves
 
 if TYPE_CHECKING:
+    from ...coordinator.groups import Groups
     from ..node import Node
+    from ..shard import Shard
 
 
 @serves(ApiKey.DELETE_GROUPS, versions=(0, 2))
 async def delete_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    codes: dict[str, Code] = dict.fromkeys(request.groups_names, Code.NONE)
+    shards: dict[Shard[Groups], list[str]] = {}
+    for group_id in codes:
+        try:
+            shards.setdefault(node.groups.shard_of(group_id), []).append(group_id)
+        except Refused as refused:
+            codes[group_id] = refused.code
+    for shard, group_ids in shards.items():
+        codes |= await _delete(shard, group_ids)
     return {
-        "results": [
-            {"group_id": group_id, "error_code": await _delete(node, group_id)}
-            for group_id in dict.fromkeys(request.groups_names)
-        ]
+        "results": [{"group_id": group_id, "error_code": code} for group_id, code in codes.items()]
     }
 
 
-async def _delete(node: Node, group_id: str) -> Code:
+async def _delete(shard: Shard[Groups], group_ids: list[str]) -> dict[str, Code]:
     try:
-        await node.groups.shard_of(group_id).run(lambda machine, _: machine.delete(group_id))
+        return await shard.run(lambda machine, _: machine.delete(group_ids))
     except Refused as refused:
-        return refused.code
-    return Code.NONE
+        return dict.fromkeys(group_ids, refused.code)

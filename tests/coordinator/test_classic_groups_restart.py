@@ -84,7 +84,7 @@ def test_a_group_of_which_only_offsets_are_known_is_empty() -> None:
 def test_a_group_that_was_deleted_stays_deleted() -> None:
     talk = GroupTalk()
     talk.commit(5)
-    talk.told(talk.machine.delete(GROUP))
+    talk.told(talk.machine.delete([GROUP]))
     talk.restart()
     assert (talk.state, talk.offset()) == ("Dead", -1)
 

@@ -286,7 +286,7 @@ def test_nobody_is_waited_for_once_a_group_is_deleted(how: str) -> None:
         again.leave()
     elif how == "left":
         a.leave()
-    talk.told(talk.machine.delete(GROUP))
+    talk.told(talk.machine.delete([GROUP]))
     talk.pass_time(2 * SESSION_MS)
     assert talk.state == "Dead"
 

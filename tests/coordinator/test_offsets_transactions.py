@@ -8,7 +8,7 @@ from ottla.coordinator.group_records import GroupRemoved
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.protocol.errors import Code, Refused
+from ottla.protocol.errors import Code
 from tests.coordinator.moments import at
 
 from .group_talk import GROUP, Client, GroupTalk, stable_group
@@ -124,7 +124,7 @@ def test_deleting_a_group_deletes_what_is_pending_for_it() -> None:
     talk = GroupTalk()
     talk.commit(5)
     talk.commit_in(PRODUCER, 9)
-    outcome = talk.machine.delete(GROUP)
+    outcome = talk.machine.delete([GROUP])
     talk.told(outcome)
     assert len(outcome.records) == 2, "the offset is named once, then the group"
     assert outcome.records[-1] == GroupRemoved(GROUP)
@@ -135,7 +135,7 @@ def test_deleting_a_group_deletes_what_is_pending_for_it() -> None:
 def test_deleting_a_group_deletes_what_is_only_pending() -> None:
     talk = GroupTalk()
     talk.commit_in(PRODUCER, 9)
-    talk.told(talk.machine.delete(GROUP))
+    talk.told(talk.machine.delete([GROUP]))
     talk.end_transaction(PRODUCER, commit=True)
     assert (talk.offset(), talk.state) == (-1, "Dead")
 
@@ -169,5 +169,4 @@ def test_only_offsets_are_committed_in_transactions() -> None:
 def test_a_refusal_is_passed_on_as_it_is() -> None:
     talk = GroupTalk()
     stable_group(talk, Client(talk, "a"))
-    with pytest.raises(Refused, match="NON_EMPTY_GROUP"):
-        talk.machine.delete(GROUP)
+    assert talk.machine.delete([GROUP]).reply == {GROUP: Code.NON_EMPTY_GROUP}

@@ -166,8 +166,10 @@ class Coordinator:
         if outcome.records:
             try:
                 self._append(outcome.records, outcome.producer)
-            except Refused:
+            except Refused as refused:
                 self._answer([each for each in outcome.effects if _is_true_anyway(each)])
+                if outcome.instead is not None:
+                    return self._make_so(outcome.instead(refused.code))
                 raise
         self._answer(outcome.effects)
         return outcome.reply
