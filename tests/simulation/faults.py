@@ -1,4 +1,6 @@
-"""What happens to a run: crashes, moves, deaths, sleeps and jumps of the clock, now and then."""
+"""What happens to a run, now and then: crashes, moves, deaths, sleeps, clocks that jump or are set
+to another time, partitions that refuse markers.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.coordinator.transactions import DAY_MS
+from tests.broker.marker_table import MARKER_ANSWERS, NAMED, SETTLES, STAYS_PREPARED
 
 from .application import Program
-from .cluster import EXPIRATION_MS, Cluster
+from .cluster import EXPIRATION_MS, OFFSETS, Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,13 @@ class Plan:
     kill: int = 2
     sleep: int = 2
     jump: int = 1
+    step: int = 1
+    refuse: int = 2
+
+
+# A partition that has records of a transaction answers with no error that settles it.
+_REFUSALS = [code for code in NAMED if MARKER_ANSWERS[code] is not SETTLES]
+_HOUR_MS = 60 * 60 * 1000
 
 
 class Faults:
@@ -41,6 +51,8 @@ class Faults:
             (self._kill, plan.kill),
             (self._sleep, plan.sleep),
             (self._jump, plan.jump),
+            (self._step, plan.step),
+            (self._refuse, plan.refuse),
         ]
         self._kinds = [kind for kind, weight in kinds for _ in range(weight)]
         self._later()
@@ -49,6 +61,7 @@ class Faults:
         self._is_stopped = True
         for hosted in self._cluster.hosted.values():
             hosted.disk.cut_at = 0
+            hosted.marker_refusals.clear()
 
     def _later(self) -> None:
         self._scheduler.after(self._random.randint(1, 2 * self._plan.every_ms), self._happen)
@@ -102,3 +115,18 @@ class Faults:
         self._scheduler.jump(jump_ms)
         if jump_ms >= DAY_MS:
             self._cluster.expire_producers()
+
+    def _step(self) -> None:
+        """The wall clock is set to another time; nothing else is."""
+        step_ms = self._random.choice([-_HOUR_MS, -2_000, -500, 500, 2_000, _HOUR_MS])
+        self._scheduler.note("wall clock steps", step_ms)
+        self._cluster.clock.step(step_ms)
+
+    def _refuse(self) -> None:
+        """A partition refuses the next markers, with any of the errors that Kafka knows there."""
+        cluster, code = self._cluster, self._random.choice(_REFUSALS)
+        hosted = cluster.hosted[self._random.choice([*cluster.data, OFFSETS])]
+        times = self._random.randint(1, 4)
+        self._scheduler.note("markers will be refused", *hosted.place, code.name, times)
+        hosted.marker_refusals = [code] * times
+        cluster.refused_for_good |= MARKER_ANSWERS[code] is STAYS_PREPARED

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from ottla.broker import marker_channel
 from ottla.broker.shard import Shard
 from ottla.coordinator import transaction_records
 from ottla.coordinator import transactions as machine_module
@@ -179,6 +180,23 @@ def _nothing_times_out() -> list[Patch]:
             yield replace(outcome, records=(), effects=())
 
     return [(Transactions, "tick", tick)]
+
+
+@_bug(within=200)
+def _a_fenced_marker_counts_as_written() -> list[Patch]:
+    settles = marker_channel.SETTLES | {Code.TRANSACTION_COORDINATOR_FENCED}
+    return [(marker_channel, "SETTLES", settles)]
+
+
+@_bug(within=200)
+def _a_marker_of_an_old_epoch_counts_as_written() -> list[Patch]:
+    settles = marker_channel.SETTLES | {Code.INVALID_PRODUCER_EPOCH}
+    return [(marker_channel, "SETTLES", settles)]
+
+
+@_bug(within=200)
+def _a_marker_that_is_refused_for_now_is_not_sent_again() -> list[Patch]:
+    return [(marker_channel, "RETRIES", frozenset())]
 
 
 @_bug(within=400)

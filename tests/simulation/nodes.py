@@ -69,6 +69,7 @@ class SimulatedNode:
         hosted = self._cluster.hosted[topic, index]
         if hosted.leader != self.node_id:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+        hosted.check_marker()  # only markers are appended here
         return hosted.open_log
 
     def appended(self, log: PartitionLog) -> None:

@@ -183,10 +183,11 @@ def end(
 def write_marker(
     cluster: Cluster, hosted: Hosted, producer: Producer, *, commit: bool, coordinator_epoch: int
 ) -> Answered:
+    hosted.check_marker()
     if hosted.shard is not None:
         hosted.shard.write_marker(producer, commit=commit, coordinator_epoch=coordinator_epoch)
     else:
-        now_ms = cluster.scheduler.now_ms
+        now_ms = cluster.clock.now_ms()
         batch = marker(
             commit=commit,
             producer_id=producer.producer_id,

@@ -32,11 +32,13 @@ HAPPENS = {
     "epoch bumped by its owner": 5,
     "expired": 3,
     "leader moves": 50,
+    "markers will be refused": 100,
     "producer fenced": 10,
     "producer id rotated": 5,
     "program killed": 50,
     "program sleeps": 50,
     "timed out": 50,
+    "wall clock steps": 50,
 }
 
 

@@ -33,6 +33,7 @@ _FIRST_OF_THE_PAST: Final = 1_000_000  # producer ids that are not handed out
 _BEAT_MS: Final = 30
 _LATEST_MS: Final = 2_500  # the latest messages have come by then
 _LONGEST_TIMEOUT_MS: Final = 3_000
+_LOOKS_AGAIN_MS: Final = 10_000  # coordinators, at a wall clock that may have been set right
 
 _CHANCES: Final = (
     Chances(),
@@ -128,7 +129,8 @@ class World:
         self._calm_down()
         for program in self.programs:
             program.stop()
-        self._run_for(_LATEST_MS + _LONGEST_TIMEOUT_MS)
+        looks_again_ms = _LOOKS_AGAIN_MS if self.cluster.clock.has_stepped else 0
+        self._run_for(_LATEST_MS + _LONGEST_TIMEOUT_MS + looks_again_ms)
         checks.check_that_all_ended(self.cluster)
         for program in self.programs:
             program.start()
@@ -169,6 +171,9 @@ class World:
         self.faults.stop()
         self.cluster.network.calm_down()
         self.cluster.is_calm = True
+        self.cluster.clock.catch_up()
+        if self.cluster.refused_for_good:
+            self.cluster.load_anew()
         self._late_ms = 0
 
 

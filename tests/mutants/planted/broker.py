@@ -531,4 +531,12 @@ MUTANTS: Final = (
         "a client that is throttled and refused asks again at once, and waits in vain",
         ("tests/broker/test_dispatch.py",),
     ),
+    Mutant(
+        "a-marker-that-a-later-coordinator-fenced-counts-as-written",
+        "broker/marker_channel.py",
+        "        Code.UNSUPPORTED_VERSION,\n",
+        "        Code.UNSUPPORTED_VERSION,\n        Code.TRANSACTION_COORDINATOR_FENCED,\n",
+        "a commit is reported complete, and readers of one partition never see it",
+        ("tests/broker/test_refused_markers.py",),
+    ),
 )

@@ -519,4 +519,20 @@ MUTANTS: Final = (
         "below transaction.version 2 an owner two epochs back is let in again",
         ("tests/coordinator/test_transactions_init.py",),
     ),
+    Mutant(
+        "the-wall-clock-is-looked-at-once",
+        "coordinator/transactions.py",
+        "_LOOK_AT_TIMEOUTS_MS: Final = 10_000\n",
+        "_LOOK_AT_TIMEOUTS_MS: Final = 1 << 50\n",
+        "after a clock that was set back is set right, transactions stay open past their timeout",
+        ("tests/coordinator/test_wall_clock.py",),
+    ),
+    Mutant(
+        "sessions-of-consumers-go-by-the-wall",
+        "coordinator/consumer_groups.py",
+        "        due_ms = turn.now_ms + limits.session_timeout_ms\n",
+        "        due_ms = now.wall_ms + limits.session_timeout_ms\n",
+        "a step of the wall clock fences every member, or keeps the dead",
+        ("tests/broker/test_clock_steps.py",),
+    ),
 )
