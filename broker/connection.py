@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from ..protocol.api_keys import ApiKey
 from ..protocol.batch import Bytes
 from ..protocol.errors import Malformed
 from ..protocol.frames import BadLength, Frames
 from ..protocol.messages import read_request_header
+from .complaints import Complaints
 from .context import NODE, ConnectionInfo, Context, Disconnect
 from .dispatch import Answer, Dispatch
 from .fair_turns import FairTurns
@@ -31,13 +32,27 @@ _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 _log = Log("connection")
 
 
+class Shared(NamedTuple):
+    """What the connections of a node have together.
+
+    Attributes:
+        turns: say when each is served.
+        requests, answers: count what each holds of them.
+        complaints: limit the log lines about clients.
+    """
+
+    turns: FairTurns
+    requests: RequestMemory
+    answers: AnswerMemory
+    complaints: Complaints
+
+
 class Connection(asyncio.Protocol):
     """A client's connection.
 
     Args:
         dispatch: answers one frame.
-        turns: say when it is served.
-        memory: of requests and of answers, counts what it holds.
+        shared: with the node's other connections.
         size_limit_bytes: socket.request.max.bytes.
         number: counts the node's connections, for the connection id.
         advertised: host and port of the listener, as clients are told them.
@@ -49,8 +64,7 @@ class Connection(asyncio.Protocol):
     def __init__(
         self,
         dispatch: Dispatch,
-        turns: FairTurns,
-        memory: tuple[RequestMemory, AnswerMemory],
+        shared: Shared,
         *,
         size_limit_bytes: int,
         number: int,
@@ -60,8 +74,7 @@ class Connection(asyncio.Protocol):
         nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
-        self._turns = turns
-        self._requests, self._answers = memory
+        self._turns, self._requests, self._answers, self._complaints = shared
         self._counts = [False, False]  # of requests and of answers, whether it holds what counts
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
         self._number = number
@@ -98,6 +111,7 @@ class Connection(asyncio.Protocol):
         self.info = ConnectionInfo(
             f"{local}-{peer}-{self._number}", peer, there[0], self._advertised
         )
+        self.info.complaints = self._complaints
         if peer in self._nodes:
             self.info.principal = NODE
         refusal_ms = self._dispatch.refusal_ms(there[0])
@@ -416,9 +430,11 @@ class Connection(asyncio.Protocol):
             self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
     def _abort(self, reason: BaseException, **fields: Any) -> None:
-        _log.warning(
-            "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
-        )
+        kind = f"connections closed: {type(reason).__name__}"
+        if self._complaints.may_tell(self.info.host, kind):
+            _log.warning(
+                "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
+            )
         self._draining = True
         self._outgoing = None
         self._drop_requests()

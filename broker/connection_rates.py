@@ -54,7 +54,9 @@ class CreationRates:
                 return False
             self._set_turn(listener, wait_ms)
         if len(waiting) >= WAITING_AT_MOST:
-            _log.info("connection refused", connection=connection.info.id, reason="too many wait")
+            complaints, info = connection.info.complaints, connection.info
+            if complaints is None or complaints.may_tell(info.host, "refused connections"):
+                _log.info("connection refused", connection=info.id, reason="too many wait")
             connection.end()
             return True
         self._waiting.setdefault(listener, waiting)[connection] = None

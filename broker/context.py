@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..protocol.api_keys import ApiKey
 from .turns import RequestTurns
+
+if TYPE_CHECKING:
+    from .complaints import Complaints
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 NODE: Final = "Node:"
@@ -27,9 +30,12 @@ class ConnectionInfo:
         advertised: host and port by which clients of this connection's listener reach the node.
         client_software: name and version, told by ApiVersions 3 and later.
         principal: TYPE:NAME; who has not logged in is anonymous.
+        complaints: limits the log lines that it causes; None: nothing does.
     """
 
-    __slots__ = ("advertised", "client_software", "host", "id", "peer", "principal")
+    __slots__ = (
+        "advertised", "client_software", "complaints", "host", "id", "peer", "principal",
+    )  # fmt: skip
 
     def __init__(
         self, connection_id: str, peer: str, host: str, advertised: tuple[str, int]
@@ -40,6 +46,7 @@ class ConnectionInfo:
         self.advertised = advertised
         self.client_software = ("unknown", "unknown")
         self.principal = ANONYMOUS
+        self.complaints: Complaints | None = None
 
 
 class Context:

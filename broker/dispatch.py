@@ -287,7 +287,10 @@ def _refusal(context: Context, refused: Refused) -> Answer:
 
 
 def _unexpected(context: Context, bug: Exception) -> Answer:
-    _log.error("a request failed by a fault of the broker", exc_info=bug, **context.log_fields())
+    complaints, kind = context.connection.complaints, f"faults in {context.api_key.name}"
+    if complaints is None or complaints.may_tell(context.connection.host, kind):
+        fields = context.log_fields()
+        _log.error("a request failed by a fault of the broker", exc_info=bug, **fields)
     return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
 
 

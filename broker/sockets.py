@@ -12,8 +12,9 @@ from collections.abc import Container
 from functools import partial
 from typing import Final
 
+from .complaints import Complaints
 from .config import BrokerConfig
-from .connection import Connection
+from .connection import Connection, Shared
 from .connection_limits import Admission, ConnectionLimits
 from .connection_rates import CreationRates
 from .dispatch import Dispatch
@@ -56,8 +57,8 @@ class NodeSockets:
         self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
-        self._turns = FairTurns()
-        self._memory = RequestMemory(_request_memory_bytes(config)), AnswerMemory()
+        requests = RequestMemory(_request_memory_bytes(config))
+        self._shared = Shared(FairTurns(), requests, AnswerMemory(), Complaints())
         self._limits = ConnectionLimits(config)
         self._rates = CreationRates(config, self._admit)
         self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
@@ -125,6 +126,7 @@ class NodeSockets:
 
     async def drained(self) -> None:
         """Wait for the last answers; connections that take too long are cut."""
+        self._shared.complaints.tell_rest()
         if not self._connections:
             return
         try:
@@ -142,8 +144,7 @@ class NodeSockets:
         self._accepted += 1
         connection = Connection(
             self._dispatch,
-            self._turns,
-            self._memory,
+            self._shared,
             size_limit_bytes=self._config["socket.request.max.bytes"],
             number=self._accepted,
             advertised=(told.host, told.port),
@@ -170,7 +171,10 @@ class NodeSockets:
                 self._waiting[connection] = listener
                 connection.hold()
             case Admission.REFUSED:
-                _log.info("connection refused", connection=connection.info.id, reason="too many")
+                if self._shared.complaints.may_tell(host, "refused connections"):
+                    _log.info(
+                        "connection refused", connection=connection.info.id, reason="too many"
+                    )
                 connection.end()
 
     def _admit_waiting(self) -> None:

@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from ottla.broker import complaints as complaints_module
 from ottla.broker import connection as connection_module
 from ottla.broker import dispatch
-from ottla.broker.connection import Connection
+from ottla.broker.complaints import Complaints
+from ottla.broker.connection import Connection, Shared
 from ottla.broker.context import Context, Disconnect
 from ottla.broker.dispatch import Dispatch
 from ottla.broker.fair_turns import FairTurns
@@ -47,6 +49,7 @@ class Peer:
         self.log = FakeLog()
         monkeypatch.setattr(connection_module, "_log", self.log)
         monkeypatch.setattr(dispatch, "_log", self.log)
+        monkeypatch.setattr(complaints_module, "_log", self.log)
         for key, handler in {
             HEARTBEAT: self._heartbeat,
             FETCH: self._fetch,
@@ -61,16 +64,16 @@ class Peer:
         self.may_hasten = True
         self.fetch_throttle_ms = 0
         self.cancelled = 0
-        self.memory = RequestMemory(REQUESTS_BYTES), AnswerMemory(ANSWERS_BYTES)
         self.turns = FairTurns(lambda: self.now_s)
+        self.memory = RequestMemory(REQUESTS_BYTES), AnswerMemory(ANSWERS_BYTES)
+        self.shared = Shared(self.turns, *self.memory, Complaints())
         self.now_s = self.request_s = 0.0
         self.connection, self.transport = self.another()
 
     def accepted(self) -> Connection:
         return Connection(
             Dispatch(cast(Node, SimpleNamespace(authorizer=None, quotas=None))),
-            self.turns,
-            self.memory,
+            self.shared,
             size_limit_bytes=LIMIT,
             number=3,
             advertised=("broker", 9092),

@@ -46,7 +46,7 @@ class Held:
 
     def __init__(self, door: Door, number: int) -> None:
         self.number = number
-        self.info = SimpleNamespace(id=str(number))
+        self.info = SimpleNamespace(id=str(number), complaints=None)
         self._door = door
 
     def hold(self) -> None:
