@@ -77,7 +77,7 @@ class Quotas:
         self._controller_window = controller_window
         self._limits: Memo[tuple[str, str, str], Limit | None] = Memo(_LIMITS_BYTES)
         self._limits_at = state.changes
-        self._addresses: Memo[str, float | None] = Memo(_LIMITS_BYTES)
+        self._addresses: _AddressLimits | None = None
         self._used: dict[tuple[str, str, str], _Used] = {}
         self._used_bytes = 0
         self._swept_above = _SWEPT_ABOVE
@@ -94,7 +94,7 @@ class Quotas:
     def _forget_old_limits(self) -> None:
         if self._limits_at != self._state.changes:
             self._limits.clear()
-            self._addresses.clear()
+            self._addresses = None
             self._limits_at = self._state.changes
 
     def _found(self, kind: str, user: str, client_id: str) -> Limit | None:
@@ -184,10 +184,9 @@ class Quotas:
     def connect(self, host: str, now_ms: int) -> int:
         """A connection comes from an address; the milliseconds until it is closed unserved."""
         self._forget_old_limits()
-        if host in self._addresses:
-            bound = self._addresses[host]
-        else:
-            bound = self._addresses.keep(host, self._address_limit(host), texts_bytes(host))
+        if self._addresses is None:
+            self._addresses = _address_limits(self._state)
+        bound = self._addresses.by_host.get(host, self._addresses.default)
         if bound is None:
             return 0
         rate = self._of(CONNECTION_CREATION_RATE, (host, ""), now_ms).rate
@@ -197,18 +196,28 @@ class Quotas:
             rate.record(-1, now_ms)
         return min(wait_ms, self._window.sample_ms)
 
-    def _address_limit(self, host: str) -> float | None:
-        default: float | None = None
-        for entity, quotas in self._state.by_entity.items():
-            ((kind, name), *others) = entity
-            if kind != IP or others:
-                continue
-            bound = quotas.get(CONNECTION_CREATION_RATE)
-            if name is None:
-                default = bound
-            elif bound is not None and (name == host or host in _addresses_of(name)):
-                return bound
-        return default
+
+class _AddressLimits(NamedTuple):
+    """How many connections a second an address may make, by address, and any other one."""
+
+    by_host: dict[str, float]
+    default: float | None
+
+
+def _address_limits(state: ClientQuotas) -> _AddressLimits:
+    """Names become addresses when the quotas have changed, and not at each connection."""
+    by_host: dict[str, float] = {}
+    default: float | None = None
+    for entity, quotas in state.by_entity.items():
+        ((kind, name), *others) = entity
+        bound = quotas.get(CONNECTION_CREATION_RATE)
+        if kind != IP or others or bound is None:
+            continue
+        if name is None:
+            default = bound
+        else:
+            by_host.update(dict.fromkeys({name, *_addresses_of(name)}, bound))
+    return _AddressLimits(by_host, default)
 
 
 def _bytes_of(key: tuple[str, str, str]) -> int:

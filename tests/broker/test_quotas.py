@@ -112,6 +112,24 @@ def test_an_address_connects_as_often_as_it_may() -> None:
     assert quotas.connect("10.0.0.1", START_MS + 11_000) == 0
 
 
+def test_names_of_addresses_are_looked_up_once_and_not_at_each_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def looked_up(name: str) -> set[str]:
+        asked.append(name)
+        return {"10.0.0.1"} if name == "one.example" else {name}
+
+    monkeypatch.setattr("ottla.broker.quotas._addresses_of", looked_up)
+    rate = "connection_creation_rate"
+    quotas = quotas_of(*(({"ip": name}, rate, 1.0) for name in ("one.example", "10.0.0.2")))
+    for number in range(100):
+        quotas.connect(f"10.1.0.{number}", START_MS)
+    assert [quotas.connect("10.0.0.1", START_MS) for _ in range(11)] == [0] * 10 + [1000]
+    assert sorted(asked) == ["10.0.0.2", "one.example"]
+
+
 def test_connections_that_were_refused_do_not_count() -> None:
     """ConnectionQuotas takes them back: whoever hammers is let in when their time has come."""
     quotas = quotas_of(({"ip": "10.0.0.1"}, "connection_creation_rate", 2.0))
