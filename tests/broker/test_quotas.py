@@ -123,7 +123,7 @@ def test_names_of_addresses_are_looked_up_once_and_not_at_each_connection(
 
     monkeypatch.setattr("ottla.broker.quotas._addresses_of", looked_up)
     rate = "connection_creation_rate"
-    quotas = quotas_of(*(({"ip": name}, rate, 1.0) for name in ("one.example", "10.0.0.2")))
+    quotas = quotas_of(({"ip": "one.example"}, rate, 1.0), ({"ip": "10.0.0.2"}, rate, 1.0))
     for number in range(100):
         quotas.connect(f"10.1.0.{number}", START_MS)
     assert [quotas.connect("10.0.0.1", START_MS) for _ in range(11)] == [0] * 10 + [1000]
