@@ -59,7 +59,7 @@ class Coordinator:
     Attributes:
         machine: None while it is dead, or loads.
         life: how often it has died.
-        skew_ms: how far its clock is from the true time.
+        wall_step_ms: how far its clock is from the true time.
         dies_in: appends until its death; 0 for none planned.
         forgot_to_rebalance: groups that had become classic when it died: that their members were
             to join again is not in the log, here as in Apache Kafka.
@@ -83,7 +83,7 @@ class Coordinator:
         self.topics = topics
         self.oracle = oracle
         self.log = Log()
-        self.skew_ms = 0
+        self.wall_step_ms = 0
         self.dies_in = 0
         self._to_rebalance: set[str] = set()
         self.forgot_to_rebalance: set[str] = set()
@@ -106,7 +106,7 @@ class Coordinator:
 
     @property
     def now(self) -> Moment:
-        return Moment(self.scheduler.now_ms + self.skew_ms, self.scheduler.now_ms)
+        return Moment(self.scheduler.now_ms + self.wall_step_ms, self.scheduler.now_ms)
 
     # Requests
 

@@ -15,6 +15,7 @@ from .crowd import Crowd, Seat
 TOPICS: Final = ("orders", "stock", "returns")
 _MOST_PARTITIONS: Final = 6
 _MOST_CLIENTS: Final = 7
+_HOUR_MS: Final = 60 * 60 * 1000
 
 
 class Faults:
@@ -39,7 +40,7 @@ class Faults:
             (2, self._make_topic),
             (2, self._grow_topic),
             (1, self._delete_topic),
-            (2, self._jump),
+            (2, self._step),
             (1, self._all_away),
         )
         self._next()
@@ -140,11 +141,12 @@ class Faults:
         if self._around.coordinator.machine is not None:
             self._around.coordinator.crash("while it waits")
 
-    def _jump(self) -> None:
+    def _step(self) -> None:
+        """The wall clock is set to another time; nothing else is."""
         random, coordinator = self._around.scheduler.random, self._around.coordinator
-        by_ms = random.choice([-1_500, -200, 300, 2_000, 6_000])
-        self._around.scheduler.note("clock jumps", by_ms)
-        coordinator.skew_ms += by_ms
+        by_ms = random.choice([-_HOUR_MS, -1_500, -200, 300, 2_000, 6_000, _HOUR_MS])
+        self._around.scheduler.note("wall clock steps", by_ms)
+        coordinator.wall_step_ms += by_ms
 
     # Topics
 

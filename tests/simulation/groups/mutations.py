@@ -26,6 +26,7 @@ from ottla.coordinator.consumer_records import CurrentMember, GroupEpoch, Kind
 from ottla.coordinator.consumer_steps import ConsumerTurn, Steps, Timer
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
+from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import Offsets
 from ottla.coordinator.outcome import Producer
 
@@ -340,7 +341,22 @@ def _the_first_commit_stays() -> list[Patch]:
 
 @_bug(within=10)
 def _there_is_always_something_to_do() -> list[Patch]:
-    return [(Groups, "next_deadline", lambda self: 0)]
+    return [(Groups, "next_deadline", lambda self, now: 0)]
+
+
+@_bug(within=100)
+def _deadlines_go_by_the_wall() -> list[Patch]:
+    of_classic, of_consumers = Turn.__init__, ConsumerTurn.__init__
+
+    def begin(self: Turn, now: Moment, ticket: int | None = None) -> None:
+        of_classic(self, now, ticket)
+        self.now_ms = now.wall_ms
+
+    def begin_of_consumers(self: ConsumerTurn, now: Moment) -> None:
+        of_consumers(self, now)
+        self.now_ms = now.wall_ms
+
+    return [(Turn, "__init__", begin), (ConsumerTurn, "__init__", begin_of_consumers)]
 
 
 @_bug(within=50)

@@ -27,7 +27,6 @@ HAPPENS = {
     "assigned anew": 500,
     "became a consumer group": 10,
     "became classic": 10,
-    "clock jumps": 60,
     "commit refused": 30,
     "coordinator crashes": 150,
     "instance fenced": 10,
@@ -45,6 +44,7 @@ HAPPENS = {
     "topic grows": 60,
     "topic made": 30,
     "transaction ended": 300,
+    "wall clock steps": 60,
     "zombie refused": 10,
 }
 
