@@ -32,15 +32,20 @@ class LongWork:
         self._room = asyncio.Semaphore(AT_A_TIME)
 
     async def run(self, steps: Steps[T]) -> T:
-        """What the steps come to, or raise; they end when whoever waits for them is cancelled."""
-        turns = Turns()
-        async with self._room:
-            while True:
-                try:
+        """What the steps come to, or raise; they end when whoever waits for them is cancelled.
+
+        Args:
+            steps: the first one needs no room: it leaves nothing open behind it.
+        """
+        try:
+            blocking = next(steps)
+            turns = Turns()
+            async with self._room:
+                while True:
+                    if blocking is not None:
+                        await self._workers.run(blocking)
+                    await turns.pause()
                     blocking = next(steps)
-                except StopIteration as ended:
-                    result: T = ended.value
-                    return result
-                if blocking is not None:
-                    await self._workers.run(blocking)
-                await turns.pause()
+        except StopIteration as ended:
+            result: T = ended.value
+            return result

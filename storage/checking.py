@@ -115,22 +115,20 @@ def check(records: Bytes, rules: Rules) -> Checked | Steps[Checked]:
     header = one_batch(records, rules.config.max_message_bytes)
     check_client_header(header)
     size = header.length + LOG_OVERHEAD
-    source: Payload | None = None
     start = 0
     payload: bytes | bytearray | None
     if header.attributes & COMPRESSION_MASK:
-        source = _payload(records, header)
-        payload = source.at_hand()
+        payload = _payload(records, header).at_hand()
     elif type(records) is bytearray and len(records) == size:
         payload, start = records, HEADER_SIZE
     else:
         payload = bytes(memoryview(records)[HEADER_SIZE:size])
     if payload is None or header.record_count > AT_ONCE_RECORDS:
-        return _steps(records, header, rules, source)
+        return _steps(records, header, rules)
     try:
         found = walk(payload, header.record_count, start, closely=rules.are_for_each_record)
     except ManyHeaders:
-        return _steps(records, header, rules, None)
+        return _steps(records, header, rules)
     max_timestamp_ms = _max_timestamp_ms(header, found)
     if not rules.may_be_broken(header, found, max_timestamp_ms):
         codec = rules.codec
@@ -152,18 +150,19 @@ def _payload(records: Bytes, header: BatchHeader) -> Payload:
     return Payload(records, 0, header, unreadable=Code.UNKNOWN_SERVER_ERROR)
 
 
-def _steps(
-    records: Bytes, header: BatchHeader, rules: Rules, source: Payload | None
-) -> Steps[Checked]:
-    """What `check` does; all of `source` is still to be read."""
-    source = source or _payload(records, header)
+def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:
+    """What `check` does. Before the first step nothing is open."""
+    yield None
     stream = RecordStream(header.record_count)
-    yield from feed(stream, stream.check(closely=rules.are_for_each_record), source)
+    yield from feed(
+        stream, stream.check(closely=rules.are_for_each_record), _payload(records, header)
+    )
     return (yield from _after_walk(records, header, rules, stream.found))
 
 
 def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked) -> Steps[Checked]:
     """Name what is bad, put the times right, and pack the records as the topic wants."""
+    yield None
     max_timestamp_ms, codec = _max_timestamp_ms(header, found), rules.codec
     is_rewritten = codec not in (None, header.compression)
     if rules.may_be_broken(header, found, max_timestamp_ms):

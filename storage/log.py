@@ -37,6 +37,7 @@ from .segment import (
     file_name,
 )
 from .segments import Later, Segments
+from .steps import Steps, at_once
 from .time_search import TimedOffset, first_since, latest
 from .transaction_check import TransactionCheck
 
@@ -419,15 +420,19 @@ class PartitionLog:
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
         """The first record, in the order of offsets, of that time or later."""
-        try:
-            return first_since(self._segments.all, timestamp_ms, self.log_start_offset)
-        except OSError as failed:
-            raise _unreadable(failed) from failed
+        return at_once(self.search(timestamp_ms))
 
     def max_timestamp(self) -> TimedOffset | None:
         """The first record that has the largest timestamp of all."""
+        return at_once(self.search(None))
+
+    def search(self, timestamp_ms: int | None) -> Steps[TimedOffset | None]:
+        """`offset_for_timestamp`, or `max_timestamp`. The first step is short, and opens little."""
+        segments = self.segments
         try:
-            return latest(self._segments.all)
+            if timestamp_ms is None:
+                return (yield from latest(segments))
+            return (yield from first_since(segments, timestamp_ms, self.log_start_offset))
         except OSError as failed:
             raise _unreadable(failed) from failed
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from ..protocol.records import records_in
+from ..protocol.batch import BatchHeader
+from .payloads import Payload, feed
+from .record_stream import Head, RecordStream
 from .segment import Segment
+from .steps import Steps
+
+# What is larger is opened, and read record by record, with pauses.
+_AT_ONCE_RECORDS: Final = 256
+_AT_ONCE_BYTES: Final = 1 << 14
 
 
 class TimedOffset(NamedTuple):
@@ -31,7 +38,7 @@ def known_in_steps(segments: Sequence[Segment], timestamp_ms: int | None) -> Ite
 
 def first_since(
     segments: Sequence[Segment], timestamp_ms: int, log_start_offset: int
-) -> TimedOffset | None:
+) -> Steps[TimedOffset | None]:
     """The first record, in the order of offsets, of that time or later.
 
     Of the first segment that has one, as in Kafka: when what is that late in it has been deleted,
@@ -45,14 +52,18 @@ def first_since(
             segment.refuse_if_damaged()
             continue
         for position, header in segment.find_timestamp(timestamp_ms, log_start_offset):
-            for record in records_in(segment.batch_at(position, header), 0, header):
-                if record.timestamp_ms >= timestamp_ms and record.offset >= log_start_offset:
-                    return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
+            found = yield from _first_in(
+                segment.batch_at(position, header),
+                header,
+                lambda offset, time_ms: time_ms >= timestamp_ms and offset >= log_start_offset,
+            )
+            if found is not None:
+                return found
         return None
     return None
 
 
-def latest(segments: Sequence[Segment]) -> TimedOffset | None:
+def latest(segments: Sequence[Segment]) -> Steps[TimedOffset | None]:
     """The first record that has the largest timestamp of all. Raises as `first_since` does."""
     for segment in segments:
         segment.load_times()
@@ -62,7 +73,32 @@ def latest(segments: Sequence[Segment]) -> TimedOffset | None:
     if found is None:
         return None
     position, header = found
-    for record in records_in(newest.batch_at(position, header), 0, header):
-        if record.timestamp_ms == header.max_timestamp_ms:
-            return TimedOffset(record.offset, record.timestamp_ms, header.leader_epoch)
-    return None
+    return (
+        yield from _first_in(
+            newest.batch_at(position, header),
+            header,
+            lambda offset, time_ms: time_ms == header.max_timestamp_ms,
+        )
+    )
+
+
+def _first_in(
+    data: bytes, header: BatchHeader, is_wanted: Callable[[int, int], bool]
+) -> Steps[TimedOffset | None]:
+    """The first record of a batch whose offset and time in ms are wanted."""
+    found: list[TimedOffset] = []
+
+    def look_at(head: Head) -> bool:
+        offset, time_ms = header.base_offset + head.offset_delta, header.max_timestamp_ms
+        if not header.is_log_append_time:
+            time_ms = header.base_timestamp_ms + head.timestamp_delta_ms
+        if is_wanted(offset, time_ms):
+            found.append(TimedOffset(offset, time_ms, header.leader_epoch))
+        return bool(found)
+
+    if header.record_count > _AT_ONCE_RECORDS or len(data) > _AT_ONCE_BYTES:
+        yield None  # before any of it is opened
+    if header.record_count > 0:
+        stream = RecordStream(header.record_count)
+        yield from feed(stream, stream.heads(look_at), Payload(data, 0, header))
+    return found[0] if found else None

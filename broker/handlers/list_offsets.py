@@ -66,7 +66,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
             if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
                 await _times_known(log, asked.timestamp)
                 log = _log(node, name, asked)
-            found = _find(log, asked.timestamp, _limit(log, request))
+            found = await _find(node, log, asked.timestamp, _limit(log, request))
             error = Code.NONE
         except Refused as refused:
             _tell_of_trouble(node, name, index, refused)
@@ -126,18 +126,18 @@ def _check_known(timestamp: int, version: int) -> None:
         raise Refused(Code.UNSUPPORTED_VERSION)
 
 
-def _find(log: PartitionLog, timestamp: int, limit: int) -> Found:
+async def _find(node: Node, log: PartitionLog, timestamp: int, limit: int) -> Found:
     match timestamp:
         case -1:
             return limit, -1, log.leader_epoch
         case -2 | -4:
             return log.log_start_offset, -1, log.leader_epoch
         case -3:
-            found = log.max_timestamp()
+            found = await node.long_work.run(log.search(None))
         case -5:
             return -1, -1, -1
         case _:
-            found = log.offset_for_timestamp(timestamp)
+            found = await node.long_work.run(log.search(timestamp))
     if found is None or found[0] >= limit:
         return _NOTHING
     return found

@@ -57,6 +57,7 @@ async def test_no_more_are_open_than_there_is_room_for_and_the_first_come_first(
     go_on, all_open = threading.Event(), asyncio.Event()
 
     def steps(number: int) -> Steps[None]:
+        yield None
         open_now.append(number)
         assert len(open_now) <= AT_A_TIME
         order.append(number)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
+from ottla.broker.long_work import AT_A_TIME
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Compression
 from ottla.protocol.errors import Code
+from ottla.storage import payloads
 from ottla.storage.steps import Steps
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, read
@@ -152,3 +155,46 @@ async def test_a_client_that_goes_leaves_nothing_behind(
         assert it.log("orders").log_end_offset == 0
         assert await errors(begin(it, ("orders", bomb()))) == ["NONE"]
         assert len(taken) == 2
+
+
+async def test_of_many_bombs_at_once_only_a_few_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others wait, and keep nothing open."""
+    alive: WeakSet[Any] = WeakSet()
+    most = 0
+
+    def opening(*given: Any) -> Any:
+        nonlocal most
+        opened = real(*given)
+        alive.add(opened)
+        most = max(most, len(alive))
+        return opened
+
+    real = payloads.opening
+    monkeypatch.setattr(payloads, "opening", opening)
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        bombs = [begin(it, ("orders", bomb())) for _ in range(3 * AT_A_TIME)]
+        for answered in bombs:
+            assert await errors(answered) == ["NONE"]
+        # One more is tried in the turn that brings it.
+        assert AT_A_TIME <= most <= AT_A_TIME + 1
+
+
+@pytest.mark.parametrize("timestamp", [START_MS, -3])
+async def test_a_time_is_looked_for_in_a_bomb_while_others_are_served(
+    tmp_path: Path, timestamp: int
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        assert await errors(begin(it, ("orders", bomb()))) == ["NONE"]
+        asked = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}]
+        fields = {"replica_id": -1, "isolation_level": 0}
+        topics = [{"name": "orders", "partitions": asked}]
+        _, answered = it.begin(ApiKey.LIST_OFFSETS, 8, **fields, topics=topics)
+        assert isinstance(answered, asyncio.Future)
+        _, other = it.begin(ApiKey.PRODUCE, 12, **request(("orders", batches.batch())))
+        assert not isinstance(other, asyncio.Future)
+        told = read(ApiKey.LIST_OFFSETS, 8, await answered)["topics"][0]["partitions"][0]
+        assert (told["error_code"], told["offset"], told["timestamp"]) == (0, 0, START_MS)
