@@ -10,6 +10,7 @@ from weakref import WeakSet
 import pytest
 
 from ottla.broker.long_work import AT_A_TIME
+from ottla.protocol import opening as opening_module
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Compression
 from ottla.protocol.errors import Code
@@ -171,7 +172,7 @@ async def test_of_many_bombs_at_once_only_a_few_are_open(
         most = max(most, len(alive))
         return opened
 
-    real = payloads.opening
+    real = opening_module.opening
     monkeypatch.setattr(payloads, "opening", opening)
     async with one_node(tmp_path) as it:
         it.topic("orders")
