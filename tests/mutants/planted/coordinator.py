@@ -34,8 +34,8 @@ MUTANTS: Final = (
     Mutant(
         "a-new-producer-does-not-wait-for-the-markers",
         "coordinator/transactions.py",
-        "if known.state in PREPARED:",
-        "if False:",
+        "if known.state in PREPARED:\n        raise Refused(",
+        "if False:\n        raise Refused(",
         "a producer begins while the transaction before is still undecided for readers",
         (
             "tests/coordinator/test_transactions_init.py",
@@ -225,7 +225,7 @@ MUTANTS: Final = (
     Mutant(
         "transactions-never-time-out",
         "coordinator/transactions.py",
-        "self._timeouts.set(transactional_id, record.deadline_ms)",
+        "self._timeouts.set(known.transactional_id, known.deadline_ms)",
         "pass",
         "a crashed producer holds up readers for ever",
         ("tests/coordinator/test_transactions_time.py",),
@@ -362,9 +362,8 @@ MUTANTS: Final = (
         "heartbeats-do-not-count",
         "coordinator/classic_groups.py",
         "raise Refused(Code.ILLEGAL_GENERATION)\n"
-        "        self._rebalances.extend_session(group, member, now_ms)\n"
-        "        if group.state",
-        "raise Refused(Code.ILLEGAL_GENERATION)\n        if group.state",
+        "        self._rebalances.extend_session(group, member, now.monotonic_ms)",
+        "raise Refused(Code.ILLEGAL_GENERATION)",
         "living members are dropped",
         (
             "tests/coordinator/test_classic_groups_time.py",

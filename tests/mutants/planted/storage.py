@@ -184,8 +184,8 @@ MUTANTS: Final = (
     Mutant(
         "the-first-batch-is-left-out-when-it-is-large",
         "storage/log.py",
-        "active.read(offset, max_bytes, up_to, min_one=min_one)",
-        "active.read(offset, max_bytes, up_to, min_one=False)",
+        "found = self.find(offset, ReadLimits(max_bytes, up_to, min_one))",
+        "found = self.find(offset, ReadLimits(max_bytes, up_to, False))",
         "a consumer never gets beyond a record larger than its limit",
         ("tests/storage/test_log.py",),
     ),
