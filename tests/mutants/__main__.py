@@ -17,22 +17,31 @@ from .planted import MUTANTS
 from .workshop import ROOT, Outcome, Workshop
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when all were found, 1 when one was not, 2 when one could not be tried."""
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    mutants: Sequence[Mutant] = MUTANTS,
+    root: Path = ROOT,
+) -> int:
+    """Run the command.
+
+    Returns:
+        the exit status: 0 when all were found, 1 when one was not, 2 when one could not be tried.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="only these, or those of files that begin so")
     parser.add_argument("--list", action="store_true", help="show them and what each breaks")
     parser.add_argument("--check", action="store_true", help="only see whether each still fits")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
     given = parser.parse_args(arguments)
-    chosen = _chosen(given.names)
+    chosen = _chosen(mutants, given.names)
     if not chosen:
         _say(f"error: no bug has the name or the file {' or '.join(given.names)}")
         return 2
     stale = 0
     for mutant in tuple(chosen):
         try:
-            mutant.check(ROOT)
+            mutant.check(root)
         except StaleMutant as error:
             _say(f"STALE     {error}")
             chosen.remove(mutant)
@@ -44,14 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2 if stale else 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         workshops = [
-            Workshop(_made(Path(scratch) / str(number))) for number in range(max(1, given.jobs))
+            Workshop(_made(Path(scratch) / str(number)), root)
+            for number in range(max(1, given.jobs))
         ]
         return max(_try_all(chosen, workshops), 2 if stale else 0)
 
 
-def _chosen(names: Sequence[str]) -> list[Mutant]:
+def _chosen(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
     if not names:
-        return list(MUTANTS)
+        return list(mutants)
     chosen = [
         mutant for mutant in MUTANTS if mutant.name in names or mutant.file.startswith(tuple(names))
     ]
