@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -38,17 +39,19 @@ from ottla.coordinator.transaction_states import (
 from ottla.coordinator.transactions import DAY_MS, Transactions
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.storage.checking import Checked
 from ottla.storage.doubt import Damage
-from ottla.storage.log import PartitionLog
+from ottla.storage.log import Appended, PartitionLog
 from ottla.storage.log_config import LONG_MAX, LogConfig
 from tests.storage.disk import PowerCut
 
 from .channel import Channel
 from .disk import TornDisk
+from .handling import Flushed, HandlingNode, handled, topics_of
 from .loop import SimulatedLoop, running
 from .network import Crashed, Network, Request, Respond
 from .nodes import SimulatedNode
-from .requests import AGAIN, Fencing
+from .requests import Ask, Fencing
 from .scheduler import Process, Scheduler
 
 Reply = TypeVar("Reply")
@@ -116,6 +119,18 @@ class _Watched(Transactions):
             yield outcome
 
 
+class _NotedLog(PartitionLog):
+    """The log as it is, and somebody who is told of duplicates."""
+
+    on_duplicate: Callable[[], None]
+
+    def append_checked(self, checked: Checked, *, now_ms: int) -> Appended:
+        appended = super().append_checked(checked, now_ms=now_ms)
+        if appended.is_duplicate:
+            self.on_duplicate()
+        return appended
+
+
 class _Clock:
     """The brokers' clock.
 
@@ -166,6 +181,11 @@ class _DeferredFlushes:
             return
         self.ask(log, log.flush_asked)
         self._waiting[log].append((log.flush_asked, done))
+
+    def flushed(self, log: PartitionLog) -> Flushed:
+        told = Flushed()
+        self.when_flushed(log, told.tell)
+        return told
 
     def _flush(self, log: PartitionLog) -> None:
         waiting = self._waiting.pop(log)
@@ -238,6 +258,8 @@ class Cluster:
             self.hosted[place] = Hosted(place, disk, leader)
         if has_own_channel:
             self.nodes = [SimulatedNode(self, number) for number in range(brokers)]
+        topics = topics_of(self)
+        self.handling = [HandlingNode(self, number, topics) for number in range(brokers)]
         with running(scheduler, self.loop):
             for hosted in self.hosted.values():
                 self._open(hosted)
@@ -246,6 +268,10 @@ class Cluster:
         return self.coordinators[partition_for(transactional_id, len(self.coordinators))]
 
     # What brokers do
+
+    def handle(self, broker: int, ask: Ask) -> Request:
+        """What a request to a handler does where it arrives."""
+        return handled(self, broker, ask)
 
     def serve(self, broker: int, place: Partition, work: Callable[[Hosted], Answered]) -> Request:
         """What a request does where it arrives: at a broker that may be dead or not the leader."""
@@ -265,10 +291,7 @@ class Cluster:
                 result, logs = refused.code, ()
             except Crashed:
                 return
-            if result is AGAIN:
-                self.when_flushed(process, logs, lambda: request(respond))
-            else:
-                self.when_flushed(process, logs, lambda: respond(result))
+            self.when_flushed(process, logs, lambda: respond(result))
 
         return request
 
@@ -451,12 +474,14 @@ class Cluster:
     def _open(self, hosted: Hosted) -> None:
         topic, index = hosted.place
         hosted.leader_epoch += 1
-        log = PartitionLog.open(
+        log = _NotedLog.open(
             hosted.disk, _directory(hosted.place), topic=topic, partition=index,
             config=self._config, now_ms=self.scheduler.now_ms, clean=hosted.is_clean,
             recovery_point=hosted.synced_to, report=_no_damage,
         )  # fmt: skip
         log.leader_epoch = hosted.leader_epoch
+        assert isinstance(log, _NotedLog)
+        log.on_duplicate = partial(self.scheduler.note, "duplicate batch", *hosted.place)
         if self.durability is Durability.DEFERRED:
             log.on_flush_due = self.flushes.ask
         hosted.log = log
@@ -510,6 +535,13 @@ class Cluster:
         is_aborted = isinstance(record, Transaction) and record.state is State.PREPARE_ABORT
         if self.fencing is Fencing.NEW_OWNER or (self.fencing is Fencing.SAME_OWNER and is_aborted):
             self.fencings[record.transactional_id] += 1
+        if (
+            self.fencing is not Fencing.NOBODY
+            and isinstance(record, Transaction)
+            and record.state is State.EMPTY
+        ):
+            owner = (record.transactional_id, record.producer)
+            self.fencings_before[owner] = self.fencings[record.transactional_id]
 
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
         flushes: Any = self.flushes if self.durability is Durability.DEFERRED else None

@@ -6,11 +6,13 @@ Each replaces functions of the machine, the logs or the channel by wrong ones, f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from ottla.broker import marker_channel
+from ottla.broker.handlers import produce
+from ottla.broker.handlers.produce import _Membership, _NotOnDisk
 from ottla.broker.shard import Shard
 from ottla.coordinator import transaction_records
 from ottla.coordinator import transactions as machine_module
@@ -27,8 +29,7 @@ from ottla.storage.catalog import CONSUMER_OFFSETS
 from ottla.storage.log import PartitionLog
 from ottla.storage.producers import ProducerStates
 
-from . import channel, cluster, requests
-from .cluster import Cluster
+from . import channel, cluster
 from .planting import Patch, Plants
 
 MUTATIONS: Final = Plants()
@@ -218,7 +219,7 @@ def _ids_expire_while_they_are_prepared() -> list[Patch]:
 
 @_bug(within=800)
 def _what_was_not_added_is_let_through() -> list[Patch]:
-    return [(Transactions, "verify_partitions", lambda *arguments: None)]
+    return [(Transactions, "missing_partitions", lambda *arguments: frozenset())]
 
 
 @_bug(within=400)
@@ -246,21 +247,31 @@ def _duplicates_are_appended() -> list[Patch]:
     return [(ProducerStates, "check", check)]
 
 
-@_bug(within=400)
+@_bug(within=1000)
 def _records_are_written_before_it_is_on_disk_that_they_belong() -> list[Patch]:
-    return [(requests, "may_append", lambda coordinator: True)]
+    right = _Membership.check
+
+    def check(self: _Membership, log: Any, header: Any) -> None:
+        with suppress(_NotOnDisk):
+            right(self, log, header)
+
+    return [(_Membership, "check", check)]
 
 
 @_bug(within=400)
-def _answers_leave_before_what_they_say_is_on_disk() -> list[Patch]:
-    def when_flushed(self: Cluster, process: Any, logs: Any, done: Callable[[], None]) -> None:
-        if process.is_alive:
-            done()
+def _replies_of_coordinators_leave_before_they_are_on_disk() -> list[Patch]:
+    async def flushed(self: Any) -> None:
+        return None
 
-    return [
-        (Cluster, "when_flushed", when_flushed),
-        (requests, "may_append", lambda coordinator: True),
-    ]
+    return [(Shard, "_flushed", flushed)]
+
+
+@_bug(within=400)
+def _produces_are_answered_before_they_are_on_disk() -> list[Patch]:
+    async def flushed(node: Any, unflushed: Any) -> None:
+        return None
+
+    return [(produce, "_flushed", flushed)]
 
 
 @_bug(within=800)

@@ -19,6 +19,7 @@ from ottla.protocol.errors import Code
 from . import requests
 from .cluster import OFFSETS, Answered, Cluster, Hosted
 from .network import LOST, always
+from .requests import Ask
 from .scheduler import Process, Steps, TaskError
 
 _MOVED: Final = (Code.NOT_LEADER_OR_FOLLOWER, Code.NOT_COORDINATOR)
@@ -30,6 +31,7 @@ RETRIABLE: Final = frozenset(
         Code.COORDINATOR_LOAD_IN_PROGRESS,
         Code.CONCURRENT_TRANSACTIONS,
         Code.NOT_ENOUGH_REPLICAS,
+        Code.KAFKA_STORAGE_ERROR,
         Code.UNSTABLE_OFFSET_COMMIT,
     }
 )
@@ -67,15 +69,20 @@ class Client:
         self,
         name: str,
         place: Partition,
-        work: Callable[[Hosted], Answered],
+        work: Ask | Callable[[Hosted], Answered],
         *,
         details: Sequence[object] = (),
         only_while: Callable[[], bool] = always,
     ) -> Steps[Any]:
+        """Ask the leader of a place; what it answers, or LOST."""
         leader = self._leaders.setdefault(place, self.cluster.hosted[place].leader)
+        if isinstance(work, Ask):
+            request = self.cluster.handle(leader, work)
+        else:
+            request = self.cluster.serve(leader, place, work)
         result = yield self.cluster.network.call(
             name,
-            self.cluster.serve(leader, place, work),
+            request,
             details=(self.process.name, *details),
             only_while=only_while,
         )
@@ -138,13 +145,12 @@ class TransactionalProducer(Client):
             result = yield from self.ask(
                 "InitProducerId",
                 self._coordinator,
-                lambda hosted: requests.init_producer_id(
-                    self.cluster, hosted, self.transactional_id,
-                    timeout_ms=self._timeout_ms, expected=expected,
+                requests.init_producer_id(
+                    self.transactional_id, timeout_ms=self._timeout_ms, expected=expected
                 ),
                 details=(expected,),
                 only_while=always if self.bumps else self._while_it_is(self.producer),
-            )  # fmt: skip
+            )
             if isinstance(result, Producer):
                 break
             if result not in RETRIABLE:
@@ -183,19 +189,22 @@ class TransactionalProducer(Client):
             if isinstance(result, TaskError):
                 raise result
 
-    def _add(self, places: Sequence[Partition]) -> Steps[None]:
+    def _add(self, places: Sequence[Partition], group_id: str = "") -> Steps[None]:
         missing = sorted(set(places) - self._added)
         if not missing:
             return
         yield from self._until_done(
             "AddPartitionsToTxn",
             self._coordinator,
-            lambda hosted: requests.add_partitions(
-                self.cluster, hosted, self.transactional_id, self.me, missing
-            ),
+            self._adding(missing, group_id),
             only_while=self._while_in_transaction(),
         )
         self._added.update(missing)
+
+    def _adding(self, places: Sequence[Partition], group_id: str) -> Ask:
+        if places == [OFFSETS]:
+            return requests.add_offsets(self.transactional_id, self.me, group_id)
+        return requests.add_partitions(self.transactional_id, self.me, places)
 
     def _produce(self, place: Partition, values: Sequence[str], sequence: int) -> Steps[None]:
         me = self.me
@@ -216,9 +225,7 @@ class TransactionalProducer(Client):
                 result = yield from self.ask(
                     "Produce",
                     place,
-                    lambda hosted: requests.produce(
-                        self.cluster, hosted, self.transactional_id, batch, adds=self.bumps
-                    ),
+                    requests.produce(self.transactional_id, place, batch, adds=self.bumps),
                     details=(me.producer_id, me.producer_epoch, *place, sequence, values[0]),
                 )
                 if isinstance(result, int) and not isinstance(result, Code):
@@ -239,13 +246,13 @@ class TransactionalProducer(Client):
         me = self.me
         self._has_written = True
         if not self.bumps:
-            yield from self._add([OFFSETS])
+            yield from self._add([OFFSETS], group_id)
         yield from self._until_done(
             "TxnOffsetCommit",
             OFFSETS,
-            lambda hosted: requests.commit_offset(
-                self.cluster, hosted, self.transactional_id, me, OffsetToCommit(*place, offset),
-                group_id=group_id, adds=self.bumps,
+            requests.commit_offset(
+                self.transactional_id, me, OffsetToCommit(*place, offset), group_id=group_id,
+                adds=self.bumps,
             ),
             only_while=self._while_in_transaction(),
             details=(me.producer_id, me.producer_epoch, offset),
@@ -261,9 +268,7 @@ class TransactionalProducer(Client):
         result = yield from self._until_done(
             "EndTxn",
             self._coordinator,
-            lambda hosted: requests.end(
-                self.cluster, hosted, self.transactional_id, me, commit=commit, bumps=self.bumps
-            ),
+            requests.end(self.transactional_id, me, commit=commit, bumps=self.bumps),
             only_while=self._while_in_transaction(),
             details=(me.producer_id, me.producer_epoch, commit),
             is_end=True,
@@ -293,7 +298,7 @@ class TransactionalProducer(Client):
         self,
         name: str,
         place: Partition,
-        work: Callable[[Hosted], Answered],
+        work: Ask,
         *,
         only_while: Callable[[], bool],
         details: Sequence[object] = (),

@@ -1,29 +1,27 @@
-"""What a broker does for each request, as its handlers do, on the partition that it leads.
+"""What clients ask, and what they make of the answers.
 
-Each raises `Refused`, or returns the answer and the logs to be on disk before the answer leaves.
+What writes goes to the broker's own handlers (`Ask`); what reads, and markers between brokers of
+the simulation's own channel, are done here: each raises `Refused`, or returns the answer and the
+logs to be on disk before it leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ottla.coordinator.groups import Committer
-from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transaction_states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
-from ottla.protocol.batch import read_header
+from ottla.coordinator.transaction_states import Partition
+from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.control import marker
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.log import PartitionLog
 
 if TYPE_CHECKING:
     from .cluster import Answered, Cluster, Hosted
-
-AGAIN: Final = object()
-"""Instead of an answer: the request is to be done once more when the logs are on disk."""
 
 
 class Fetched(NamedTuple):
@@ -51,133 +49,143 @@ class Diverging(NamedTuple):
     end_offset: int
 
 
-def init_producer_id(
-    cluster: Cluster,
-    hosted: Hosted,
-    transactional_id: str,
-    *,
-    timeout_ms: int,
-    expected: Producer | None,
-) -> Answered:
-    cluster.fencing = Fencing.NEW_OWNER if expected is None else Fencing.SAME_OWNER
-    answer = cluster.run(
-        hosted,
-        lambda machine, now: machine.init_producer_id(
-            transactional_id, timeout_ms=timeout_ms, now_ms=now.wall_ms, expected=expected
-        ),
-    )
-    cluster.fencings_before[transactional_id, answer] = cluster.fencings[transactional_id]
-    return answer, (hosted.open_log,)
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to a handler.
 
-
-def add_partitions(
-    cluster: Cluster,
-    hosted: Hosted,
-    transactional_id: str,
-    producer: Producer,
-    places: Sequence[Partition],
-) -> Answered:
-    """AddPartitionsToTxn and AddOffsetsToTxn of a client of version 1."""
-    cluster.run(
-        hosted,
-        lambda machine, now: machine.add_partitions(
-            transactional_id, producer, places, now_ms=now.wall_ms, client_version=ADDS_EXPLICITLY
-        ),
-    )
-    return None, (hosted.open_log,)
-
-
-def _enter(
-    cluster: Cluster, transactional_id: str, producer: Producer, place: Partition, *, adds: bool
-) -> PartitionLog:
-    """Add the partition to the open transaction, or see that it is in it. The log that says so."""
-    hosted = cluster.hosted[cluster.coordinator_of(transactional_id)]
-    if adds:
-        cluster.run(
-            hosted,
-            lambda machine, now: machine.add_partitions(
-                transactional_id,
-                producer,
-                (place,),
-                now_ms=now.wall_ms,
-                client_version=BUMPS_EPOCHS,
-            ),
-        )
-    else:
-        if hosted.shard is None:
-            raise Refused(Code.NOT_COORDINATOR)
-        hosted.shard.ask(
-            lambda machine: machine.verify_partitions(transactional_id, producer, (place,))
-        )
-    return hosted.open_log
-
-
-def may_append(coordinator: PartitionLog) -> bool:
-    """Whether it is on disk that the partition is in the transaction.
-
-    A record that survives a loss of power while this does not would be in no transaction: no
-    marker would come to it, or that of a later one.
+    Attributes:
+        fields: as the handler sees them.
+        result_of: what the client makes of the answer's fields: a code, who it is, an offset, None.
+        fencing: whom the decision fences.
     """
-    return coordinator.recovery_point >= coordinator.flush_asked
+
+    api_key: ApiKey
+    version: int
+    fields: Any
+    result_of: Callable[[dict[str, Any]], Any]
+    fencing: Fencing = Fencing.NOBODY
 
 
-def produce(
-    cluster: Cluster, hosted: Hosted, transactional_id: str, batch: bytes, *, adds: bool
-) -> Answered:
+def _code_of(answer: dict[str, Any]) -> Code | None:
+    code = Code(answer.get("error_code", Code.NONE))
+    return None if code is Code.NONE else code
+
+
+def _producer_of(answer: dict[str, Any]) -> Producer | Code:
+    return _code_of(answer) or Producer(answer["producer_id"], answer["producer_epoch"])
+
+
+def init_producer_id(transactional_id: str, *, timeout_ms: int, expected: Producer | None) -> Ask:
+    """InitProducerId 5."""
+    who = expected or Producer(-1, -1)
+    fields = SimpleNamespace(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=who.producer_id,
+        producer_epoch=who.producer_epoch,
+    )
+    fencing = Fencing.NEW_OWNER if expected is None else Fencing.SAME_OWNER
+    return Ask(ApiKey.INIT_PRODUCER_ID, 5, fields, _producer_of, fencing)
+
+
+def add_partitions(transactional_id: str, producer: Producer, places: Sequence[Partition]) -> Ask:
+    """AddPartitionsToTxn 3 of a client of version 1."""
+    indexes: dict[str, list[int]] = {}
+    for topic, index in places:
+        indexes.setdefault(topic, []).append(index)
+    fields = SimpleNamespace(
+        v3_and_below_transactional_id=transactional_id,
+        v3_and_below_producer_id=producer.producer_id,
+        v3_and_below_producer_epoch=producer.producer_epoch,
+        v3_and_below_topics=[
+            SimpleNamespace(name=topic, partitions=each) for topic, each in indexes.items()
+        ],
+    )
+
+    def result_of(answer: dict[str, Any]) -> Code | None:
+        codes = {
+            Code(each["partition_error_code"])
+            for topic in answer["results_by_topic_v3_and_below"]
+            for each in topic["results_by_partition"]
+        }
+        (code,) = codes  # all or nothing, and they all exist
+        return None if code is Code.NONE else code
+
+    return Ask(ApiKey.ADD_PARTITIONS_TO_TXN, 3, fields, result_of)
+
+
+def add_offsets(transactional_id: str, producer: Producer, group_id: str) -> Ask:
+    """AddOffsetsToTxn 3 of a client of version 1."""
+    fields = SimpleNamespace(
+        transactional_id=transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        group_id=group_id,
+    )
+    return Ask(ApiKey.ADD_OFFSETS_TO_TXN, 3, fields, _code_of)
+
+
+def produce(transactional_id: str, place: Partition, batch: bytes, *, adds: bool) -> Ask:
     """Produce 12 when the batch adds its partition, Produce 11 otherwise."""
-    header = read_header(batch)
-    producer = Producer(header.producer_id, header.producer_epoch)
-    log = hosted.open_log
-    coordinator = _enter(cluster, transactional_id, producer, hosted.place, adds=adds)
-    if not may_append(coordinator):
-        return AGAIN, (coordinator,)
-    if adds and header.base_sequence and log.producers.entry(header.producer_id) is None:
-        raise Refused(Code.OUT_OF_ORDER_SEQUENCE_NUMBER)
-    appended = log.append(bytearray(batch), now_ms=cluster.scheduler.now_ms)
-    if appended.is_duplicate:
-        cluster.scheduler.note("duplicate batch", *hosted.place)
-    return appended.base_offset, (coordinator, log)
+    topic, index = place
+    part = SimpleNamespace(index=index, records=batch)
+    fields = SimpleNamespace(
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=1_000,
+        topic_data=[SimpleNamespace(name=topic, partition_data=[part])],
+    )
+
+    def result_of(answer: dict[str, Any]) -> int | Code:
+        ((told,),) = (each["partition_responses"] for each in answer["responses"])
+        code = _code_of(told)
+        return int(told["base_offset"]) if code is None else code
+
+    return Ask(ApiKey.PRODUCE, 12 if adds else 11, fields, result_of)
 
 
 def commit_offset(
-    cluster: Cluster,
-    hosted: Hosted,
     transactional_id: str,
     producer: Producer,
     offset: OffsetToCommit,
     *,
     group_id: str,
     adds: bool,
-) -> Answered:  # fmt: skip
+) -> Ask:
     """TxnOffsetCommit 5 when it adds the partition of offsets, 4 otherwise."""
-    coordinator = _enter(cluster, transactional_id, producer, hosted.place, adds=adds)
-    if not may_append(coordinator):
-        return AGAIN, (coordinator,)
-    (code,) = cluster.run(
-        hosted,
-        lambda machine, now: machine.commit_in_transaction(
-            group_id, Committer(), producer, [offset], now=now
-        ),
+    part = SimpleNamespace(
+        partition_index=offset.partition,
+        committed_offset=offset.offset,
+        committed_leader_epoch=-1,
+        committed_metadata="",
     )
-    return None if code == Code.NONE else code, (coordinator, hosted.open_log)
+    fields = SimpleNamespace(
+        transactional_id=transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        group_id=group_id,
+        member_id="",
+        generation_id=-1,
+        group_instance_id=None,
+        topics=[SimpleNamespace(name=offset.topic, partitions=[part])],
+    )
+
+    def result_of(answer: dict[str, Any]) -> Code | None:
+        ((told,),) = (each["partitions"] for each in answer["topics"])
+        return _code_of(told)
+
+    return Ask(ApiKey.TXN_OFFSET_COMMIT, 5 if adds else 4, fields, result_of)
 
 
-def end(
-    cluster: Cluster,
-    hosted: Hosted,
-    transactional_id: str,
-    producer: Producer,
-    *,
-    commit: bool,
-    bumps: bool,
-) -> Answered:
+def end(transactional_id: str, producer: Producer, *, commit: bool, bumps: bool) -> Ask:
     """EndTxn 5 when the end raises the epoch, 4 otherwise."""
-
-    def decide(machine: Any, now: Moment) -> Any:
-        ends = machine.end_and_bump if bumps else machine.end
-        return ends(transactional_id, producer, commit=commit, now_ms=now.wall_ms)
-
-    return cluster.run(hosted, decide), (hosted.open_log,)
+    fields = SimpleNamespace(
+        transactional_id=transactional_id,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        committed=commit,
+    )
+    return Ask(ApiKey.END_TXN, 5 if bumps else 4, fields, _producer_of)
 
 
 def write_marker(
