@@ -47,9 +47,15 @@ def main() -> int:
     if given.broker:
         host, _, port = given.broker.rpartition(":")
         target = Target((host, int(port)), given.pid)
-    names = given.only or (SHORT if given.short else tuple(ATTACKS))
+    names = given.only or (SHORT if given.short else _in_order())
     scale = SHORT_SCALE if given.short else 1.0
     return _run(names, given.seed, scale, target, markdown=given.markdown)
+
+
+def _in_order() -> tuple[str, ...]:
+    """All attacks, by their modules in the order of MODULES."""
+    order = [module.__name__ for module in MODULES]
+    return tuple(sorted(ATTACKS, key=lambda name: order.index(ATTACKS[name].run.__module__)))
 
 
 def _run(

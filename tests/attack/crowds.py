@@ -116,11 +116,11 @@ def offsets_that_expire_at_once(scene: Scene) -> None:
     "group.consumer.heartbeat.interval.ms": "2000", "group.consumer.max.size": "10000",
 }))  # fmt: skip
 def members_that_die_together(scene: Scene) -> None:
-    """5,000 members of the new consumer protocol in 50 groups fall silent, and all are fenced."""
+    """5,000 members of the new consumer protocol in 200 groups fall silent, and all are fenced."""
     broker = scene.talk()
     topic = broker.topic(partitions=10)
-    groups = [f"crowd-{number}" for number in range(50)]
-    each = scene.count(100, least=5)
+    groups = [f"crowd-{number}" for number in range(200)]
+    each = scene.count(25, least=5)
     for group in groups:
         for number in range(each):
             answer = heartbeat_raw(

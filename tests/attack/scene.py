@@ -14,6 +14,9 @@ from tests.wire.client import Address, Connection
 from .broker_process import BrokerProcess, Place
 
 
+_PATIENCE_S = 50.0
+
+
 class ReportNotes(list[str]):
     """Sentences for the report of one attack."""
 
@@ -52,7 +55,9 @@ class Scene:
 
     def talk(self) -> Broker:
         """The calls of tests/wire, for what an attack prepares."""
-        return Broker(self.address, "attack")
+        broker = Broker(self.address, "attack")
+        broker.connection = broker.connect(_PATIENCE_S)
+        return broker
 
     def socket(self, timeout_s: float = 30.0) -> socket.socket:
         """A plain connection."""
