@@ -19,7 +19,6 @@ from typing import Any
 from tests.wire.batches import Batch, batch, batches_in, marker
 from tests.wire.client import Address, Answer, Body, Closed, Connection, NoAnswer, error_name
 
-PLAIN, TWIN, GROUP, TRANSACTIONAL_ID = "good-plain", "good-twin", "good-group", "good-producer"
 RECORDS_IN_A_BATCH, RECORDS_IN_A_TRANSACTION = 3, 4
 TRANSACTION_EVERY, COMMIT_EVERY = 10, 5
 PAUSE_S, RETRY_S = 0.004, 0.02
@@ -65,6 +64,15 @@ def waited_ms(pid: int | None) -> float:
         return 0.0
 
 
+class _Names:
+    """What is this client's alone: a broker that runs already may have seen others."""
+
+    def __init__(self) -> None:
+        mine = os.urandom(4).hex()
+        self.plain, self.twin = f"good-plain-{mine}", f"good-twin-{mine}"
+        self.group, self.transactional_id = f"good-group-{mine}", f"good-producer-{mine}"
+
+
 @dataclass
 class _Ledger:
     """What was acknowledged."""
@@ -90,6 +98,7 @@ class GoodClient:
         self._asked: deque[str] = deque()
         self._window = Window()
         self._connection: Connection | None = None
+        self._names = _Names()
         self._ledger = _Ledger()
         self._position = 0
         self._sequence = 0
@@ -112,11 +121,11 @@ class GoodClient:
             time.sleep(PAUSE_S)
 
     def _set_up(self) -> None:
-        for topic, partitions in ((PLAIN, 1), (TWIN, 2)):
+        for topic, partitions in ((self._names.plain, 1), (self._names.twin, 2)):
             self._create(topic, partitions)
-        self._find_coordinator(0, GROUP)
+        self._find_coordinator(0, self._names.group)
         self._producer = self._init(None)
-        self._transactional = self._init(TRANSACTIONAL_ID)
+        self._transactional = self._init(self._names.transactional_id)
         self._window = Window()
 
     def _create(self, topic: str, partitions: int) -> None:
@@ -226,12 +235,12 @@ class GoodClient:
             epoch=epoch,
             sequence=self._sequence,
         )
-        self._ask("Produce", 9, _produce(PLAIN, 0, records), _produced_code)
+        self._ask("Produce", 9, _produce(self._names.plain, 0, records), _produced_code)
         self._sequence += RECORDS_IN_A_BATCH
         self._ledger.produced += RECORDS_IN_A_BATCH
 
     def _fetch(self) -> None:
-        answer = self._ask("Fetch", 12, _fetch(PLAIN, 0, self._position), _fetched_code)
+        answer = self._ask("Fetch", 12, _fetch(self._names.plain, 0, self._position), _fetched_code)
         for found in batches_in(answer["responses"][0]["partitions"][0]["records"]):
             self._position = found.last_offset + 1
 
@@ -240,10 +249,10 @@ class GoodClient:
         partition["committed_offset"] = self._position
         partition |= {"committed_leader_epoch": -1, "committed_metadata": ""}
         body = {
-            "group_id": GROUP,
+            "group_id": self._names.group,
             "generation_id_or_member_epoch": -1,
             "member_id": "",
-            "topics": [{"name": PLAIN, "partitions": [partition]}],
+            "topics": [{"name": self._names.plain, "partitions": [partition]}],
         }
         self._ask("OffsetCommit", 8, body, lambda a: a["topics"][0]["partitions"][0]["error_code"])
         self._ledger.committed_offset = self._position
@@ -257,16 +266,16 @@ class GoodClient:
         except Refusal as refusal:
             self._window.errors[f"transaction: {refusal}"] += 1
             self._ledger.transactions[number] = "unknown"
-            self._transactional = self._init(TRANSACTIONAL_ID)
+            self._transactional = self._init(self._names.transactional_id)
             self._next_sequences = [0, 0]
 
     def _transaction(self, number: int, *, commit: bool) -> None:
         producer_id, epoch = self._transactional
         ours = {
-            "v3_and_below_transactional_id": TRANSACTIONAL_ID,
+            "v3_and_below_transactional_id": self._names.transactional_id,
             "v3_and_below_producer_id": producer_id,
             "v3_and_below_producer_epoch": epoch,
-            "v3_and_below_topics": [{"name": TWIN, "partitions": [0, 1]}],
+            "v3_and_below_topics": [{"name": self._names.twin, "partitions": [0, 1]}],
         }
         self._ask("AddPartitionsToTxn", 3, ours, _added_code)
         for partition in (0, 1):
@@ -277,11 +286,11 @@ class GoodClient:
                 sequence=self._next_sequences[partition],
                 transactional=True,
             )
-            body = _produce(TWIN, partition, records, TRANSACTIONAL_ID)
+            body = _produce(self._names.twin, partition, records, self._names.transactional_id)
             self._ask("Produce", 9, body, _produced_code)
             self._next_sequences[partition] += RECORDS_IN_A_TRANSACTION
         end = {
-            "transactional_id": TRANSACTIONAL_ID,
+            "transactional_id": self._names.transactional_id,
             "producer_id": producer_id,
             "producer_epoch": epoch,
             "committed": commit,
@@ -292,18 +301,18 @@ class GoodClient:
 
     def _wrong(self) -> Iterator[str]:
         """What was acknowledged and is not there as it should be."""
-        seen = [int(value) for value in self._values(PLAIN, 0)]
+        seen = [int(value) for value in self._values(self._names.plain, 0)]
         if seen[: self._ledger.produced] != list(range(self._ledger.produced)):
             missing = sorted(set(range(self._ledger.produced)) - set(seen))
             doubled = [value for value, times in Counter(seen).items() if times > 1]
-            yield f"{PLAIN}: lost {missing[:5]}, doubled {doubled[:5]}, of {self._ledger.produced}"
+            yield f"lost {missing[:5]}, doubled {doubled[:5]}, of {self._ledger.produced}"
         committed = self._committed_offset()
         if committed < self._ledger.committed_offset:
             yield f"the group is at {committed}, told was {self._ledger.committed_offset}"
         yield from self._wrong_transactions()
 
     def _wrong_transactions(self) -> Iterator[str]:
-        visible = [Counter(self._values(TWIN, partition)) for partition in (0, 1)]
+        visible = [Counter(self._values(self._names.twin, partition)) for partition in (0, 1)]
         for number, became in self._ledger.transactions.items():
             times = [
                 seen[b"%d:%d" % (number, each)]
@@ -316,7 +325,12 @@ class GoodClient:
 
     def _committed_offset(self) -> int:
         body = {
-            "groups": [{"group_id": GROUP, "topics": [{"name": PLAIN, "partition_indexes": [0]}]}],
+            "groups": [
+                {
+                    "group_id": self._names.group,
+                    "topics": [{"name": self._names.plain, "partition_indexes": [0]}],
+                }
+            ],
             "require_stable": False,
         }
         answer = self._ask("OffsetFetch", 8, body, lambda a: a["groups"][0]["error_code"])

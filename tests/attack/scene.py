@@ -13,7 +13,6 @@ from tests.wire.client import Address, Connection
 
 from .broker_process import BrokerProcess, Place
 
-
 _PATIENCE_S = 50.0
 
 
