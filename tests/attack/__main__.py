@@ -14,7 +14,7 @@ from .report import as_lines, as_markdown
 from .scene import ATTACKS
 
 MODULES = (frames, bombs, readers, pipelines, requests, crowds, disks, time_steps)
-SHORT_SCALE, SHORT_LIMIT_S, LONG_LIMIT_S = 0.1, 400.0, 900.0
+SHORT_SCALE, SHORT_LIMIT_S, LONG_LIMIT_S = 0.1, 120.0, 900.0
 SHORT = (
     "malformed_frames", "absurd_lengths", "zeros_behind_a_parked_fetch", "zstd_bomb",
     "keyless_records_in_a_compacted_topic", "readers_that_do_not_read", "pipelined_metadata",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.wire.batches import batch, varint
 from tests.wire.broker import Broker
 from tests.wire.client import error_name
 
+from .broker_process import Place
 from .scene import Scene, attack
 
 _CHUNK = bytes(1 << 20)
@@ -20,8 +22,8 @@ _GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4
 
 
 def _record_of_zeros(value_bytes: int) -> Iterator[bytes]:
-    """One record with a value of so many zeros, in pieces."""
-    head = b"\0\0\0" + varint(-1) + varint(value_bytes)
+    """One record with a key and a value of so many zeros, in pieces."""
+    head = b"\0\0\0" + varint(1) + b"k" + varint(value_bytes)
     yield varint(len(head) + value_bytes + 1) + head
     for _ in range(value_bytes // len(_CHUNK)):
         yield _CHUNK
@@ -114,16 +116,19 @@ def keyless_records_in_a_compacted_topic(scene: Scene) -> None:
     _throw(scene, bomb, len(body), cleanup_policy="compact")
 
 
-@attack()
+@attack(place=Place(settings={"log.cleaner.backoff.ms": "100"}), limit_s=90)
 def bombs_in_a_compacted_topic(scene: Scene) -> None:
-    """Bombs of all four codecs to a compacted topic, where records are looked at."""
+    """Bombs of all four codecs to a compacted topic, whose cleaner looks at them afterwards."""
     broker = scene.talk()
-    topic = broker.topic(cleanup_policy="compact")
+    configs: dict[str, Any] = {"min_cleanable_dirty_ratio": "0.01", "segment_bytes": "1048576"}
+    topic = broker.topic(cleanup_policy="compact", **configs)
     for compression, size in (
         (_GZIP, 990_000_000), (_SNAPPY, 20_000_000), (_LZ4, 200_000_000), (_ZSTD, 1_500_000_000)
     ):  # fmt: skip
         code = _produced(broker, topic, _bomb(compression, scene.count(size)))
         scene.notes.append(f"codec {compression}: {error_name(code)}")
+    broker.produce(topic, batch([bytes(900_000)], keys=[b"last"]))  # ends the segment
+    time.sleep(5)
 
 
 @attack()

@@ -29,8 +29,8 @@ class Bound:
 
 USUAL: Final = Bound()
 
-# queued.max.request.bytes, which is all that requests in hand may hold together.
-IN_HAND_MIB: Final = 128
+# What requests that have not all come yet may hold together (broker/held_memory.py).
+IN_HAND_MIB: Final = 256 + 32
 
 # Where the disk or the broker is taken away, clients see it.
 _TAKEN_AWAY: Final = replace(USUAL, client_sees_errors=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -111,9 +110,11 @@ def parked_fetches(scene: Scene) -> None:
     topic = broker.topic()
     fetch = _fetch(topic, 0, max_wait_ms=50_000, min_bytes=1, max_bytes=1 << 20)
     sockets = [scene.socket() for _ in range(scene.count(5000))]
-    for connection in sockets:
+    for number, connection in enumerate(sockets):
         connection.sendall(fetch)
-    threading.Event().wait(0.5)
+        if number % 50 == 0:
+            time.sleep(0.01)  # to wait is the attack, not to come at once
+    time.sleep(0.5)
     broker.produce(topic, batch([b"v"]))
     for connection in sockets:
         assert len(connection.recv(4)) == 4, "a fetch that waited is not answered"

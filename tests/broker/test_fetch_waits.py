@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from ottla.broker.fetch_waits import FetchWaits
+import asyncio
+
+import pytest
+
+from ottla.broker.fetch_waits import MOST_IN_A_TURN, FetchWaits
 from tests.broker.fakes import in_virtual_time
 
 ORDERS, BILLS = ("orders", 0), ("bills", 3)
@@ -71,3 +75,32 @@ async def test_a_wait_for_nothing_is_woken_by_nothing() -> None:
     waiting = waits.wait([])
     waits.wake_all()
     assert not waiting.done()
+
+
+@pytest.mark.parametrize("how", ["appended", "wake"])
+@in_virtual_time
+async def test_very_many_are_woken_some_in_a_turn_so_that_others_are_served_between(
+    how: str,
+) -> None:
+    waits = FetchWaits()
+    everybody = [waits.wait([ORDERS]) for _ in range(3 * MOST_IN_A_TURN + 1)]
+    getattr(waits, how)(*ORDERS)
+    woken: list[int] = []
+    while not woken or woken[-1] < len(everybody):
+        assert len(woken) < 10
+        woken.append(sum(waiting.done() for waiting in everybody))
+        await asyncio.sleep(0)
+    assert woken == [MOST_IN_A_TURN * turn for turn in (1, 2, 3)] + [len(everybody)]
+    assert {waiting.result() for waiting in everybody} == {how == "appended"}
+
+
+@in_virtual_time
+async def test_one_that_waits_for_its_turn_and_ends_before_is_let_be() -> None:
+    waits = FetchWaits()
+    everybody = [waits.wait([ORDERS]) for _ in range(MOST_IN_A_TURN + 2)]
+    waits.appended(*ORDERS)
+    everybody[-1].set_result(False)
+    everybody[-2].cancel()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not everybody[-1].result()
