@@ -52,8 +52,9 @@ class Authorizer:
             self._decided.clear()
             self._decided_at = self._acls.changes
         question = (principal, host, operation, resource, name)
-        if question in self._decided:
-            return self._decided[question]
+        decided = self._decided.get(question)
+        if decided is not None:
+            return decided
         size_bytes = texts_bytes(principal, host, name)
         return self._decided.keep(question, self._decide(question), size_bytes)
 

@@ -27,14 +27,19 @@ class Memo(Generic[Key, Found]):
 
     Args:
         limit_bytes: how much it keeps; one more entry makes it forget all.
+
+    Attributes:
+        get: what was found, by question, and None or another default for what is not known; it is
+            the dict's own, for it is asked at each request.
     """
 
-    __slots__ = ("_found", "_limit_bytes", "_size_bytes")
+    __slots__ = ("_found", "_limit_bytes", "_size_bytes", "get")
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._size_bytes = 0
         self._found: dict[Key, Found] = {}
+        self.get = self._found.get
 
     def __len__(self) -> int:
         return len(self._found)
@@ -46,10 +51,6 @@ class Memo(Generic[Key, Found]):
 
     def __contains__(self, key: Key) -> bool:
         return key in self._found
-
-    def __getitem__(self, key: Key) -> Found:
-        """What was found; KeyError when it is not known."""
-        return self._found[key]
 
     def keep(self, key: Key, found: Found, size_bytes: int) -> Found:
         """Remember what was found, unless it alone is over the bound; returns it."""

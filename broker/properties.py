@@ -106,6 +106,7 @@ def cluster_id_from_environment(environ: Mapping[str, str]) -> str | None:
         ValueError: it could not be read back from a line of meta.properties.
     """
     cluster_id = environ.get(CLUSTER_ID, "")
-    if not re.fullmatch(r"[!-~]*", cluster_id) or "\\" in cluster_id:
-        raise ValueError(f"{CLUSTER_ID} must be letters, digits and signs: {cluster_id!r}")
+    if not re.fullmatch(r"[!-~]{0,255}", cluster_id) or "\\" in cluster_id:
+        what = "must be letters, digits and signs, at most 255"
+        raise ValueError(f"{CLUSTER_ID} {what}: {cluster_id[:300]!r}")
     return cluster_id or None

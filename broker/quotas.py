@@ -56,6 +56,12 @@ class Limit(NamedTuple):
     bound: float
 
 
+class _Found(NamedTuple):
+    """What was looked for: the quota that counts, or that there is none."""
+
+    limit: Limit | None
+
+
 @dataclass(slots=True)
 class _Used:
     rate: Rate
@@ -75,7 +81,7 @@ class Quotas:
         self._state = state
         self._window = window
         self._controller_window = controller_window
-        self._limits: Memo[tuple[str, str, str], Limit | None] = Memo(_LIMITS_BYTES)
+        self._limits: Memo[tuple[str, str, str], _Found] = Memo(_LIMITS_BYTES)
         self._limits_at = state.changes
         self._addresses: _AddressLimits | None = None
         self._used: dict[tuple[str, str, str], _Used] = {}
@@ -86,10 +92,11 @@ class Quotas:
         """The quota of a kind that counts for a user and client; None: as much as they like."""
         self._forget_old_limits()
         asked = (kind, user, client_id)
-        if asked in self._limits:
-            return self._limits[asked]
-        found = self._found(kind, user, client_id)
-        return self._limits.keep(asked, found, texts_bytes(user, client_id))
+        known = self._limits.get(asked)
+        if known is not None:
+            return known.limit
+        found = _Found(self._found(kind, user, client_id))
+        return self._limits.keep(asked, found, texts_bytes(user, client_id)).limit
 
     def _forget_old_limits(self) -> None:
         if self._limits_at != self._state.changes:

@@ -238,11 +238,18 @@ def _known_variables() -> dict[str, str]:
     from ottla.broker.config import is_known
     from ottla.broker.properties import settings_from_environment
 
-    settings = settings_from_environment(os.environ)
-    unknown = sorted(name for name in settings if not is_known(name))
+    known: dict[str, str] = {}
+    unknown = []
+    for variable, value in sorted(os.environ.items()):
+        for name, text in settings_from_environment({variable: value}).items():
+            if is_known(name):
+                known[name] = text
+            else:
+                unknown.append(variable)
     if unknown:
-        sys.stderr.write(f"ottla: no setting has these variables' names: {', '.join(unknown)}\n")
-    return {name: text for name, text in settings.items() if name not in unknown}
+        told = "these variables are no settings of Kafka 4.1 and change nothing"
+        sys.stderr.write(f"ottla: {told}: {', '.join(unknown)}\n")
+    return known
 
 
 def _cluster_id() -> str | None:

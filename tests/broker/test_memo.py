@@ -9,7 +9,7 @@ def test_what_was_kept_is_known_until_it_is_too_much() -> None:
     memo: Memo[str, int] = Memo(limit_bytes=10)
     assert memo.keep("a", 1, 5) == 1
     assert memo.keep("b", 2, 5) == 2
-    assert (memo["a"], memo["b"], memo.size_bytes) == (1, 2, 10)
+    assert (memo.get("a"), memo.get("b"), memo.size_bytes) == (1, 2, 10)
     memo.keep("c", 3, 1)
     assert ("a" in memo, "c" in memo, memo.size_bytes) == (False, True, 1)
 
@@ -18,7 +18,7 @@ def test_what_is_kept_again_counts_once() -> None:
     memo: Memo[str, int] = Memo(limit_bytes=10)
     for found in range(2):
         memo.keep("a", found, 4)
-    assert (memo["a"], memo.size_bytes, len(memo)) == (1, 4, 1)
+    assert (memo.get("a"), memo.size_bytes, len(memo)) == (1, 4, 1)
 
 
 def test_what_is_over_the_bound_by_itself_is_not_kept_and_drives_nothing_out() -> None:
