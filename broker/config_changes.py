@@ -25,6 +25,7 @@ from .settings_topic import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 from .topic_names import check_topic_name
 
 if TYPE_CHECKING:
+    from .context import Context
     from .node import Node
 
 ELR_FEATURE = "eligible.leader.replicas.version"
@@ -173,11 +174,13 @@ def _with_entries(text: str, operation: Operation, value: str) -> str:
     return ",".join(entries)
 
 
-def answered(resources: Sequence[Any], alter: Callable[[Any], None]) -> dict[str, Any]:
+async def answered(
+    context: Context, resources: Sequence[Any], alter: Callable[[Any], None]
+) -> dict[str, Any]:
     """Do `alter` with each resource of a request, and say what became of each."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     responses = []
-    for resource in resources:
+    async for resource in context.turns.each(resources):
         error, why = Code.NONE, None
         try:
             if times[resource.resource_type, resource.resource_name] > 1:

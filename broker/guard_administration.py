@@ -29,7 +29,8 @@ _CLUSTER_REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
 async def create_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     times = Counter(topic.name for topic in request.topics)
     anywhere = may_cluster(node, context, Operation.CREATE)
-    request.topics, refused = parted(
+    request.topics, refused = await parted(
+        context,
         request.topics,
         lambda topic: (
             anywhere
@@ -39,7 +40,7 @@ async def create_topics(node: Node, context: Context, request: Any, handle: Hand
     )
     body = await handle(node, context, request)
     hidden = {"num_partitions": -1, "replication_factor": -1, "configs": []}
-    for topic in body["topics"]:
+    async for topic in context.turns.each(body["topics"]):
         is_made = topic.get("error_code", Code.NONE) == Code.NONE
         if is_made and not may_topic(node, context, Operation.DESCRIBE_CONFIGS, topic["name"]):
             topic.update(hidden, topic_config_error_code=_TOPIC_REFUSED)
@@ -55,11 +56,11 @@ async def create_topics(node: Node, context: Context, request: Any, handle: Hand
 async def delete_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if may_cluster(node, context, Operation.DELETE):
         return await handle(node, context, request)
-    request.topic_names, names = parted(
-        request.topic_names, lambda name: _may_delete(node, context, name)
+    request.topic_names, names = await parted(
+        context, request.topic_names, lambda name: _may_delete(node, context, name)
     )
-    request.topics, topics = parted(
-        request.topics, lambda topic: _may_delete(node, context, _name_of(node, topic))
+    request.topics, topics = await parted(
+        context, request.topics, lambda topic: _may_delete(node, context, _name_of(node, topic))
     )
     body = await handle(node, context, request)
     refused = {"error_code": _TOPIC_REFUSED, "error_message": WHY[_TOPIC_REFUSED]}
@@ -90,8 +91,8 @@ def _may_delete(node: Node, context: Context, name: str | None) -> bool:
 
 @guards(ApiKey.CREATE_PARTITIONS)
 async def create_partitions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = parted(
-        request.topics, lambda topic: may_topic(node, context, Operation.ALTER, topic.name)
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: may_topic(node, context, Operation.ALTER, topic.name)
     )
     body = await handle(node, context, request)
     body["results"] += [
@@ -103,11 +104,14 @@ async def create_partitions(node: Node, context: Context, request: Any, handle: 
 
 @guards(ApiKey.DELETE_RECORDS)
 async def delete_records(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = parted(
-        request.topics, lambda topic: may_topic(node, context, Operation.DELETE, topic.name)
+    request.topics, refused = await parted(
+        context,
+        request.topics,
+        lambda topic: may_topic(node, context, Operation.DELETE, topic.name),
     )
     body = await handle(node, context, request)
-    body["topics"] += told_of_each(
+    body["topics"] += await told_of_each(
+        context,
         refused,
         "partitions",
         lambda partition: {
@@ -151,7 +155,7 @@ async def describe_configs(node: Node, context: Context, request: Any, handle: H
         return await handle(node, context, request)  # wrong as a whole
     refused: list[Body] = []
     right = []
-    for resource in request.resources:
+    async for resource in context.turns.each(request.resources):
         code = _refusal_of(node, context, Operation.DESCRIBE_CONFIGS, resource)
         if code is None:
             right.append(resource)
@@ -167,7 +171,7 @@ async def describe_configs(node: Node, context: Context, request: Any, handle: H
 async def alter_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     times = Counter((each.resource_type, each.resource_name) for each in request.resources)
     refused, right = [], []
-    for resource in request.resources:
+    async for resource in context.turns.each(request.resources):
         is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
         code = _refusal_of(node, context, Operation.ALTER_CONFIGS, resource)
         is_wrong = times[resource.resource_type, resource.resource_name] > 1
@@ -243,7 +247,8 @@ async def alter_partition_reassignments(
         told = {"error_code": refused.code, "error_message": refused.why}
         return {
             **told,
-            "responses": told_of_each(
+            "responses": await told_of_each(
+                context,
                 request.topics,
                 "partitions",
                 lambda partition: {"partition_index": partition.partition_index, **told},

@@ -33,10 +33,12 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
     asked = request.topics
     is_all = asked is None or (context.version == 0 and not asked)
     if not is_all:
-        right, wrong = parted(asked, lambda topic: _may_see(node, context, topic))
+        right, wrong = await parted(context, asked, lambda topic: _may_see(node, context, topic))
         refused = [_unseen(topic) for topic in wrong]
         if request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]:
-            right, wrong = parted(right, lambda topic: _may_be_made(node, context, topic.name))
+            right, wrong = await parted(
+                context, right, lambda topic: _may_be_made(node, context, topic.name)
+            )
             refused += [_unseen(topic) for topic in wrong]
         request.topics = right
     if not is_all and not request.topics and context.version == 0:
@@ -46,8 +48,12 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
     body = await handle(node, context, request)
     topics = [] if is_none else body["topics"]
     if is_all:
-        topics = [topic for topic in topics if _may_describe(node, context, topic["name"])]
-    for topic in topics:
+        topics = [
+            topic
+            async for topic in context.turns.each(topics)
+            if _may_describe(node, context, topic["name"])
+        ]
+    async for topic in context.turns.each(topics):
         if topic.get("authorized_operations") is not None:
             may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
             topic["authorized_operations"] = may_do
@@ -98,13 +104,17 @@ async def describe_topic_partitions(
     is_all = not asked
     if is_all:
         made = type(asked)  # the request names nobody: it is about those that may be seen
-        names = [name for name in node.catalog.topics if _may_describe(node, context, name)]
+        names = [
+            name
+            async for name in context.turns.each([*node.catalog.topics])
+            if _may_describe(node, context, name)
+        ]
         if not names:
             return {"topics": [], "next_cursor": None}
         request.topics = made(_Named(name) for name in names)
     else:
-        request.topics, refused = parted(
-            asked, lambda topic: not topic.name or _may_describe(node, context, topic.name)
+        request.topics, refused = await parted(
+            context, asked, lambda topic: not topic.name or _may_describe(node, context, topic.name)
         )
     unseen = [
         {"error_code": _REFUSED, "name": name} for name in dict.fromkeys(t.name for t in refused)
@@ -131,11 +141,12 @@ class _Named:
 
 @guards(ApiKey.LIST_OFFSETS)
 async def list_offsets(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = parted(
-        request.topics, lambda topic: _may_describe(node, context, topic.name)
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: _may_describe(node, context, topic.name)
     )
     body = await handle(node, context, request)
-    body["topics"] += told_of_each(
+    body["topics"] += await told_of_each(
+        context,
         refused,
         "partitions",
         lambda partition: {
@@ -155,8 +166,8 @@ async def offset_for_leader_epoch(
 ) -> Body:
     if may_cluster(node, context, Operation.CLUSTER_ACTION):
         return await handle(node, context, request)
-    request.topics, refused = parted(
-        request.topics, lambda topic: _may_describe(node, context, topic.topic)
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: _may_describe(node, context, topic.topic)
     )
     body = await handle(node, context, request)
     body["topics"] += [
@@ -169,7 +180,7 @@ async def offset_for_leader_epoch(
                     "leader_epoch": -1,
                     "end_offset": -1,
                 }
-                for partition in topic.partitions
+                async for partition in context.turns.each(topic.partitions)
             ],
         }
         for topic in refused
@@ -202,7 +213,8 @@ async def find_coordinator(node: Node, context: Context, request: Any, handle: H
         if may(node, context, Operation.DESCRIBE, resource, request.key):
             return await handle(node, context, request)
         return {"error_code": code, "error_message": WHY[code], **nowhere}
-    request.coordinator_keys, refused = parted(
+    request.coordinator_keys, refused = await parted(
+        context,
         request.coordinator_keys,
         lambda key: may(node, context, Operation.DESCRIBE, resource, key),
     )

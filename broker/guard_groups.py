@@ -45,9 +45,10 @@ async def join_group(node: Node, context: Context, request: Any, handle: Handler
     }
 
 
-def offsets_refused(topics: Iterable[Any], code: Code) -> list[Body]:
+async def offsets_refused(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
     """The answers to commits of offsets that are refused."""
-    return told_of_each(
+    return await told_of_each(
+        context,
         topics,
         "partitions",
         lambda partition: {"partition_index": partition.partition_index, "error_code": code},
@@ -57,12 +58,12 @@ def offsets_refused(topics: Iterable[Any], code: Code) -> list[Body]:
 @guards(ApiKey.OFFSET_COMMIT)
 async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not _may_group(node, context, Operation.READ, request.group_id):
-        return {"topics": offsets_refused(request.topics, _GROUP_REFUSED)}
-    request.topics, refused = parted(
-        request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
+        return {"topics": await offsets_refused(context, request.topics, _GROUP_REFUSED)}
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
-    body["topics"] += offsets_refused(refused, _TOPIC_REFUSED)
+    body["topics"] += await offsets_refused(context, refused, _TOPIC_REFUSED)
     return body
 
 
@@ -70,15 +71,17 @@ async def offset_commit(node: Node, context: Context, request: Any, handle: Hand
 async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if context.version < _SEVERAL_SINCE:
         return await _fetch_of_one(node, context, request, handle)
-    groups, refused = parted(
-        request.groups, lambda group: _may_group(node, context, Operation.DESCRIBE, group.group_id)
+    groups, refused = await parted(
+        context,
+        request.groups,
+        lambda group: _may_group(node, context, Operation.DESCRIBE, group.group_id),
     )
-    unseen = [_without_unseen(node, context, group) for group in groups]
+    unseen = [await _without_unseen(node, context, group) for group in groups]
     everything = [group.topics is None for group in groups]
     request.groups = groups
     body = await handle(node, context, request)
     for answer, hidden, is_all in zip(body["groups"], unseen, everything, strict=True):
-        _finish(node, context, answer, hidden, is_all=is_all)
+        await _finish(node, context, answer, hidden, is_all=is_all)
     body["groups"] += [
         {"group_id": group.group_id, "topics": [], "error_code": _GROUP_REFUSED}
         for group in refused
@@ -90,36 +93,41 @@ async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Hand
     if not _may_group(node, context, Operation.DESCRIBE, request.group_id):
         if context.version >= _GROUP_ERROR_SINCE:
             raise Refused(_GROUP_REFUSED)
-        return {"topics": _unfetched(request.topics, _GROUP_REFUSED)}
-    hidden, is_all = _without_unseen(node, context, request), request.topics is None
+        return {"topics": await _unfetched(context, request.topics, _GROUP_REFUSED)}
+    hidden, is_all = await _without_unseen(node, context, request), request.topics is None
     body = await handle(node, context, request)
-    _finish(node, context, body, hidden, is_all=is_all)
+    await _finish(node, context, body, hidden, is_all=is_all)
     return body
 
 
-def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
+async def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
     """Take out of a request the topics that may not be seen, and return them."""
     if group.topics is None:
         return []
-    group.topics, hidden = parted(
-        group.topics, lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name)
+    group.topics, hidden = await parted(
+        context,
+        group.topics,
+        lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name),
     )
     return hidden
 
 
-def _finish(node: Node, context: Context, answer: Body, hidden: list[Any], *, is_all: bool) -> None:
+async def _finish(
+    node: Node, context: Context, answer: Body, hidden: list[Any], *, is_all: bool
+) -> None:
     if is_all:
         answer["topics"] = [
             topic
-            for topic in answer["topics"]
+            async for topic in context.turns.each(answer["topics"])
             if may_topic(node, context, Operation.DESCRIBE, topic["name"])
         ]
     if answer.get("error_code", Code.NONE) == Code.NONE:
-        answer["topics"] += _unfetched(hidden, _TOPIC_REFUSED)
+        answer["topics"] += await _unfetched(context, hidden, _TOPIC_REFUSED)
 
 
-def _unfetched(topics: Iterable[Any], code: Code) -> list[Body]:
-    return told_of_each(
+async def _unfetched(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
+    return await told_of_each(
+        context,
         topics,
         "partition_indexes",
         lambda index: {
@@ -134,8 +142,10 @@ def _unfetched(topics: Iterable[Any], code: Code) -> list[Body]:
 
 @guards(ApiKey.DESCRIBE_GROUPS)
 async def describe_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.groups, refused = parted(
-        request.groups, lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id)
+    request.groups, refused = await parted(
+        context,
+        request.groups,
+        lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id),
     )
     body = await handle(node, context, request)
     _tell_operations(node, context, body["groups"])
@@ -160,7 +170,7 @@ async def list_groups(node: Node, context: Context, request: Any, handle: Handle
     if not may_cluster(node, context, Operation.DESCRIBE):
         body["groups"] = [
             group
-            for group in body.get("groups", ())
+            async for group in context.turns.each(body.get("groups", ()))
             if _may_group(node, context, Operation.DESCRIBE, group["group_id"])
         ]
     return body
@@ -168,8 +178,10 @@ async def list_groups(node: Node, context: Context, request: Any, handle: Handle
 
 @guards(ApiKey.DELETE_GROUPS)
 async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.groups_names, refused = parted(
-        request.groups_names, lambda group_id: _may_group(node, context, Operation.DELETE, group_id)
+    request.groups_names, refused = await parted(
+        context,
+        request.groups_names,
+        lambda group_id: _may_group(node, context, Operation.DELETE, group_id),
     )
     body = await handle(node, context, request)
     body["results"] += [
@@ -181,10 +193,13 @@ async def delete_groups(node: Node, context: Context, request: Any, handle: Hand
 @guards(ApiKey.OFFSET_DELETE)
 async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     must(node, context, Operation.DELETE, AclResource.GROUP, request.group_id)
-    request.topics, refused = parted(
-        request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
     )
     body = await handle(node, context, request)
     if body.get("error_code", Code.NONE) == Code.NONE:
-        body["topics"] = [*body.get("topics", ()), *offsets_refused(refused, _TOPIC_REFUSED)]
+        body["topics"] = [
+            *body.get("topics", ()),
+            *await offsets_refused(context, refused, _TOPIC_REFUSED),
+        ]
     return body

@@ -54,33 +54,33 @@ async def add_partitions_to_txn(
         return await handle(node, context, request)
     topics = request.v3_and_below_topics
     if not _may_write(node, context, request.v3_and_below_transactional_id):
-        return {"results_by_topic_v3_and_below": _joined(topics, _ID_REFUSED)}
-    right, wrong = parted(
-        topics, lambda topic: may_topic(node, context, Operation.WRITE, topic.name)
+        return {"results_by_topic_v3_and_below": await _joined(context, topics, _ID_REFUSED)}
+    right, wrong = await parted(
+        context, topics, lambda topic: may_topic(node, context, Operation.WRITE, topic.name)
     )
     if not wrong:
         return await handle(node, context, request)
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
-    there, missing = parted(right, lambda topic: topic.name in node.catalog.topics)
+    there, missing = await parted(context, right, lambda topic: topic.name in node.catalog.topics)
     return {
         "results_by_topic_v3_and_below": [
-            *_joined(wrong, _TOPIC_REFUSED),
-            *_joined(missing, unknown),
-            *_joined(there, Code.OPERATION_NOT_ATTEMPTED),
+            *await _joined(context, wrong, _TOPIC_REFUSED),
+            *await _joined(context, missing, unknown),
+            *await _joined(context, there, Code.OPERATION_NOT_ATTEMPTED),
         ]
     }
 
 
-def _joined(topics: Any, code: Code) -> list[Body]:
+async def _joined(context: Context, topics: Any, code: Code) -> list[Body]:
     return [
         {
             "name": topic.name,
             "results_by_partition": [
                 {"partition_index": index, "partition_error_code": code}
-                for index in topic.partitions
+                async for index in context.turns.each(topic.partitions)
             ],
         }
-        for topic in topics
+        async for topic in context.turns.each(topics)
     ]
 
 
@@ -94,15 +94,20 @@ async def add_offsets_to_txn(node: Node, context: Context, request: Any, handle:
 @guards(ApiKey.TXN_OFFSET_COMMIT)
 async def txn_offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not _may_write(node, context, request.transactional_id):
-        return {"topics": offsets_refused(request.topics, _ID_REFUSED)}
+        return {"topics": await offsets_refused(context, request.topics, _ID_REFUSED)}
     if not may(node, context, Operation.READ, AclResource.GROUP, request.group_id):
-        return {"topics": offsets_refused(request.topics, Code.GROUP_AUTHORIZATION_FAILED)}
-    request.topics, refused = parted(
+        return {
+            "topics": await offsets_refused(
+                context, request.topics, Code.GROUP_AUTHORIZATION_FAILED
+            )
+        }
+    request.topics, refused = await parted(
+        context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.READ, topic.name),
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
-    body["topics"] += offsets_refused(refused, _TOPIC_REFUSED)
+    body["topics"] += await offsets_refused(context, refused, _TOPIC_REFUSED)
     return body
 
 
@@ -121,7 +126,7 @@ async def write_txn_markers(node: Node, context: Context, request: Any, handle: 
         "markers": [
             {
                 "producer_id": marker.producer_id,
-                "topics": told_of_each(marker.topics, "partition_indexes", told),
+                "topics": await told_of_each(context, marker.topics, "partition_indexes", told),
             }
             for marker in request.markers
         ]
@@ -132,11 +137,11 @@ async def write_txn_markers(node: Node, context: Context, request: Any, handle: 
 async def describe_transactions(
     node: Node, context: Context, request: Any, handle: Handler
 ) -> Body:
-    request.transactional_ids, refused = parted(
-        request.transactional_ids, lambda each: _may_describe(node, context, each)
+    request.transactional_ids, refused = await parted(
+        context, request.transactional_ids, lambda each: _may_describe(node, context, each)
     )
     body = await handle(node, context, request)
-    for state in body["transaction_states"]:
+    async for state in context.turns.each(body["transaction_states"]):
         if "topics" in state:
             state["topics"] = [
                 topic
@@ -158,7 +163,7 @@ async def list_transactions(node: Node, context: Context, request: Any, handle: 
     body = await handle(node, context, request)
     body["transaction_states"] = [
         state
-        for state in body.get("transaction_states", ())
+        async for state in context.turns.each(body.get("transaction_states", ()))
         if _may_describe(node, context, state["transactional_id"])
     ]
     return body
@@ -166,12 +171,14 @@ async def list_transactions(node: Node, context: Context, request: Any, handle: 
 
 @guards(ApiKey.DESCRIBE_PRODUCERS)
 async def describe_producers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = parted(
+    request.topics, refused = await parted(
+        context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.READ, topic.name),
     )
     body = await handle(node, context, request)
-    body["topics"] += told_of_each(
+    body["topics"] += await told_of_each(
+        context,
         refused,
         "partition_indexes",
         lambda index: {

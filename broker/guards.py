@@ -174,16 +174,20 @@ async def _voters(node: Node, context: Context, request: Any, handle: Handler) -
     return await handle(node, context, request)
 
 
-def parted(items: Iterable[Any], allowed: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+async def parted(
+    context: Context, items: Iterable[Any], allowed: Callable[[Any], bool]
+) -> tuple[list[Any], list[Any]]:
     """Those that are allowed, and those that are not, in order."""
     yes: list[Any] = []
     no: list[Any] = []
-    for item in items:
+    async for item in context.turns.each(items):
         (yes if allowed(item) else no).append(item)
     return yes, no
 
 
-def told_of_each(topics: Iterable[Any], field: str, told: Callable[[Any], Body]) -> list[Body]:
+async def told_of_each(
+    context: Context, topics: Iterable[Any], field: str, told: Callable[[Any], Body]
+) -> list[Body]:
     """An answer that says something of each partition of each topic.
 
     Args:
@@ -191,6 +195,9 @@ def told_of_each(topics: Iterable[Any], field: str, told: Callable[[Any], Body])
         told: what is said of one of those.
     """
     return [
-        {"name": topic.name, "partitions": [told(each) for each in getattr(topic, field)]}
-        for topic in topics
+        {
+            "name": topic.name,
+            "partitions": [told(each) async for each in context.turns.each(getattr(topic, field))],
+        }
+        async for topic in context.turns.each(topics)
     ]

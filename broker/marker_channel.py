@@ -3,7 +3,9 @@
 As Kafka's TransactionMarkerChannelManager: a queue for each destination and one for partitions
 whose leader is not there; tried again for ever. What this node leads is written in the turn of the
 event loop in which the decision was made, so that the next request never meets a transaction
-without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Nobody waits for a marker.
+without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Of a transaction over very
+many partitions the rest is written in slices, and a next request meets what it meets in Kafka.
+Nobody waits for a marker.
 
 A transaction is complete only when every partition has its marker. A partition that refuses it for
 good keeps the transaction prepared until its coordinator is loaded anew, as by Kafka.
@@ -25,6 +27,7 @@ from ..storage.log import PartitionLog
 from . import markers
 from .logs import Log
 from .shard import Shard
+from .turns import Turns
 
 if TYPE_CHECKING:
     from .marker_requests import MarkerRequests
@@ -33,6 +36,11 @@ if TYPE_CHECKING:
 RETRY_MS: Final = 50
 RETRY_MAX_MS: Final = 1000
 MOST_IN_A_REQUEST: Final = 1000
+AT_ONCE: Final = 50
+"""So many markers of a transaction are written here in the turn that decided, whatever they take.
+
+One takes 50 us, and nearly a millisecond where its log is to be made or opened first.
+"""
 
 # What becomes of a partition by the error of its marker: TransactionMarkerRequestCompletionHandler.
 # With any other error the marker is not sent again, and the transaction stays prepared.
@@ -110,6 +118,7 @@ class MarkerChannel:
     Attributes:
         destinations: the queues by node id; this node's own has what could not be written at once.
         unknown_leader: markers for partitions whose leader is not there.
+        unwritten: markers for this node, of transactions over very many partitions.
         completions: transactions with all markers whose completion the log did not take.
         unfinished: what was not complete at the end of `write`, by transactional id.
         retries: how many markers were sent once more.
@@ -118,6 +127,8 @@ class MarkerChannel:
     def __init__(self, node: Node) -> None:
         self.destinations: dict[int, Destination] = {}
         self.unknown_leader: deque[Entry] = deque()
+        self.unwritten: deque[Entry] = deque()
+        self._turn: asyncio.Handle | None = None
         self.completions: deque[Ending] = deque()
         self.unfinished: dict[str, Ending] = {}
         self.retries = 0
@@ -148,8 +159,9 @@ class MarkerChannel:
 
     def leaders_changed(self) -> None:
         """Send what waits for a node that was gone, or does not lead any more, to who leads now."""
-        waiting = [*self.unknown_leader]
+        waiting = [*self.unknown_leader, *self.unwritten]
         self.unknown_leader.clear()
+        self.unwritten.clear()
         for destination in self.destinations.values():
             waiting += destination.entries
             destination.entries.clear()
@@ -157,7 +169,8 @@ class MarkerChannel:
 
     def forget(self, shard: Shard[Transactions]) -> None:
         """A coordinator was unloaded: whoever loads its partition next begins anew."""
-        for queue in (self.unknown_leader, *(each.entries for each in self.destinations.values())):
+        queues = [each.entries for each in self.destinations.values()]
+        for queue in (self.unknown_leader, self.unwritten, *queues):
             kept = [entry for entry in queue if entry[0].shard is not shard]
             queue.clear()
             queue.extend(kept)
@@ -174,10 +187,13 @@ class MarkerChannel:
                 destination.timer.cancel()
         if self._completion_timer is not None:
             self._completion_timer.cancel()
+        if self._turn is not None:
+            self._turn.cancel()
         if self._requests is not None:
             self._requests.close()
         self.destinations.clear()
         self.unknown_leader.clear()
+        self.unwritten.clear()
         self.completions.clear()
         self.unfinished.clear()
         self._requests = None
@@ -185,19 +201,37 @@ class MarkerChannel:
     # Where to
 
     def _route(self, entries: Iterable[Entry]) -> None:
+        turns, written = Turns(), 0
         for entry in entries:
             ending, place = entry
             leader_id = self._leader_of(place)
             if leader_id is None:
                 ending.left.discard(place)  # deleted while the transaction was open
             elif leader_id == self._node.node_id:
-                self._write_here(entry)
+                if written < AT_ONCE or not turns.is_over():
+                    written += 1
+                    self._write_here(entry)
+                else:
+                    self.unwritten.append(entry)
             elif leader_id < 0:
                 self.unknown_leader.append(entry)
             else:
                 destination = self._destination(leader_id)
                 destination.entries.append(entry)
                 self._send_soon(destination)
+        if self.unwritten and self._turn is None:
+            self._turn = asyncio.get_running_loop().call_soon(self._write_on)
+
+    def _write_on(self) -> None:
+        """Write some of what a turn of the event loop had no time for; the rest in the next one."""
+        self._turn = None
+        turns = Turns()
+        while self.unwritten:
+            self._route_again([self.unwritten.popleft()])
+            if turns.is_over():
+                break
+        if self.unwritten and self._turn is None and not self._stopped:
+            self._turn = asyncio.get_running_loop().call_soon(self._write_on)
 
     def _route_again(self, entries: Collection[Entry]) -> None:
         if self._stopped:

@@ -37,7 +37,7 @@ _FROM_BROKERS_SINCE: Final = 4
 async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
     if context.version < _FROM_BROKERS_SINCE:
         topics = request.v3_and_below_topics
-        faults = _faults(node, topics, is_client=True)
+        faults = await _faults(node, context, topics, is_client=True)
         if faults is not None:
             topics = _each_once(topics)
         else:
@@ -46,28 +46,28 @@ async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> d
             )
             transactional_id = request.v3_and_below_transactional_id
             faults = await _add(node, context, transactional_id, producer, _places(topics))
-        return {"results_by_topic_v3_and_below": _results(topics, faults)}
+        return {"results_by_topic_v3_and_below": await _results(context, topics, faults)}
     return {
         "results_by_transaction": [
             {
                 "transactional_id": transaction.transactional_id,
                 "topic_results": await _topic_results(node, context, transaction),
             }
-            for transaction in request.transactions
+            async for transaction in context.turns.each(request.transactions)
         ]
     }
 
 
 async def _topic_results(node: Node, context: Context, transaction: Any) -> list[dict[str, Any]]:
     topics = transaction.topics
-    faults = _faults(node, topics, is_client=False)
+    faults = await _faults(node, context, topics, is_client=False)
     if faults is not None or transaction.verify_only:
         topics = _each_once(topics)
     if faults is None:
         join = _verify if transaction.verify_only else _add
         producer = Producer(transaction.producer_id, transaction.producer_epoch)
         faults = await join(node, context, transaction.transactional_id, producer, _places(topics))
-    return _results(topics, faults)
+    return await _results(context, topics, faults)
 
 
 class _Topic(NamedTuple):
@@ -87,10 +87,12 @@ def _places(topics: Any) -> list[Partition]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-def _faults(node: Node, topics: Any, *, is_client: bool) -> Mapping[Partition, Code] | None:
+async def _faults(
+    node: Node, context: Context, topics: Any, *, is_client: bool
+) -> Mapping[Partition, Code] | None:
     """The answer when one of the partitions cannot join any transaction; None when all can."""
     faults: dict[Partition, Code] = {}
-    for name, index in _places(topics):
+    async for name, index in context.turns.each(_places(topics)):
         topic = node.catalog.topics.get(name)
         if is_client and name in INTERNAL_TOPICS:
             faults[name, index] = Code.TOPIC_AUTHORIZATION_FAILED
@@ -142,7 +144,9 @@ def _check_id(transactional_id: str) -> None:
         raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
 
 
-def _results(topics: Any, faults: Mapping[Partition, Code]) -> list[dict[str, Any]]:
+async def _results(
+    context: Context, topics: Any, faults: Mapping[Partition, Code]
+) -> list[dict[str, Any]]:
     return [
         {
             "name": topic.name,
@@ -151,8 +155,8 @@ def _results(topics: Any, faults: Mapping[Partition, Code]) -> list[dict[str, An
                     "partition_index": index,
                     "partition_error_code": faults.get((topic.name, index), Code.NONE),
                 }
-                for index in topic.partitions
+                async for index in context.turns.each(topic.partitions)
             ],
         }
-        for topic in topics
+        async for topic in context.turns.each(topics)
     ]

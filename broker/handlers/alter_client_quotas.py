@@ -28,7 +28,7 @@ async def alter_client_quotas(node: Node, context: Context, request: Any) -> dic
             [(part.entity_type, part.entity_name) for part in entry.entity],
             [(change.key, None if change.remove else change.value) for change in entry.ops],
         )
-        for entry in request.entries
+        async for entry in context.turns.each(request.entries)
     ]
     if not may_cluster(node, context, Operation.ALTER_CONFIGS):
         refused = Refused(Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")

@@ -36,6 +36,6 @@ async def alter_configs(node: Node, context: Context, request: Any) -> dict[str,
             node, resource_type, resource.resource_name or "", wanted, dry=request.validate_only
         )
 
-    answer = answered(request.resources, alter)
+    answer = await answered(context, request.resources, alter)
     await node.decided()
     return answer

@@ -33,9 +33,9 @@ async def alter_partition_reassignments(
     if context.version >= _RESIZING_SINCE:
         may_resize = request.allow_replication_factor_change
     responses = []
-    for topic in request.topics:
+    async for topic in context.turns.each(request.topics):
         answers = []
-        for partition in topic.partitions:
+        async for partition in context.turns.each(topic.partitions):
             error, why = Code.NONE, None
             try:
                 if late:

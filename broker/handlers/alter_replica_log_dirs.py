@@ -26,8 +26,8 @@ async def alter_replica_log_dirs(node: Node, context: Context, request: Any) -> 
     # Who names a partition twice is answered for the last directory.
     paths: dict[str, dict[int, str]] = {}
     for directory in request.dirs:
-        for topic in directory.topics:
-            for partition in topic.partitions:
+        async for topic in context.turns.each(directory.topics):
+            async for partition in context.turns.each(topic.partitions):
                 paths.setdefault(topic.name, {})[partition] = directory.path
     here = log_dir(node)
     return {
@@ -39,10 +39,10 @@ async def alter_replica_log_dirs(node: Node, context: Context, request: Any) -> 
                         "partition_index": partition,
                         "error_code": _code(node, name, partition, is_here=path == here),
                     }
-                    for partition, path in partitions.items()
+                    async for partition, path in context.turns.each(partitions.items())
                 ],
             }
-            for name, partitions in paths.items()
+            async for name, partitions in context.turns.each(paths.items())
         ]
     }
 

@@ -27,12 +27,12 @@ _CONSUMER: Final = 1
 @serves(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1))
 async def consumer_group_describe(node: Node, context: Context, request: Any) -> dict[str, Any]:
     groups = []
-    for group_id in request.group_ids:
+    async for group_id in context.turns.each(request.group_ids):
         answer: dict[str, Any] = {"group_id": group_id}
         try:
             check_enabled(node)
             must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
-            answer |= _described(node, context, group_id)
+            answer |= await _described(node, context, group_id)
         except Refused as refused:
             answer |= {"error_code": refused.code, "error_message": refused.why or None}
         else:
@@ -43,13 +43,13 @@ async def consumer_group_describe(node: Node, context: Context, request: Any) ->
     return {"groups": groups}
 
 
-def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
+async def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
     group = node.groups.shard_of(group_id).ask(
         lambda machine: machine.describe_consumer_group(group_id)
     )
     members = [
         _member(node, member, group.targets.get(member.member_id, NOTHING))
-        for member in group.members
+        async for member in context.turns.each(group.members)
     ]
     if node.authorizer is not None:
         for name in {name for member in members for name in _topics_in(member)}:

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.CREATE_ACLS, versions=(1, 3))
 async def create_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    wanted = [_acl(creation) for creation in request.creations]
+    wanted = [_acl(creation) async for creation in context.turns.each(request.creations)]
     try:
         must_cluster(node, context, Operation.ALTER)
         check_authorizer(node)
-        if any(_is_a_filter(acl) for acl in wanted):
-            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+        async for acl in context.turns.each(wanted):
+            if _is_a_filter(acl):
+                raise Refused(Code.UNKNOWN_SERVER_ERROR)
     except Refused as refused:
         return {"results": [_told(refused)] * len(wanted)}
-    wrong = [_what_is_wrong(acl) for acl in wanted]
+    wrong = [_what_is_wrong(acl) async for acl in context.turns.each(wanted)]
     right = [acl for acl, refused in zip(wanted, wrong, strict=True) if refused is None]
     told, records = node.catalog.acls.create(right, random_topic_id)
     try:
@@ -44,7 +45,8 @@ async def create_acls(node: Node, context: Context, request: Any) -> dict[str, A
     except Refused as refused:  # the disk
         told = [refused] * len(right)
     decided = iter(told)
-    return {"results": [_told(refused or next(decided)) for refused in wrong]}
+    each = context.turns.each(wrong)
+    return {"results": [_told(refused or next(decided)) async for refused in each]}
 
 
 def _acl(creation: Any) -> Acl:

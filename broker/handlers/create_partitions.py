@@ -39,7 +39,9 @@ async def create_partitions(node: Node, context: Context, request: Any) -> dict[
     ]
     mutate = mutations(node, context, strict_since=_STRICT_SINCE)
     results += [
-        _create(node, request, topic, mutate) for topic in request.topics if times[topic.name] == 1
+        _create(node, request, topic, mutate)
+        async for topic in context.turns.each(request.topics)
+        if times[topic.name] == 1
     ]
     await node.decided()
     return {"results": results}

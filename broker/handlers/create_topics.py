@@ -47,7 +47,7 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     mutate = mutations(node, context, strict_since=_STRICT_SINCE)
     new = {topic.name for topic in wanted if topic.name not in node.catalog.topics}
     make = partial(_create, node, context, mutate, validate_only=request.validate_only, beside=new)
-    results = [make(topic) for topic in wanted]
+    results = [make(topic) async for topic in context.turns.each(wanted)]
     twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refused(name, twice) for name, count in times.items() if count > 1]
     if times[CLUSTER_METADATA] == 1:  # refused, and by Kafka last of all

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.DELETE_ACLS, versions=(1, 3))
 async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    filters = [filter_of(each) for each in request.filters]
+    filters = [filter_of(each) async for each in context.turns.each(request.filters)]
     try:
         must_cluster(node, context, Operation.ALTER)
         check_authorizer(node)
@@ -38,7 +38,7 @@ async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, A
         await node.decided()
     except Refused as refused:  # the disk
         told = [refused] * len(filters)
-    return {"filter_results": [_told(each) for each in told]}
+    return {"filter_results": [_told(each) async for each in context.turns.each(told)]}
 
 
 def _told(result: Refused | list[Acl]) -> dict[str, Any]:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 async def delete_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
     codes: dict[str, Code] = dict.fromkeys(request.groups_names, Code.NONE)
     shards: dict[Shard[Groups], list[str]] = {}
-    for group_id in codes:
+    async for group_id in context.turns.each([*codes]):
         try:
             shards.setdefault(node.groups.shard_of(group_id), []).append(group_id)
         except Refused as refused:
             codes[group_id] = refused.code
-    for shard, group_ids in shards.items():
+    async for shard, group_ids in context.turns.each(shards.items()):
         codes |= await _delete(shard, group_ids)
     return {
         "results": [{"group_id": group_id, "error_code": code} for group_id, code in codes.items()]

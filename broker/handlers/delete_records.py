@@ -28,7 +28,7 @@ _log = Log("storage")
 async def delete_records(node: Node, context: Context, request: Any) -> dict[str, Any]:
     asked: dict[str, dict[int, int]] = {}  # a topic may be there more than once
     for topic in request.topics:
-        for partition in topic.partitions:
+        async for partition in context.turns.each(topic.partitions):
             asked.setdefault(topic.name, {})[partition.partition_index] = partition.offset
     topics: list[dict[str, Any]] = []
     for name, these in asked.items():

@@ -56,7 +56,7 @@ async def delete_topics(node: Node, context: Context, request: Any) -> dict[str,
     by_name = [name for name, times in names.items() if times == 1]
     chosen, unknown = _resolved(node, by_name, by_id, {i for i, times in ids.items() if times > 1})
     mutate = mutations(node, context, strict_since=_STRICT_SINCE)
-    deleted = [_delete(node, name, mutate) for name in chosen]
+    deleted = [_delete(node, name, mutate) async for name in context.turns.each(chosen)]
     await node.decided()
     return {"responses": refused + unknown + deleted}
 
@@ -127,7 +127,9 @@ def _resolved(
 
 
 def _delete(node: Node, name: str, mutate: Mutate | None) -> dict[str, Any]:
-    topic = node.catalog.topics[name]
+    topic = node.catalog.topics.get(name)
+    if topic is None:  # another request has deleted it since
+        return _refused(_Wanted(name, None), Code.UNKNOWN_TOPIC_OR_PARTITION, _NO_SUCH_NAME)
     if mutate is not None:
         try:
             mutate(len(topic.partitions))

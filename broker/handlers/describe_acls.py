@@ -45,7 +45,7 @@ async def describe_acls(node: Node, context: Context, request: Any) -> dict[str,
                         "operation": acl.operation,
                         "permission_type": acl.permission_type,
                     }
-                    for acl in acls
+                    async for acl in context.turns.each(acls)
                 ],
             }
             for (resource_type, name, pattern_type), acls in groupby(found, _resource)

@@ -42,6 +42,6 @@ async def describe_client_quotas(node: Node, context: Context, request: Any) -> 
                 "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
                 "values": [{"key": key, "value": value} for key, value in quotas.items()],
             }
-            for entity, quotas in found
+            async for entity, quotas in context.turns.each(found)
         ],
     }

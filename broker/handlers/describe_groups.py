@@ -32,7 +32,7 @@ _ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
 @serves(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
 async def describe_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
     groups = []
-    for group_id in request.groups:
+    async for group_id in context.turns.each(request.groups):
         answer = {"group_id": group_id, **_described(node, context, group_id)}
         if request.include_authorized_operations and "error_code" not in answer:
             answer["authorized_operations"] = _ALL_OPERATIONS

@@ -29,32 +29,36 @@ async def describe_log_dirs(node: Node, context: Context, request: Any) -> dict[
     directory = {
         "error_code": Code.NONE,
         "log_dir": path,
-        "topics": _topics(node, request),
+        "topics": await _topics(node, context, request),
         "total_bytes": total_bytes,
         "usable_bytes": usable_bytes,
     }
     return {"results": [directory]}
 
 
-def _topics(node: Node, request: Any) -> list[dict[str, Any]]:
+async def _topics(node: Node, context: Context, request: Any) -> list[dict[str, Any]]:
     """The topics that have a replica here, among those asked for; None asks for all."""
     asked: dict[str, set[int]] | None = None
     if request.topics is not None:
         asked = {}
-        for topic in request.topics:
+        async for topic in context.turns.each(request.topics):
             asked.setdefault(topic.topic, set()).update(topic.partitions)
     told = []
-    for name in node.catalog.topics if asked is None else asked:
-        partitions = _partitions(node, name, None if asked is None else asked[name])
+    for name in [*(node.catalog.topics if asked is None else asked)]:
+        of_topic = None if asked is None else asked[name]
+        partitions = await _partitions(node, context, name, of_topic)
         if partitions:
             told.append({"name": name, "partitions": partitions})
     return told
 
 
-def _partitions(node: Node, name: str, asked: set[int] | None) -> list[dict[str, Any]]:
+async def _partitions(
+    node: Node, context: Context, name: str, asked: set[int] | None
+) -> list[dict[str, Any]]:
     topic = node.catalog.topics.get(name)
     told = []
-    for partition in topic.partitions if topic is not None else ():
+    await context.turns.pause()
+    async for partition in context.turns.each(topic.partitions if topic is not None else ()):
         log = node.logs.log_of(name, partition.index)
         if log is None or node.node_id not in partition.replicas:
             continue

@@ -25,16 +25,19 @@ async def describe_producers(node: Node, context: Context, request: Any) -> dict
             {
                 "name": topic.name,
                 "partitions": [
-                    {"partition_index": index, **_described(node, (topic.name, index))}
-                    for index in topic.partition_indexes
+                    {
+                        "partition_index": index,
+                        **await _described(node, context, (topic.name, index)),
+                    }
+                    async for index in context.turns.each(topic.partition_indexes)
                 ],
             }
-            for topic in request.topics
+            async for topic in context.turns.each(request.topics)
         ]
     }
 
 
-def _described(node: Node, place: tuple[str, int]) -> dict[str, Any]:
+async def _described(node: Node, context: Context, place: tuple[str, int]) -> dict[str, Any]:
     try:
         check_topic_name(place[0])
         if place[0] not in node.catalog.topics:
@@ -54,6 +57,6 @@ def _described(node: Node, place: tuple[str, int]) -> dict[str, Any]:
                 "coordinator_epoch": state.coordinator_epoch,
                 "current_txn_start_offset": state.transaction_first_offset,
             }
-            for state in log.producers.producers()
+            async for state in context.turns.each([*log.producers.producers()])
         ]
     }

@@ -31,7 +31,7 @@ async def describe_topic_partitions(node: Node, context: Context, request: Any) 
             "topics": [{"error_code": refused.code, "name": topic.name} for topic in request.topics]
         }
     limit = min(node.config["max.request.partition.size.limit"], request.response_partition_limit)
-    return _portion(node, names, request.cursor, max(limit, 1))
+    return await _portion(node, context, names, request.cursor, limit=max(limit, 1))
 
 
 def _names(node: Node, request: Any) -> list[str]:
@@ -47,10 +47,12 @@ def _names(node: Node, request: Any) -> list[str]:
     return sorted(name for name in asked or node.catalog.topics if name >= first)
 
 
-def _portion(node: Node, names: list[str], cursor: Any, limit: int) -> dict[str, Any]:
+async def _portion(
+    node: Node, context: Context, names: list[str], cursor: Any, *, limit: int
+) -> dict[str, Any]:
     topics: list[dict[str, Any]] = []
     left = limit
-    for name in names:
+    async for name in context.turns.each(names):
         if left == 0:
             return {"topics": topics, "next_cursor": _cursor(name, 0)}
         topic = node.catalog.topics.get(name)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0))
 async def describe_transactions(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    return {"transaction_states": [_described(node, id_) for id_ in request.transactional_ids]}
+    asked = context.turns.each(request.transactional_ids)
+    return {"transaction_states": [_described(node, id_) async for id_ in asked]}
 
 
 def _described(node: Node, transactional_id: str) -> dict[str, Any]:

@@ -38,7 +38,10 @@ async def elect_leaders(node: Node, context: Context, request: Any) -> dict[str,
     election_type = ElectionType(request.election_type)
     results = []
     for name, partitions in asked:
-        answers = [_elect(node, name, partition, election_type) for partition in partitions]
+        answers = [
+            _elect(node, name, partition, election_type)
+            async for partition in context.turns.each(partitions)
+        ]
         if request.topic_partitions is None:  # who asks for all is not told of most
             answers = [each for each in answers if each["error_code"] != Code.ELECTION_NOT_NEEDED]
         results.append({"topic": name, "partition_result": answers})

@@ -46,7 +46,7 @@ async def find_coordinator(node: Node, context: Context, request: Any) -> dict[s
     return {
         "coordinators": [
             {"key": key, **_find(node, context, request.key_type, key), "error_message": message}
-            for key in request.coordinator_keys
+            async for key in context.turns.each(request.coordinator_keys)
         ]
     }
 

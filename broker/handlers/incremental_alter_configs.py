@@ -63,7 +63,7 @@ async def incremental_alter_configs(node: Node, context: Context, request: Any) 
         if spoilt:
             raise Refused(Code.UNKNOWN_SERVER_ERROR)
 
-    answer = answered(request.resources, alter)
+    answer = await answered(context, request.resources, alter)
     await node.decided()
     return answer
 

@@ -54,6 +54,6 @@ async def list_config_resources(node: Node, context: Context, request: Any) -> d
             {"resource_name": name, "resource_type": kind}
             for kind, names in _NAMES.items()
             if kind in wanted
-            for name in names(node)
+            async for name in context.turns.each(names(node))
         ]
     }

@@ -37,7 +37,7 @@ async def list_groups(node: Node, context: Context, request: Any) -> dict[str, A
                 "group_state": group.state,
                 "group_type": group.group_type,
             }
-            for shard in node.groups.shards()
-            for group in shard.ask(read)
+            async for shard in context.turns.each([*node.groups.shards()])
+            async for group in context.turns.each(shard.ask(read))
         ]
     }

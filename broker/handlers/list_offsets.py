@@ -15,7 +15,6 @@ Skipped: tiered storage; there is none, so -5 is -1.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,18 +47,22 @@ _NOTHING: Final[Found] = (-1, -1, -1)
 @serves(ApiKey.LIST_OFFSETS, versions=(1, 10))
 async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, Any]:
     if request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
-        return {"topics": [_refused(topic) for topic in request.topics]}
-    asked_for = [
-        ((topic.name, asked.partition_index), asked)
-        for topic in request.topics
-        for asked in topic.partitions
-    ]
-    times_asked = Counter(place for place, _ in asked_for)
+        return {"topics": [await _refused(context, topic) for topic in request.topics]}
+    asked_for: dict[tuple[str, int], Any] = {}
+    twice: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        for asked in topic.partitions:
+            await context.turns.pause()
+            place = (topic.name, asked.partition_index)
+            if place in asked_for:
+                twice.add(place)
+            asked_for[place] = asked
     topics: dict[str, list[dict[str, Any]]] = {}
     # Kafka answers a partition that is asked for twice once, with an error.
-    for (name, index), asked in dict(asked_for).items():
+    for (name, index), asked in asked_for.items():
+        await context.turns.pause()
         try:
-            if times_asked[name, index] > 1:
+            if (name, index) in twice:
                 raise Refused(Code.INVALID_REQUEST)
             _check_known(asked.timestamp, context.version)
             log = _log(node, name, asked)
@@ -83,13 +86,13 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
     return {"topics": [{"name": name, "partitions": found} for name, found in topics.items()]}
 
 
-def _refused(topic: Any) -> dict[str, Any]:
+async def _refused(context: Context, topic: Any) -> dict[str, Any]:
     """What becomes of each partition when nobody knows what the request as a whole wants."""
     return {
         "name": topic.name,
         "partitions": [
             {"partition_index": asked.partition_index, "error_code": Code.UNKNOWN_SERVER_ERROR}
-            for asked in topic.partitions
+            async for asked in context.turns.each(topic.partitions)
         ],
     }
 

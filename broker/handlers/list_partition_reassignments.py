@@ -23,10 +23,12 @@ async def list_partition_reassignments(
     asked = None
     if request.topics is not None:
         asked = {
-            (topic.name, index) for topic in request.topics for index in topic.partition_indexes
+            (topic.name, index)
+            async for topic in context.turns.each(request.topics)
+            async for index in context.turns.each(topic.partition_indexes)
         }
     told = []
-    for topic in node.catalog.topics.values():
+    async for topic in context.turns.each([*node.catalog.topics.values()]):
         waiting = [
             {
                 "partition_index": partition.index,
@@ -34,7 +36,7 @@ async def list_partition_reassignments(
                 "adding_replicas": list(partition.adding_replicas),
                 "removing_replicas": list(partition.removing_replicas),
             }
-            for partition in topic.partitions
+            async for partition in context.turns.each(topic.partitions)
             if is_in_progress(partition)
             and (asked is None or (topic.name, partition.index) in asked)
         ]

@@ -35,7 +35,7 @@ async def list_transactions(node: Node, context: Context, request: Any) -> dict[
     now_ms = node.clock.now_ms()
     listed: list[Transaction] = []
     if states or not wanted:
-        for shard in node.transactions.shards():
+        async for shard in context.turns.each([*node.transactions.shards()]):
             listed += shard.ask(
                 lambda machine: machine.listed(
                     now_ms=now_ms,
@@ -53,7 +53,7 @@ async def list_transactions(node: Node, context: Context, request: Any) -> dict[
                 "producer_id": known.producer_id,
                 "transaction_state": known.state.title,
             }
-            for known in listed
+            async for known in context.turns.each(listed)
         ],
     }
 

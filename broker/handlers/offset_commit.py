@@ -15,6 +15,7 @@ Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.groups import Committer
@@ -33,7 +34,7 @@ _EPOCHS_SINCE: Final = 9
 
 @serves(ApiKey.OFFSET_COMMIT, versions=(2, 9))
 async def offset_commit(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    offsets = offsets_to_commit(node, request.topics)
+    offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
         committer = Committer(
@@ -52,13 +53,14 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
         except Refused as refused:
             taken = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
-    return {"topics": answers(node, request.topics, codes)}
+    return {"topics": await answers(node, context, request.topics, codes)}
 
 
-def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
+async def offsets_to_commit(node: Node, context: Context, topics: Any) -> list[OffsetToCommit]:
     """The offsets of a request for partitions that exist."""
     offsets = []
     for topic in topics:
+        await context.turns.pause()
         known = node.catalog.topics.get(topic.name)
         count, topic_id = (0, None) if known is None else (len(known.partitions), known.topic_id)
         offsets += [
@@ -70,38 +72,38 @@ def offsets_to_commit(node: Node, topics: Any) -> list[OffsetToCommit]:
                 partition.committed_metadata,
                 topic_id,
             )
-            for partition in topic.partitions
+            async for partition in context.turns.each(topic.partitions)
             if 0 <= partition.partition_index < count
         ]
     return offsets
 
 
-def answers(node: Node, topics: Any, codes: dict[tuple[str, int], Code]) -> list[dict[str, Any]]:
+async def answers(
+    node: Node, context: Context, topics: Any, codes: Mapping[tuple[str, int], Code]
+) -> list[dict[str, Any]]:
     """The code of each partition of a request; what has none does not exist.
 
     As Kafka builds it: a topic that exists is left out when no partition of it is named. Where
     something does not exist, a topic that is named twice is answered once.
     """
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
-    named = [t for t in topics if t.partitions or t.name not in node.catalog.topics]
-    answered = [
-        {
-            "name": topic.name,
-            "partitions": [
-                {
-                    "partition_index": partition.partition_index,
-                    "error_code": codes.get((topic.name, partition.partition_index), unknown),
-                }
-                for partition in topic.partitions
-            ],
-        }
-        for topic in named
-    ]
-    known = sum((t.name, p.partition_index) in codes for t in named for p in t.partitions)
-    if known == sum(len(topic.partitions) for topic in named) and known:
+    answered: list[dict[str, Any]] = []
+    are_known = True
+    async for topic in context.turns.each(topics):
+        if not topic.partitions and topic.name in node.catalog.topics:
+            continue
+        told = []
+        async for partition in context.turns.each(topic.partitions):
+            index = partition.partition_index
+            code = codes.get((topic.name, index))
+            are_known = are_known and code is not None
+            code = unknown if code is None else code
+            told.append({"partition_index": index, "error_code": code})
+        answered.append({"name": topic.name, "partitions": told})
+    if are_known and any(topic["partitions"] for topic in answered):
         return answered
     merged: dict[str, dict[str, Any]] = {}
-    for topic in answered:
+    async for topic in context.turns.each(answered):
         merged.setdefault(topic["name"], {"name": topic["name"], "partitions": []})
         merged[topic["name"]]["partitions"] += topic["partitions"]
     return [*merged.values()]

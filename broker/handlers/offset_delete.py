@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 async def offset_delete(node: Node, context: Context, request: Any) -> dict[str, Any]:
     places = [
         (topic.name, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
+        async for topic in context.turns.each(request.topics)
+        async for partition in context.turns.each(topic.partitions)
         if node.log_of(topic.name, partition.partition_index) is not None
     ]
     taken: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
         lambda machine, _: machine.delete_offsets(request.group_id, places)
     )
-    return {"topics": answers(node, request.topics, dict(zip(places, taken, strict=True)))}
+    codes = dict(zip(places, taken, strict=True))
+    return {"topics": await answers(node, context, request.topics, codes)}

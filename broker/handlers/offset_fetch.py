@@ -17,7 +17,6 @@ or the offset. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.groups import FetchedOffset, Groups
@@ -39,33 +38,43 @@ _Places = list[tuple[str, Sequence[int]]]
 async def offset_fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
     stable = request.require_stable
     if context.version >= _SEVERAL_SINCE:
-        return {"groups": [_group(node, group, require_stable=stable) for group in request.groups]}
-    answer = _group(node, request, require_stable=stable)
+        groups = context.turns.each(request.groups)
+        told = [await _group(node, context, group, require_stable=stable) async for group in groups]
+        return {"groups": told}
+    answer = await _group(node, context, request, require_stable=stable)
     del answer["group_id"]
     if context.version < _GROUP_ERROR_SINCE and "error_code" in answer:
         refused = FetchedOffset(error=answer["error_code"])
-        return {"topics": _answers(_asked(request), lambda *_: refused)}
+        return {"topics": await _answers(context, _asked(request), lambda *_: refused)}
     return answer
 
 
-def _group(node: Node, group: Any, *, require_stable: bool) -> dict[str, Any]:
+async def _group(
+    node: Node, context: Context, group: Any, *, require_stable: bool
+) -> dict[str, Any]:
+    """The offsets of one group; of very many, those of a few milliseconds at a time."""
     group_id = group.group_id
-
     member_id = getattr(group, "member_id", None)  # before version 8 there is no such field
     member_epoch = getattr(group, "member_epoch", -1)
 
-    def read(machine: Groups) -> list[dict[str, Any]]:
+    def begin(machine: Groups) -> _Places:
         machine.check_fetch(group_id, member_id, member_epoch)
         if group.topics is None:
-            places: _Places = list(machine.committed_partitions(group_id).items())
-        else:
-            places = _asked(group)
-        return _answers(
-            places, partial(machine.fetch_offset, group_id, require_stable=require_stable)
+            return list(machine.committed_partitions(group_id).items())
+        return _asked(group)
+
+    def offset_of(topic: str, index: int) -> FetchedOffset:
+        # Asked each time: the coordinator may have moved since.
+        return shard.ask(
+            lambda machine: machine.fetch_offset(
+                group_id, topic, index, require_stable=require_stable
+            )
         )
 
     try:
-        return {"group_id": group_id, "topics": node.groups.shard_of(group_id).ask(read)}
+        shard = node.groups.shard_of(group_id)
+        topics = await _answers(context, shard.ask(begin), offset_of)
+        return {"group_id": group_id, "topics": topics}
     except Refused as refused:
         return {"group_id": group_id, "topics": [], "error_code": refused.code}
 
@@ -74,12 +83,18 @@ def _asked(group: Any) -> _Places:
     return [(topic.name, topic.partition_indexes) for topic in group.topics]
 
 
-def _answers(
-    places: _Places, offset_of: Callable[[str, int], FetchedOffset]
+async def _answers(
+    context: Context, places: _Places, offset_of: Callable[[str, int], FetchedOffset]
 ) -> list[dict[str, Any]]:
     return [
-        {"name": name, "partitions": [_answer(index, offset_of(name, index)) for index in indexes]}
-        for name, indexes in places
+        {
+            "name": name,
+            "partitions": [
+                _answer(index, offset_of(name, index))
+                async for index in context.turns.each(indexes)
+            ],
+        }
+        async for name, indexes in context.turns.each(places)
     ]
 
 

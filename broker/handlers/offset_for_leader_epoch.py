@@ -26,9 +26,12 @@ async def offset_for_leader_epoch(node: Node, context: Context, request: Any) ->
         "topics": [
             {
                 "topic": topic.topic,
-                "partitions": [_end_of(node, topic.topic, asked) for asked in topic.partitions],
+                "partitions": [
+                    _end_of(node, topic.topic, asked)
+                    async for asked in context.turns.each(topic.partitions)
+                ],
             }
-            for topic in request.topics
+            async for topic in context.turns.each(request.topics)
         ]
     }
 

@@ -41,12 +41,14 @@ from ..cluster import NewLeaders
 from ..code_versions import code_for
 from ..context import Context, Disconnect
 from ..dispatch import serves
+from ..fetch_reads import MANY
 
 if TYPE_CHECKING:
     from ...coordinator.transactions import Transactions
     from ...storage.steps import Steps
     from ..node import Node
     from ..shard import Shard
+    from ..turns import Turns
 
 _VALID_ACKS: Final = (0, 1, -1)
 _ALL: Final = -1
@@ -78,7 +80,8 @@ class Explained(Refused):
 
 @serves(ApiKey.PRODUCE, versions=(0, 13))
 async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
-    refused = _refused_whole(node, context, request)
+    turns = context.turns if _has_many_partitions(request) else None
+    refused = await _refused_whole(node, context, request, turns)
     responses = []
     unflushed: Unflushed = []
     failed: str | None = None
@@ -89,6 +92,10 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         name, unknown = _topic(node, context, topic_data)
         # Of two batches for one partition Kafka keeps the last one alone; so does this dict.
         for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
+            if turns is not None and turns.is_over():
+                await turns.pause()
+                name, unknown = _topic(node, context, topic_data)
+                membership.forget()  # the transaction may have ended meanwhile
             answer, waits = refused or unknown, _NONE
             batch = _Batch(name, index, records)
             while answer is None:
@@ -112,6 +119,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         )
         if answers:
             responses.append({**topic, "partition_responses": answers})
+    context.is_large = turns is not None
     if request.acks == 0:
         if failed is not None:
             raise Disconnect(f"a produce with acks=0 failed: {failed}")
@@ -127,11 +135,24 @@ def _error(code: Code, why: str | None = None) -> dict[str, Any]:
     return {"error_code": code, "error_message": why, **_NO_OFFSETS}
 
 
-def _refused_whole(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
-    """The one error of every partition, when the request as a whole is wrong."""
+def _has_many_partitions(request: Any) -> bool:
+    topics = request.topic_data
+    return len(topics) > MANY or any(len(topic.partition_data) > MANY for topic in topics)
+
+
+async def _refused_whole(
+    node: Node, context: Context, request: Any, turns: Turns | None
+) -> dict[str, Any] | None:
+    """The one error of every partition, when the request as a whole is wrong.
+
+    Args:
+        turns: of a request for many partitions.
+    """
     producers: set[tuple[int, int]] = set()
     for topic_data in request.topic_data:
         for partition_data in topic_data.partition_data:
+            if turns is not None and turns.is_over():
+                await turns.pause()
             records = partition_data.records
             if records is None:
                 continue
@@ -400,6 +421,10 @@ class _Membership:
             )
         if not self._is_on_disk:
             raise _NotOnDisk
+
+    def forget(self) -> None:
+        """Have the coordinator asked again: others have had their turns."""
+        self._shard, self._has_waited = None, False
 
     async def on_disk(self) -> dict[str, Any] | None:
         """Wait until what `check` asked for is on disk, and have it asked again.

@@ -36,7 +36,7 @@ _ADDS_SINCE: Final = 5
 
 @serves(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5))
 async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    offsets = offsets_to_commit(node, request.topics)
+    offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
         producer = Producer(request.producer_id, request.producer_epoch)
@@ -56,7 +56,7 @@ async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[
         except Refused as refused:
             taken = (_code(refused, context),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
-    return {"topics": answers(node, request.topics, codes)}
+    return {"topics": await answers(node, context, request.topics, codes)}
 
 
 async def _enter_transaction(

@@ -39,8 +39,8 @@ async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[
     for marker in request.markers:
         if _is_of_nobody(node, marker):
             return {"markers": _all_refused(request)}
-        for topic in marker.topics:
-            for index in topic.partition_indexes:
+        async for topic in context.turns.each(marker.topics):
+            async for index in context.turns.each(topic.partition_indexes):
                 topics = told.setdefault(marker.producer_id, {})
                 answer = _appended(node, marker, (topic.name, index), unflushed)
                 topics.setdefault(topic.name, {})[index] = answer

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from ottla.broker.code_versions import code_for
+from ottla.broker.context import Context
 from ottla.broker.handlers.list_transactions import list_transactions
 from ottla.coordinator.transactions import Transactions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
+from tests.broker.fakes import connection_info
 
 
 def node_with(*transactional_ids: str) -> Any:
@@ -36,9 +38,8 @@ def listed(node: Any, **filters: Any) -> tuple[list[str], list[str]]:
         "duration_filter": -1,
         "transactional_id_pattern": None,
     }
-    answer = asyncio.run(
-        list_transactions(node, Any, SimpleNamespace(**(request | filters)))  # type: ignore[arg-type]
-    )
+    context = Context(ApiKey.LIST_TRANSACTIONS, 2, 0, None, connection_info())
+    answer = asyncio.run(list_transactions(node, context, SimpleNamespace(**(request | filters))))
     found = [state["transactional_id"] for state in answer["transaction_states"]]
     return found, answer["unknown_state_filters"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import marker_channel, marker_requests, markers
+from ottla.broker import marker_channel, marker_requests, markers, turns
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import State
 from ottla.protocol.api_keys import ApiKey
@@ -408,3 +408,73 @@ async def test_a_refusal_that_comes_again_and_again_is_logged_once(
         end(it, prepare(it, ("orders", 0)))
         await until(lambda: coordinator_of(it).marker_channel.retries > 3)
         assert len(lines.lines) == 1
+
+
+# Very many partitions
+
+
+def many(count: int) -> list[tuple[str, int]]:
+    return [("orders", index) for index in range(count)]
+
+
+@in_a_loop
+async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+        places = many(marker_channel.AT_ONCE)
+        it.topic("orders", *[1] * len(places))
+        end(it, prepare(it, *places))
+        assert state(it) is State.COMPLETE_COMMIT
+
+
+@in_a_loop
+async def test_the_markers_of_very_many_partitions_are_written_in_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+        places = many(marker_channel.AT_ONCE + 5)
+        it.topic("orders", *[1] * len(places))
+        end(it, prepare(it, *places))
+        written = []
+        while state(it) is State.PREPARE_COMMIT:
+            written.append(sum(len(markers_of(it, place)) for place in places))
+            await asyncio.sleep(0)
+        assert written == [marker_channel.AT_ONCE + more for more in range(5)]
+        assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
+        assert coordinator_of(it).marker_channel.retries == 0
+        assert coordinator_of(it).marker_channel.unfinished == {}
+
+
+@in_a_loop
+async def test_markers_that_are_not_written_yet_go_to_whoever_leads_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+        it.controller.create_internal_topic(TRANSACTION_STATE)
+        here = coordinator_of(it).node_id
+        (other,) = others_of(it)
+        places = many(marker_channel.AT_ONCE + 3)
+        it.topic("orders", *[here] * len(places), replicas=2)
+        end(it, prepare(it, *places))
+        it.controller.change_leader(*places[-1], other)
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
+
+
+@in_a_loop
+async def test_a_coordinator_that_is_unloaded_writes_no_further_markers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+        places = many(marker_channel.AT_ONCE + 3)
+        it.topic("orders", *[1] * len(places))
+        end(it, prepare(it, *places))
+        coordinator_of(it).transactions.unload()
+        assert not coordinator_of(it).marker_channel.unwritten
+        await asyncio.sleep(0)
+        assert markers_of(it, places[-1]) == []
