@@ -178,7 +178,9 @@ async def answered(
     context: Context, resources: Sequence[Any], alter: Callable[[Any], None]
 ) -> dict[str, Any]:
     """Do `alter` with each resource of a request, and say what became of each."""
-    times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    times: Counter[tuple[int, str]] = Counter()
+    async for resource in context.turns.each(resources):
+        times[resource.resource_type, resource.resource_name] += 1
     responses = []
     async for resource in context.turns.each(resources):
         error, why = Code.NONE, None

@@ -169,7 +169,9 @@ async def describe_configs(node: Node, context: Context, request: Any, handle: H
 
 @guards(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 async def alter_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    times = Counter((each.resource_type, each.resource_name) for each in request.resources)
+    times: Counter[tuple[int, str]] = Counter()
+    async for each in context.turns.each(request.resources):
+        times[each.resource_type, each.resource_name] += 1
     refused, right = [], []
     async for resource in context.turns.each(request.resources):
         is_logger = resource.resource_type == ResourceType.BROKER_LOGGER

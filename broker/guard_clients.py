@@ -111,18 +111,19 @@ async def describe_topic_partitions(
         ]
         if not names:
             return {"topics": [], "next_cursor": None}
-        request.topics = made(_Named(name) for name in names)
+        request.topics = made([_Named(name) async for name in context.turns.each(names)])
     else:
         request.topics, refused = await parted(
             context, asked, lambda topic: not topic.name or _may_describe(node, context, topic.name)
         )
     unseen = [
-        {"error_code": _REFUSED, "name": name} for name in dict.fromkeys(t.name for t in refused)
+        {"error_code": _REFUSED, "name": name}
+        for name in {topic.name: None async for topic in context.turns.each(refused)}
     ]
     if not request.topics:
         return {"topics": unseen, "next_cursor": None}
     body = await handle(node, context, request)
-    for topic in body["topics"]:
+    async for topic in context.turns.each(body["topics"]):
         if topic.get("topic_authorized_operations") is not None:
             may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
             topic["topic_authorized_operations"] = bits(Operation(each) for each in may_do)

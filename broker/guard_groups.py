@@ -148,7 +148,7 @@ async def describe_groups(node: Node, context: Context, request: Any, handle: Ha
         lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id),
     )
     body = await handle(node, context, request)
-    _tell_operations(node, context, body["groups"])
+    await _tell_operations(node, context, body["groups"])
     body["groups"] += [
         {"group_id": group_id, "error_code": _GROUP_REFUSED, "error_message": None}
         for group_id in refused
@@ -156,8 +156,8 @@ async def describe_groups(node: Node, context: Context, request: Any, handle: Ha
     return body
 
 
-def _tell_operations(node: Node, context: Context, groups: list[Body]) -> None:
-    for group in groups:
+async def _tell_operations(node: Node, context: Context, groups: list[Body]) -> None:
+    async for group in context.turns.each(groups):
         if group.get("authorized_operations") is not None:
             group["authorized_operations"] = authorized_operations(
                 node, context, AclResource.GROUP, group["group_id"]

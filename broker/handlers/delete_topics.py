@@ -12,7 +12,7 @@ answers come in a fixed order (Kafka shuffles them).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -40,21 +40,33 @@ class _Wanted(NamedTuple):
 
 @serves(ApiKey.DELETE_TOPICS, versions=(1, 6))
 async def delete_topics(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    wanted = [_Wanted(name, None) for name in request.topic_names]
-    wanted += [_Wanted(topic.name, _id_or_none(topic.topic_id)) for topic in request.topics]
+    each = context.turns.each
+    wanted = [_Wanted(name, None) async for name in each(request.topic_names)]
+    wanted += [
+        _Wanted(topic.name, _id_or_none(topic.topic_id)) async for topic in each(request.topics)
+    ]
     if not node.config["delete.topic.enable"]:
         if context.version < _DISABLED_SINCE:
             return _all(wanted, Code.INVALID_REQUEST, "Topic deletion is disabled.")
         return _all(wanted, Code.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if request.timeout_ms <= 0:
         return _all(wanted, Code.REQUEST_TIMED_OUT, None)
-    refused = [_refused(each, Code.INVALID_REQUEST, why) for each, why in _ill_named(wanted)]
-    ids = Counter(each.topic_id for each in wanted if each.name is None and each.topic_id)
-    names = Counter(each.name for each in wanted if each.topic_id is None and each.name is not None)
-    refused += _twice(names, ids)
-    by_id = {topic_id for topic_id, times in ids.items() if times == 1}
-    by_name = [name for name, times in names.items() if times == 1]
-    chosen, unknown = _resolved(node, by_name, by_id, {i for i, times in ids.items() if times > 1})
+    refused: list[dict[str, Any]] = []
+    ids: Counter[UUID] = Counter()
+    names: Counter[str] = Counter()
+    async for topic in each(wanted):
+        why = _ill_named(topic)
+        if why is not None:
+            refused.append(_refused(topic, Code.INVALID_REQUEST, why))
+        elif topic.topic_id is not None:
+            ids[topic.topic_id] += 1
+        elif topic.name is not None:
+            names[topic.name] += 1
+    by_id = {topic_id: times > 1 async for topic_id, times in each(ids.items())}
+    by_name = {name: times > 1 async for name, times in each(names.items())}
+    refused += [_twice(_Wanted(name, None), "name") for name, twice in by_name.items() if twice]
+    refused += [_twice(_Wanted(None, id_), "id") for id_, twice in by_id.items() if twice]
+    chosen, unknown = await _resolved(node, context, by_name, by_id)
     mutate = mutations(node, context, strict_since=_STRICT_SINCE)
     deleted = [_delete(node, name, mutate) async for name in context.turns.each(chosen)]
     await node.decided()
@@ -78,45 +90,44 @@ def _all(wanted: Iterable[_Wanted], code: Code, why: str | None) -> dict[str, An
     return {"responses": [_refused(each, code, why) for each in wanted]}
 
 
-def _ill_named(wanted: Iterable[_Wanted]) -> Iterable[tuple[_Wanted, str]]:
-    for each in wanted:
-        if each.name is None and each.topic_id is None:
-            yield each, "Neither topic name nor id were specified."
-        elif each.name is not None and each.topic_id is not None:
-            yield each, "You may not specify both topic name and topic id."
+def _ill_named(wanted: _Wanted) -> str | None:
+    if wanted.name is None and wanted.topic_id is None:
+        return "Neither topic name nor id were specified."
+    if wanted.name is not None and wanted.topic_id is not None:
+        return "You may not specify both topic name and topic id."
+    return None
 
 
-def _twice(names: Counter[str], ids: Counter[UUID]) -> list[dict[str, Any]]:
-    code = Code.INVALID_REQUEST
-    return [
-        _refused(_Wanted(name, None), code, "Duplicate topic name.")
-        for name, times in names.items()
-        if times > 1
-    ] + [
-        _refused(_Wanted(None, topic_id), code, "Duplicate topic id.")
-        for topic_id, times in ids.items()
-        if times > 1
-    ]
+def _twice(wanted: _Wanted, what: str) -> dict[str, Any]:
+    return _refused(wanted, Code.INVALID_REQUEST, f"Duplicate topic {what}.")
 
 
-def _resolved(
-    node: Node, by_name: list[str], by_id: set[UUID], ids_twice: set[UUID]
+async def _resolved(
+    node: Node, context: Context, by_name: Mapping[str, bool], by_id: Mapping[UUID, bool]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """The names of the topics to delete, and the answers for what is not there."""
+    """The names of the topics to delete, and the answers for what is not there.
+
+    Args:
+        by_name, by_id: what is named, and whether more than once.
+    """
     chosen: dict[UUID, str] = {}
     answers = []
-    for topic_id in by_id:
+    async for topic_id, is_twice in context.turns.each(by_id.items()):
         topic = node.catalog.topic_by_id(topic_id)
+        if is_twice:
+            continue
         if topic is None:
             answers.append(_refused(_Wanted(None, topic_id), Code.UNKNOWN_TOPIC_ID, _NO_SUCH_ID))
         else:
             chosen[topic_id] = topic.name
-    for name in by_name:
+    async for name, is_twice in context.turns.each(by_name.items()):
         topic = node.catalog.topics.get(name)
+        if is_twice:
+            continue
         if topic is None:
             code = Code.UNKNOWN_TOPIC_OR_PARTITION
             answers.append(_refused(_Wanted(name, None), code, _NO_SUCH_NAME))
-        elif topic.topic_id in chosen or topic.topic_id in ids_twice:
+        elif topic.topic_id in by_id:
             chosen.pop(topic.topic_id, None)
             why = "The provided topic name maps to an ID that was already supplied."
             named = _Wanted(name, topic.topic_id)

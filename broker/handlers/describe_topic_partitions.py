@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0))
 async def describe_topic_partitions(node: Node, context: Context, request: Any) -> dict[str, Any]:
     try:
-        names = _names(node, request)
+        names = await _names(node, context, request)
     except Refused as refused:
         return {
             "topics": [{"error_code": refused.code, "name": topic.name} for topic in request.topics]
@@ -34,9 +34,9 @@ async def describe_topic_partitions(node: Node, context: Context, request: Any) 
     return await _portion(node, context, names, request.cursor, limit=max(limit, 1))
 
 
-def _names(node: Node, request: Any) -> list[str]:
+async def _names(node: Node, context: Context, request: Any) -> list[str]:
     """The topics from the cursor on. Raises Refused, for the whole request."""
-    asked = {topic.name for topic in request.topics}
+    asked = {topic.name async for topic in context.turns.each(request.topics)}
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     if cursor is not None and ((asked and first not in asked) or cursor.partition_index < 0):
@@ -44,7 +44,8 @@ def _names(node: Node, request: Any) -> list[str]:
     if "" in asked and cursor is None:
         raise Refused(Code.UNKNOWN_SERVER_ERROR)  # Kafka takes it for where the cursor is
     # As Java sorts: by UTF-16 units, which for legal names is by bytes.
-    return sorted(name for name in asked or node.catalog.topics if name >= first)
+    known = context.turns.each([*(asked or node.catalog.topics)])
+    return sorted([name async for name in known if name >= first])
 
 
 async def _portion(
@@ -65,7 +66,7 @@ async def _portion(
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         told = topic.partitions[start : start + left]
-        topics.append(_topic(node, topic, told))
+        topics.append(await _topic(node, context, topic, told))
         left -= len(told)
         if start + len(told) < len(topic.partitions):
             return {"topics": topics, "next_cursor": _cursor(name, start + len(told))}
@@ -80,7 +81,9 @@ def _error(name: str, code: Code) -> dict[str, Any]:
     return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
 
 
-def _topic(node: Node, topic: Topic, partitions: tuple[Partition, ...]) -> dict[str, Any]:
+async def _topic(
+    node: Node, context: Context, topic: Topic, partitions: tuple[Partition, ...]
+) -> dict[str, Any]:
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
@@ -97,6 +100,6 @@ def _topic(node: Node, topic: Topic, partitions: tuple[Partition, ...]) -> dict[
                 "last_known_elr": list(partition.last_known_elr),
                 "offline_replicas": offline_replicas(node, partition.replicas),
             }
-            for partition in partitions
+            async for partition in context.turns.each(partitions)
         ],
     }

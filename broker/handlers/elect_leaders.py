@@ -30,20 +30,23 @@ async def elect_leaders(node: Node, context: Context, request: Any) -> dict[str,
         why = f"Unknown election type {request.election_type}"
         return _all(request, Refused(Code.INVALID_REQUEST, why))
     if request.topic_partitions is None:
-        asked = [
-            (topic.name, range(len(topic.partitions))) for topic in node.catalog.topics.values()
-        ]
+        topics = [*node.catalog.topics.values()]
+        asked = ((topic.name, range(len(topic.partitions))) for topic in topics)
     else:
-        asked = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
+        asked = ((topic.topic, topic.partitions) for topic in request.topic_partitions)
     election_type = ElectionType(request.election_type)
     results = []
-    for name, partitions in asked:
+    async for name, partitions in context.turns.each(asked):
         answers = [
             _elect(node, name, partition, election_type)
             async for partition in context.turns.each(partitions)
         ]
         if request.topic_partitions is None:  # who asks for all is not told of most
-            answers = [each for each in answers if each["error_code"] != Code.ELECTION_NOT_NEEDED]
+            answers = [
+                each
+                async for each in context.turns.each(answers)
+                if each["error_code"] != Code.ELECTION_NOT_NEEDED
+            ]
         results.append({"topic": name, "partition_result": answers})
     await node.decided()
     return {"replica_election_results": results}

@@ -38,7 +38,9 @@ OPERATIONS: Final = frozenset(Operation)
 
 @serves(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1))
 async def incremental_alter_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    spoilt = any(map(_is_beyond_the_controller, request.resources))
+    spoilt = False
+    async for each in context.turns.each(request.resources):
+        spoilt = spoilt or _is_beyond_the_controller(each)
 
     def alter(resource: Any) -> None:
         changes = _changes(resource)

@@ -38,7 +38,7 @@ _NAMES: Final[Mapping[int, Callable[[Node], Iterable[str]]]] = {
     ResourceType.CLIENT_METRICS: lambda node: node.catalog.resources(ResourceType.CLIENT_METRICS),
     ResourceType.BROKER_LOGGER: _brokers,
     ResourceType.BROKER: _brokers,
-    ResourceType.TOPIC: lambda node: sorted(node.catalog.topics, key=java_hash_code),
+    ResourceType.TOPIC: lambda node: node.catalog.topics,
 }
 
 
@@ -49,11 +49,16 @@ async def list_config_resources(node: Node, context: Context, request: Any) -> d
         wanted = request.resource_types or _NAMES
     if not all(kind in _NAMES for kind in wanted):
         raise Refused(Code.UNSUPPORTED_VERSION)
-    return {
-        "config_resources": [
+    told = []
+    for kind, names in _NAMES.items():
+        if kind not in wanted:
+            continue
+        listed = [*names(node)]
+        if kind == ResourceType.TOPIC:
+            codes = {name: java_hash_code(name) async for name in context.turns.each(listed)}
+            listed.sort(key=codes.__getitem__)
+        told += [
             {"resource_name": name, "resource_type": kind}
-            for kind, names in _NAMES.items()
-            if kind in wanted
-            async for name in context.turns.each(names(node))
+            async for name in context.turns.each(listed)
         ]
-    }
+    return {"config_resources": told}

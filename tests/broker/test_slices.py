@@ -1,0 +1,236 @@
+"""No handler works for longer in one turn of the event loop because a request has more elements.
+
+Each handler is given a request of some elements and one of four times as many, with slices of no
+length, and the lines of Python that run between two turns are counted. What grows with the request
+is a loop without a pause. Decisions of a state machine are made in one turn: those are named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from ottla.broker import turns
+from ottla.broker.context import Context
+from ottla.broker.dispatch import handler_of
+from ottla.broker.guards import guarded
+from ottla.broker.handlers import HANDLERS
+from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
+from ottla.protocol.messages import read_request, read_request_header
+from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from tests.broker.one_node import OneNode, one_node
+
+FEW: Final = 25
+MANY: Final = 4 * FEW
+AUTHORIZED: Final = {
+    "offsets_topic_num_partitions": "1",
+    "transaction_state_log_num_partitions": "1",
+    "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super_users": "User:ANONYMOUS",
+}
+ORDERS: Final = "orders"
+Fields = Callable[[int], dict[str, Any]]
+
+
+def _topics(partitions: Callable[[int], Any], *, name: str = "name", field: str) -> Fields:
+    """One topic with very many partitions."""
+    return lambda count: {"topics": [{name: ORDERS, field: [*map(partitions, range(count))]}]}
+
+
+def _names(field: str) -> Fields:
+    return lambda count: {field: [f"t{number}" for number in range(count)]}
+
+
+def _structs(field: str, of: Callable[[int], dict[str, Any]], **more: Any) -> Fields:
+    return lambda count: {**more, field: [of(number) for number in range(count)]}
+
+
+def _records() -> bytes:
+    return bytes(build([(None, b"a")], timestamp_ms=1))
+
+
+def _acl(number: int, suffix: str = "") -> dict[str, Any]:
+    return {
+        f"resource_type{suffix}": AclResource.TOPIC, f"resource_name{suffix}": f"t{number}",
+        f"resource_pattern_type{suffix}"[: None if not suffix else 99]: PatternType.LITERAL,
+        f"principal{suffix}": "User:a", f"host{suffix}": "*",
+        "operation": Operation.READ, "permission_type": Permission.ALLOW,
+    }  # fmt: skip
+
+
+def _filter(number: int) -> dict[str, Any]:
+    return {
+        "resource_type_filter": AclResource.TOPIC, "resource_name_filter": f"t{number}",
+        "pattern_type_filter": PatternType.LITERAL, "principal_filter": None, "host_filter": None,
+        "operation": Operation.ANY, "permission_type": Permission.ANY,
+    }  # fmt: skip
+
+
+def _resource(number: int) -> dict[str, Any]:
+    return {"resource_type": 2, "resource_name": f"t{number}", "configuration_keys": None}
+
+
+SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
+    ApiKey.PRODUCE: (9, lambda count: {"acks": -1, "timeout_ms": 1, "topic_data": [
+        {"name": ORDERS, "partition_data": [
+            {"index": index, "records": _records()} for index in range(count)]}]}),
+    ApiKey.FETCH: (12, lambda count: {
+        "max_bytes": 1000, "min_bytes": 0, "session_epoch": 0, "topics": [
+            {"topic": ORDERS, "partitions": [{"partition": index} for index in range(count)]}]}),
+    ApiKey.LIST_OFFSETS: (7, _topics(
+        lambda index: {"partition_index": index, "timestamp": -1}, field="partitions")),
+    ApiKey.METADATA: (12, _structs(
+        "topics", lambda number: {"topic_id": None, "name": f"t{number}"})),
+    ApiKey.OFFSET_FETCH: (8, lambda count: {"groups": [
+        {"group_id": "g", "topics": [{"name": ORDERS, "partition_indexes": [*range(count)]}]}]}),
+    ApiKey.FIND_COORDINATOR: (4, _names("coordinator_keys")),
+    ApiKey.DESCRIBE_GROUPS: (5, _names("groups")),
+    ApiKey.LIST_GROUPS: (4, lambda count: {}),
+    ApiKey.CREATE_TOPICS: (7, _structs(
+        "topics", lambda number: {
+            "name": f"t{number}", "num_partitions": 1, "replication_factor": 1},
+        timeout_ms=1)),
+    ApiKey.DELETE_TOPICS: (5, lambda count: {**_names("topic_names")(count), "timeout_ms": 1}),
+    ApiKey.DELETE_RECORDS: (2, _topics(
+        lambda index: {"partition_index": index, "offset": 0}, field="partitions")),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (4, _topics(
+        lambda index: {"partition": index, "leader_epoch": 0}, name="topic", field="partitions")),
+    ApiKey.WRITE_TXN_MARKERS: (1, lambda count: {"markers": [
+        {"producer_id": 7, "producer_epoch": 0, "topics": [
+            {"name": ORDERS, "partition_indexes": [*range(count)]}]}]}),
+    ApiKey.DESCRIBE_ACLS: (3, lambda count: {**_filter(0), "resource_name_filter": None}),
+    ApiKey.DESCRIBE_CONFIGS: (4, _structs("resources", _resource)),
+    ApiKey.ALTER_CONFIGS: (2, _structs("resources", _resource, validate_only=True)),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (2, lambda count: {"dirs": [
+        {"path": "/elsewhere", "topics": [{"name": ORDERS, "partitions": [*range(count)]}]}]}),
+    ApiKey.DESCRIBE_LOG_DIRS: (4, lambda count: {"topics": None}),
+    ApiKey.CREATE_PARTITIONS: (3, _structs(
+        "topics", lambda number: {"name": f"t{number}", "count": 2, "assignments": None},
+        timeout_ms=1)),
+    ApiKey.DELETE_GROUPS: (2, _names("groups_names")),
+    ApiKey.ELECT_LEADERS: (2, lambda count: {"topic_partitions": None, "timeout_ms": 1}),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (1, _structs("resources", _resource, validate_only=True)),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, lambda count: {"timeout_ms": 1, "topics": [
+        {"name": ORDERS, "partitions": [
+            {"partition_index": index, "replicas": [1]} for index in range(count)]}]}),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, lambda count: {"topics": None, "timeout_ms": 1}),
+    ApiKey.DESCRIBE_PRODUCERS: (0, _topics(lambda index: index, field="partition_indexes")),
+    ApiKey.DESCRIBE_TRANSACTIONS: (0, _names("transactional_ids")),
+    ApiKey.LIST_TRANSACTIONS: (0, lambda count: {}),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (0, _names("group_ids")),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, lambda count: {
+        "topics": [], "response_partition_limit": 2000, "cursor": None}),
+    ApiKey.LIST_CONFIG_RESOURCES: (1, lambda count: {"resource_types": [2]}),
+}  # fmt: skip
+
+WALKERS: Final = {
+    ApiKey.DESCRIBE_LOG_DIRS, ApiKey.ELECT_LEADERS, ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS, ApiKey.LIST_CONFIG_RESOURCES, ApiKey.METADATA,
+}  # fmt: skip
+NAMING: Final = WALKERS | {
+    ApiKey.DELETE_TOPICS, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.CREATE_PARTITIONS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+}  # fmt: skip
+
+AT_ONCE: Final = {
+    # A decision of a state machine: its records are one batch of the log, of 1 MB at most.
+    ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT, ApiKey.OFFSET_DELETE,
+    ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    # A decision of the controller: all or nothing of a request is true.
+    ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES,
+    # As many as there are users, or quotas.
+    ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    # Nothing in it is more than a few.
+    ApiKey.HEARTBEAT, ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN, ApiKey.SASL_AUTHENTICATE,
+    ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.DESCRIBE_QUORUM,
+    ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN, ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.UNREGISTER_BROKER, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER,
+    # Refused as a whole.
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+}  # fmt: skip
+
+
+class Steps:
+    """The lines that run between two turns of the event loop."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._now = 0
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        self._now += event == "line"
+        return self._trace
+
+    async def of(self, handling: Coroutine[Any, Any, Any]) -> Any:
+        """Let a handler work to its end."""
+        waited_for: Any = None
+        while True:
+            self._now = 0
+            before = sys.gettrace()
+            sys.settrace(self._trace)
+            try:
+                waited_for = handling.send(None)
+            except StopIteration as done:
+                return done.value
+            finally:
+                sys.settrace(before)
+                self.most = max(self.most, self._now)
+            if waited_for is not None:
+                waited_for._asyncio_future_blocking = False
+                await waited_for
+
+
+async def longest_run(one: OneNode, key: ApiKey, count: int) -> int:
+    """The most lines of a request of so many elements that run in one turn."""
+    version, fields = SLICED[key]
+    data = memoryview(one.frame(key, version, **fields(count)))
+    header = read_request_header(data)
+    request = read_request(header, data)
+    context = Context(key, version, 0, None, one.connection)
+    steps = Steps()
+    handler = guarded(key, handler_of(key))
+    assert await steps.of(handler(one.node, context, request)) is not None
+    return steps.most
+
+
+def furnished(one: OneNode, key: ApiKey, count: int) -> None:
+    """What a handler may walk through is there in as large a number."""
+    one.topic(ORDERS, partitions=count if key in WALKERS else MANY)
+    for coordinated in (CONSUMER_OFFSETS, TRANSACTION_STATE):
+        one.node.controller.create_internal_topic(coordinated)
+    if key in NAMING:
+        for number in range(count):
+            one.topic(f"t{number}")
+
+
+@pytest.mark.parametrize("key", SLICED, ids=lambda key: key.name)
+async def test_more_elements_do_not_make_a_turn_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: ApiKey
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    found: list[int] = []
+    for count in (FEW, FEW, MANY):  # the first time some things are made for later
+        async with one_node(tmp_path / f"{len(found)}", **AUTHORIZED) as one:
+            furnished(one, key, count)
+            found.append(await longest_run(one, key, count))
+    assert found[2] < 1.5 * found[1] + 100, found
+
+
+def test_of_every_api_is_said_how_its_turns_are_bounded() -> None:
+    assert SLICED.keys() | AT_ONCE == HANDLERS.keys()
+    assert not SLICED.keys() & AT_ONCE
