@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import pytest
 
-from ottla.broker import turns
+from ottla.broker import topic_logs, turns
 from ottla.broker.context import Context
 from ottla.broker.dispatch import handler_of
+from ottla.broker.fetch_reads import MANY as MANY_IN_A_STEP
 from ottla.broker.guards import guarded
 from ottla.broker.handlers import HANDLERS
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
@@ -28,7 +29,7 @@ from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.one_node import OneNode, one_node
 
 FEW: Final = 25
-MANY: Final = 4 * FEW
+FEW_STEPS: Final = MANY_IN_A_STEP + 10  # of a Produce or Fetch, which takes some in a step
 AUTHORIZED: Final = {
     "offsets_topic_num_partitions": "1",
     "transaction_state_log_num_partitions": "1",
@@ -114,7 +115,6 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
     ApiKey.CREATE_PARTITIONS: (3, _structs(
         "topics", lambda number: {"name": f"t{number}", "count": 2, "assignments": None},
         timeout_ms=1)),
-    ApiKey.DELETE_GROUPS: (2, _names("groups_names")),
     ApiKey.ELECT_LEADERS: (2, lambda count: {"topic_partitions": None, "timeout_ms": 1}),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (1, _structs("resources", _resource, validate_only=True)),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, lambda count: {"timeout_ms": 1, "topics": [
@@ -143,7 +143,7 @@ AT_ONCE: Final = {
     # A decision of a state machine: its records are one batch of the log, of 1 MB at most.
     ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT, ApiKey.OFFSET_DELETE,
     ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.DELETE_GROUPS,
     # A decision of the controller: all or nothing of a request is true.
     ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES,
@@ -210,7 +210,7 @@ async def longest_run(one: OneNode, key: ApiKey, count: int) -> int:
 
 def furnished(one: OneNode, key: ApiKey, count: int) -> None:
     """What a handler may walk through is there in as large a number."""
-    one.topic(ORDERS, partitions=count if key in WALKERS else MANY)
+    one.topic(ORDERS, partitions=count if key in WALKERS else 4 * FEW_STEPS)
     for coordinated in (CONSUMER_OFFSETS, TRANSACTION_STATE):
         one.node.controller.create_internal_topic(coordinated)
     if key in NAMING:
@@ -223,8 +223,10 @@ async def test_more_elements_do_not_make_a_turn_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: ApiKey
 ) -> None:
     monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    monkeypatch.setattr(topic_logs, "_MADE_AT_ONCE", 4 * FEW_STEPS)
+    few = FEW_STEPS if key in (ApiKey.PRODUCE, ApiKey.FETCH) else FEW
     found: list[int] = []
-    for count in (FEW, FEW, MANY):  # the first time some things are made for later
+    for count in (few, few, 4 * few):  # the first time some things are made for later
         async with one_node(tmp_path / f"{len(found)}", **AUTHORIZED) as one:
             furnished(one, key, count)
             found.append(await longest_run(one, key, count))
