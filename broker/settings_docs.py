@@ -5,6 +5,7 @@ A broker's setting that is not here is accepted, shown, and has no effect.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -23,16 +24,45 @@ def documentation(resource_type: int, name: str) -> str | None:
         case ResourceType.GROUP:
             setting, found = GROUP_SETTINGS.get(name), GROUP_DOCS.get(name)
         case ResourceType.CLIENT_METRICS:
-            setting, found = METRICS_SETTINGS.get(name), METRICS_DOCS.get(name)
+            setting, found = METRICS_SETTINGS.get(name), None
         case _:
             setting, found = BROKER_SETTINGS.get(name), BROKER_DOCS.get(name)
     if found is not None or setting is None:
         return found
     why_no_other = limits(setting)
-    return HARMLESS if why_no_other is None else f"It {why_no_other}."
+    if why_no_other is not None:
+        return f"It {why_no_other}."
+    return f"Known to Apache Kafka; it has no meaning in Ottla: {why_harmless(name)}."
 
 
-HARMLESS: Final = "Known to Apache Kafka; it has no meaning in Ottla."
+def why_harmless(name: str) -> str:
+    """Why a setting that is accepted changes nothing, the end of a sentence."""
+    return next(reason for pattern, reason in _HARMLESS_FOR if re.search(pattern, name))
+
+
+# The first that is found in a name counts.
+_HARMLESS_FOR: Final = (
+    (r"^remote\.|local\.retention", "there is no tiered storage"),
+    (r"^(group\.)?share\.", "share groups are not served"),
+    (r"^(group\.)?streams\.", "groups of Kafka Streams' own protocol are not served"),
+    (r"threads", "one event loop does the work, and threads come as they are needed"),
+    (r"^alter\.log\.dirs\.|^log\.dir\.failure", "there is one data directory"),
+    (r"replica\.|replication|^unclean", "nodes of a process share their storage"),
+    (r"purgatory", "what waits is woken, and nothing is left to be purged"),
+    (r"^(controller|broker|initial\.broker)\.", "the controller is in the same process"),
+    (r"^socket\.connection\.setup", "nodes of a process are reached at once or not at all"),
+    (r"^controlled\.shutdown", "a node always hands over what it leads before it stops"),
+    (r"^add\.partitions\.to\.txn", "a producer waits for nothing that would be asked again"),
+    (r"^(metadata\.max\.idle|internal\.metadata)", "no other node reads the metadata log"),
+    (r"^kafka\.metrics|^metrics\.", "the metrics page counts from the start on"),
+    (r"^telemetry\.|^(interval\.ms|match|metrics)$", "clients are not asked for their metrics"),
+    (r"load\.buffer\.size|^log\.cleaner\.io\.buffer", "logs are read in steps of their own size"),
+    (r"^queued\.max\.requests", "requests wait in their connections, each for its turn"),
+    (r"^offsets\.commit\.timeout", "no commit waits for a replica"),
+    (r"compression\.codec", "offsets are written as they are"),
+    (r"^log\.flush\.start\.offset", "it is written with log.flush.offset.checkpoint.interval.ms"),
+    (r"^early\.start|^server\.max", "all listeners open when the broker is ready"),
+)
 
 BROKER_DOCS: Final[Mapping[str, str]] = {
     "advertised.listeners": (
@@ -96,6 +126,9 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "group.consumer.min.session.timeout.ms": (
         "The shortest session timeout a consumer group may be given."
     ),
+    "group.consumer.regex.refresh.interval.ms": (
+        "How often topics are matched again with the regular expressions of consumer groups."
+    ),
     "group.consumer.session.timeout.ms": (
         "After how long without a heartbeat a member of a consumer group is gone."
     ),
@@ -155,6 +188,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "log.flush.scheduler.interval.ms": "How often it is looked for logs to force to disk.",
     "log.index.interval.bytes": "How many bytes of a segment lie between two entries of its index.",
     "log.index.size.max.bytes": "How large an index may become before its segment is closed.",
+    "log.initial.task.delay.ms": "How long retention and flushes by time wait after the start.",
     "log.message.timestamp.after.max.ms": (
         "How far after the broker's time a record's timestamp may be."
     ),
@@ -275,23 +309,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
 }
 
 TOPIC_DOCS: Final[Mapping[str, str]] = {
-    "follower.replication.throttled.replicas": (
-        "Replicas whose catching up is slowed, as PARTITION:BROKER, or * for all."
-    ),
-    "leader.replication.throttled.replicas": (
-        "Replicas whose leaders send more slowly, as PARTITION:BROKER, or * for all."
-    ),
-    "local.retention.bytes": (
-        "How much of a tiered partition stays on the broker's disk; -2 is as retention.bytes."
-    ),
-    "local.retention.ms": (
-        "How long records of a tiered topic stay on the broker's disk; -2 is as retention.ms."
-    ),
-    "remote.log.copy.disable": "Whether a tiered topic's segments are no longer copied away.",
-    "remote.log.delete.on.disable": (
-        "Whether what was copied away goes when the topic is no longer tiered."
-    ),
-    "remote.storage.enable": "Whether old segments are moved to other storage; Ottla has none.",
+    "internal.segment.bytes": "The size of a segment where segment.bytes would be too small.",
 }
 
 GROUP_DOCS: Final[Mapping[str, str]] = {
@@ -299,10 +317,4 @@ GROUP_DOCS: Final[Mapping[str, str]] = {
     "consumer.session.timeout.ms": (
         "After how long without a heartbeat a member of this group is gone."
     ),
-}
-
-METRICS_DOCS: Final[Mapping[str, str]] = {
-    "interval.ms": "How often clients push their metrics.",
-    "match": "Which clients do: patterns of their ids, versions and addresses.",
-    "metrics": "Prefixes of the names of the metrics that are pushed; * is all of them.",
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ottla.broker.setting_fates import Fate, fate_of
 from ottla.broker.settings import Table
 from ottla.broker.settings_broker import BROKER_SETTINGS
-from ottla.broker.settings_docs import documentation
+from ottla.broker.settings_docs import documentation, why_harmless
 from ottla.broker.settings_topic import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 from ottla.storage.catalog import ResourceType
 
@@ -60,12 +60,20 @@ def page() -> str:
 
 
 def _rows(resource_type: ResourceType, table: Table) -> Iterator[str]:
-    yield "| setting | fate | what it does, or what it must be |"
+    yield "| setting | fate | what it does, what it must be, or why it changes nothing |"
     yield "|---|---|---|"
     for name in table:
         fate = fate_of(table[name])
-        told = "" if fate is Fate.HARMLESS else documentation(resource_type, name) or ""
+        told = (
+            _sentence(why_harmless(name))
+            if fate is Fate.HARMLESS
+            else documentation(resource_type, name)
+        )
         yield f"| `{name}` | {FATES[fate]} | {told} |"
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[0].upper()}{reason[1:]}."
 
 
 if __name__ == "__main__":

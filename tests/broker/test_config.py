@@ -15,7 +15,7 @@ import pytest
 from ottla.broker.config import BrokerConfig, Listener, Source
 from ottla.broker.settings import Kind, Table, text_of
 from ottla.broker.settings_broker import BROKER_SETTINGS, OTTLA_DEFAULTS, SYNONYMS
-from ottla.broker.settings_docs import BROKER_DOCS, GROUP_DOCS, METRICS_DOCS, TOPIC_DOCS
+from ottla.broker.settings_docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS
 from ottla.broker.settings_topic import (
     BROKER_NAMES,
     GROUP_BROKER_NAMES,
@@ -95,7 +95,6 @@ def test_the_names_that_tables_point_to_exist() -> None:
         (BROKER_DOCS, BROKER_SETTINGS),
         (TOPIC_DOCS, TOPIC_SETTINGS),
         (GROUP_DOCS, GROUP_SETTINGS),
-        (METRICS_DOCS, METRICS_SETTINGS),
     ],
 )
 def test_documentation_is_one_sentence_of_a_setting_there_is(

@@ -12,6 +12,7 @@ from ottla.broker.config import BadSetting, BrokerConfig, validate_topic_configs
 from ottla.broker.setting_fates import Fate, fate_of, lines_at_start, refusal
 from ottla.broker.settings import Kind, Setting, Table
 from ottla.broker.settings_broker import BROKER_SETTINGS, SYNONYMS
+from ottla.broker.settings_docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS, why_harmless
 from ottla.broker.settings_topic import (
     BROKER_NAMES,
     GROUP_BROKER_NAMES,
@@ -144,6 +145,19 @@ def _is_ruled(name: str) -> bool:
 def test_what_is_called_harmless_is_read_by_nothing(name: str) -> None:
     if fate_of(BROKER_SETTINGS[name]) is Fate.HARMLESS:
         assert name not in CONSTANTS, f"{name} is said to have no meaning, and code reads it"
+
+
+@pytest.mark.parametrize(("kind", "name"), ROWS)
+def test_what_is_harmless_has_a_reason(kind: str, name: str) -> None:
+    if fate_of(TABLES[kind][name]) is Fate.HARMLESS:
+        assert why_harmless(name)
+
+
+def test_no_client_is_told_that_a_harmless_or_refused_setting_does_something() -> None:
+    docs = ((TOPIC_DOCS, TOPIC_SETTINGS), (GROUP_DOCS, GROUP_SETTINGS))
+    for sentences, table in (*docs, (BROKER_DOCS, BROKER_SETTINGS)):
+        fates = {fate_of(table[name]) for name in sentences}
+        assert fates <= {Fate.WORKS, Fate.RULED, Fate.ONLY}
 
 
 @pytest.mark.parametrize(("kind", "name"), ROWS)
