@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import os
 import signal
 import sys
@@ -20,6 +19,7 @@ from ..protocol.errors import Malformed, Refused
 from ..storage.features import is_served
 from .clock import SystemClock
 from .config import BrokerConfig
+from .garbage import Garbage
 from .node import Node
 from .setting_fates import lines_at_start
 from .sockets import NodeSockets
@@ -166,11 +166,12 @@ class _Server:
             from .control import Control
 
             control_server = await Control(served).open(control)
-        gc.freeze()  # modules and settings are never garbage: no collection looks at them again
-        gc.enable()
+        garbage = Garbage()  # modules and settings are never any: no collection looks at them
+        garbage.start()
         self._say_what_does_nothing(first)
         self._tell([door.address for door in doors], ready_file)
         await stopped.wait()
+        garbage.stop()
         if page is not None:
             await asyncio.to_thread(page.close)
         if control_server is not None:

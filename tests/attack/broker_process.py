@@ -116,7 +116,8 @@ class BrokerProcess:
         environment = dict(os.environ)
         if self._place.steps_clock:
             self.step_clock(0)
-            environment["PYTHONPATH"] = str(CLOCK_DIRECTORY)
+            paths = [str(CLOCK_DIRECTORY), *filter(None, [environment.get("PYTHONPATH")])]
+            environment["PYTHONPATH"] = os.pathsep.join(paths)
             environment["OTTLA_ATTACK_CLOCK"] = str(self._scratch / "clock")
         return environment
 

@@ -1,0 +1,87 @@
+"""Collections of garbage look at little at a time, and find all in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ottla.broker.garbage import ALL_EVERY_S, Garbage
+from tests.broker.fakes import in_virtual_time
+
+MANY, IN_A_TURN = 200_000, 1000
+
+
+class Node:
+    """Something that may be in a cycle."""
+
+    def __init__(self) -> None:
+        self.other: Node | None = None
+
+
+@pytest.fixture
+def garbage() -> Iterator[Garbage]:
+    made = Garbage()
+    yield made
+    made.stop()
+    gc.unfreeze()
+
+
+async def make_many(kept: list[Any]) -> None:
+    for _ in range(MANY // IN_A_TURN):
+        kept += ([] for _ in range(IN_A_TURN))
+        await asyncio.sleep(0)
+
+
+async def test_however_much_there_is_a_collection_looks_at_what_has_come_since_the_last(
+    garbage: Garbage,
+) -> None:
+    looked_at = []
+
+    def look(phase: str, info: dict[str, Any]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            looked_at.append(sum(len(gc.get_objects(generation)) for generation in range(3)))
+
+    garbage.start()
+    gc.callbacks.append(look)
+    kept: list[Any] = []
+    try:
+        await make_many(kept)
+    finally:
+        gc.callbacks.remove(look)
+    assert len(looked_at) > 3
+    assert max(looked_at) < MANY / 2
+
+
+@in_virtual_time
+async def test_a_cycle_of_what_was_set_aside_is_found_when_all_is_looked_at() -> None:
+    garbage = Garbage()
+    garbage.start()
+    try:
+        first, second = Node(), Node()
+        first.other, second.other = second, first
+        found = weakref.ref(first)
+        await make_many([])
+        kept: list[Any] = []
+        await make_many(kept)
+        del first, second
+        gc.collect()
+        assert found() is not None, "it was not set aside"
+        await asyncio.sleep(ALL_EVERY_S + 1)
+        assert found() is None
+    finally:
+        garbage.stop()
+        gc.unfreeze()
+
+
+async def test_after_the_stop_python_collects_as_before(garbage: Garbage) -> None:
+    before, callbacks = gc.get_threshold(), list(gc.callbacks)
+    garbage.start()
+    assert gc.get_threshold()[2] > 1_000_000
+    garbage.stop()
+    assert gc.get_threshold() == before
+    assert gc.callbacks == callbacks
