@@ -122,6 +122,12 @@ class Connection(asyncio.Protocol):
         if self._on_opened is not None:
             self._on_opened(self)
 
+    @property
+    def descriptor(self) -> int:
+        """Of its socket; the process gives out the lowest that is free."""
+        bound = self._transport.get_extra_info("socket")
+        return -1 if bound is None else int(bound.fileno())
+
     def hold(self) -> None:
         """Read nothing until `release`."""
         self._holds += 1

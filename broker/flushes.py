@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ..protocol.errors import Code, Refused
 from ..storage.flush import Flush
 from ..storage.log import PartitionLog
+from ..storage.open_files import OPEN_FILES
 from .logs import Log
 from .storage_trouble import remedy_for
 
@@ -123,10 +124,11 @@ class Flushes:
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(_THREADS_AT_THE_END) as pool:
-            for first in range(0, len(dirty), _LOGS_AT_ONCE):
+        at_once = min(_LOGS_AT_ONCE, OPEN_FILES.logs_at_once)
+        with ThreadPoolExecutor(min(_THREADS_AT_THE_END, at_once)) as pool:
+            for first in range(0, len(dirty), at_once):
                 begun = []
-                for log in dirty[first : first + _LOGS_AT_ONCE]:
+                for log in dirty[first : first + at_once]:
                     try:
                         begun.append((log, log.begin_flush()))
                     except OSError as failure:

@@ -12,6 +12,7 @@ from collections.abc import Container
 from functools import partial
 from typing import Final
 
+from ..storage.open_files import OPEN_FILES, RESERVED
 from .complaints import Complaints
 from .config import BrokerConfig
 from .connection import Connection, Shared
@@ -159,6 +160,9 @@ class NodeSockets:
         """Heed the limits; other nodes of this process are beyond them."""
         if connection.info.peer in self._nodes:
             return
+        if connection.descriptor >= OPEN_FILES.descriptors - RESERVED:
+            self._refuse(connection, f"no descriptors left of {OPEN_FILES.descriptors} (ulimit -n)")
+            return
         if connection.is_ending or not self._rates.holds(listener, connection):
             self._admit(listener, connection)
 
@@ -171,11 +175,12 @@ class NodeSockets:
                 self._waiting[connection] = listener
                 connection.hold()
             case Admission.REFUSED:
-                if self._shared.complaints.may_tell(host, "refused connections"):
-                    _log.info(
-                        "connection refused", connection=connection.info.id, reason="too many"
-                    )
-                connection.end()
+                self._refuse(connection, "too many")
+
+    def _refuse(self, connection: Connection, why: str) -> None:
+        if self._shared.complaints.may_tell(connection.info.host, "refused connections"):
+            _log.warning("connection refused", connection=connection.info.id, reason=why)
+        connection.end()
 
     def _admit_waiting(self) -> None:
         for connection, listener in list(self._waiting.items()):

@@ -2,12 +2,14 @@
 
 A segment's file is opened when it is first needed. Beyond the limit one is closed that has not been
 used since the last time round (the "clock" kind of least recently used), to be opened again when it
-is. Descriptors are the process's, so there is one `OPEN_FILES` for all its logs.
+is. Descriptors are the process's, so there is one `OPEN_FILES` for all its logs. The last ones
+are for what is opened for a moment: an index, a checkpoint, a module that is imported late.
 """
 
 from __future__ import annotations
 
 import errno
+import sys
 from typing import TYPE_CHECKING, Final
 from weakref import ref
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from .segment import Segment
 
 _MOST: Final = 65_536
-_FEWEST: Final = 64
+_FEWEST: Final = 16
+RESERVED: Final = 16
+"""So many descriptors are left by sockets, and half of them by data files."""
 _MORE_THAN_ENOUGH: Final = 32  # closed when the process has no descriptor left at all
 _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 
@@ -30,6 +34,7 @@ class OpenFiles:
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
+        self._descriptors = 0
         self._open: dict[int, ref[Segment]] = {}
 
     def __len__(self) -> int:
@@ -39,11 +44,23 @@ class OpenFiles:
     def limit(self) -> int:
         """How many there may be."""
         if self._limit is None:
+            self._limit = min(max(self.descriptors // 2, _FEWEST), _MOST)
+        return self._limit
+
+    @property
+    def descriptors(self) -> int:
+        """How many descriptors the process may have, for whatever."""
+        if self._descriptors == 0:
             import resource
 
             allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            self._limit = min(max(allowed // 2, _FEWEST), _MOST)
-        return self._limit
+            self._descriptors = sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
+        return self._descriptors
+
+    @property
+    def logs_at_once(self) -> int:
+        """Of how many logs all files may be open at a time, beside the others."""
+        return max(self.limit // 32, 1)
 
     def open(self, segment: Segment, files: Files, path: str) -> int:
         """A descriptor of a segment's data file. Raises OSError."""
@@ -55,7 +72,8 @@ class OpenFiles:
             for _ in range(min(_MORE_THAN_ENOUGH, len(self._open))):
                 self._close_one()
             descriptor = files.open(path)
-        if len(self._open) >= self.limit:
+        is_among_last = descriptor >= self.descriptors - RESERVED // 2  # the lowest is given out
+        if is_among_last or len(self._open) >= self.limit:
             self._close_one()
         self._add(segment)
         return descriptor

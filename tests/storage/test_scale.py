@@ -121,9 +121,25 @@ def test_when_the_process_has_no_descriptor_left_some_are_closed(
 def test_half_of_the_descriptors_are_left_to_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
-    for allowed, limit in ((1_000, 500), (20, 64), (1 << 30, 65_536)):
+    for allowed, limit in ((1_000, 500), (20, 16), (1 << 30, 65_536)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, allowed=allowed: (allowed, allowed))
         assert OpenFiles().limit == limit
+
+
+def test_the_last_descriptors_are_left_to_what_is_opened_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An index, a checkpoint, a module that is imported late, for want of which requests failed."""
+    made = OpenFiles(limit=1_000)
+    monkeypatch.setattr(segment, "OPEN_FILES", made)
+    made._descriptors = 30
+    logs = [a_log("log"), a_log("log")]
+    for taken, is_among_last in ((18, False), (19, True), (26, True)):
+        disk = Disk()  # whose first descriptor is 3
+        disk._open = dict.fromkeys(range(3, 3 + taken))  # type: ignore[assignment]
+        before = len(made)
+        logs.append(a_log("log", disk))
+        assert len(made) == before + (not is_among_last)
 
 
 class CountingFiles(RealFiles):
