@@ -89,6 +89,7 @@ class Connection(asyncio.Protocol):
         self._busy_bytes = 0
         self._context: Context | None = None
         self._reading = True
+        self._is_at_end = False  # the client has said that it sends nothing more
         self._holds = 0  # how many want it not to read
         self._end: Malformed | None = None  # what is to be said when all before it is answered
         self._writable = True
@@ -201,7 +202,16 @@ class Connection(asyncio.Protocol):
         self._go_on()
 
     def eof_received(self) -> bool:
-        return False
+        """The client sends nothing more; what it has sent is served before the connection ends."""
+        self._is_at_end, self._reading = True, False
+        if self._context is not None and self._context.hasten is not None:
+            self._context.hasten()
+        return self._has_work()
+
+    def _has_work(self) -> bool:
+        if self._draining:
+            return self._outgoing is not None
+        return self._busy is not None or self._outgoing is not None or self._look_ahead()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._draining = True
@@ -356,7 +366,10 @@ class Connection(asyncio.Protocol):
 
     def _read_on(self) -> None:
         """Read again once little is left; end when what is left can never be served."""
-        if self._end is not None:
+        if self._is_at_end and self._end is None:
+            if not self._has_work() and not self._draining:
+                self._transport.close()
+        elif self._end is not None:
             is_answered = self._busy is None and self._outgoing is None and self._ahead is None
             if is_answered and not self._draining:
                 self._abort(self._end)

@@ -11,6 +11,7 @@ import pytest
 
 from ottla.broker.connection import Connection
 from ottla.broker.dispatch import Dispatch
+from ottla.broker.fair_turns import SLICE_S
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.fakes import FakeTransport, correlation_ids, framed, in_virtual_time, settle
@@ -23,6 +24,7 @@ from tests.broker.peers import (
     heartbeat,
     list_offsets,
     produce,
+    until_served,
 )
 
 
@@ -410,6 +412,38 @@ async def test_an_answer_that_comes_too_late_is_dropped(peer: Any) -> None:
 @in_virtual_time
 async def test_a_client_that_says_goodbye_is_let_go(peer: Any) -> None:
     assert not peer().connection.eof_received(), "the transport closes itself"
+
+
+@in_virtual_time
+async def test_what_was_sent_before_a_goodbye_is_served_to_its_end(peer: Any) -> None:
+    """A producer without acknowledgements sends and leaves: Kafka has all that it sent."""
+    it = peer()
+    it.request_s = SLICE_S
+    it.send(*map(produce, range(20)))
+    assert len(it.handled) < 20
+    assert it.connection.eof_received(), "the transport is to stay"
+    await until_served(it)
+    await settle()
+    assert (it.handled, it.transport.closed) == (list(range(20)), True)
+
+
+@in_virtual_time
+async def test_a_fetch_that_waits_is_answered_at_a_goodbye(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    assert it.connection.eof_received()
+    await settle()
+    assert (it.answered, it.transport.closed) == ([1, 2], True)
+    assert asyncio.get_running_loop().time() == 0
+
+
+@in_virtual_time
+async def test_half_a_request_before_a_goodbye_is_none(peer: Any) -> None:
+    it = peer()
+    it.send(heartbeat(1), heartbeat(2)[:-1])
+    assert not it.connection.eof_received()
+    assert it.answered == [1]
 
 
 @in_virtual_time

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ottla.broker.clock import SystemClock
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection_limits import Admission, ConnectionLimits
-from ottla.broker.node import Node
-from ottla.broker.sockets import NodeSockets
-from ottla.protocol.api_keys import ApiKey
 from ottla.storage.catalog import ResourceType
 
-from .fakes import framed, in_virtual_time, settle
+from .doors import Client, door
+from .fakes import in_virtual_time, settle
 
 ADMITTED, WAITS, REFUSED = Admission.ADMITTED, Admission.WAITS, Admission.REFUSED
 HERE, THERE = "127.0.0.1", "10.0.0.1"
-ASKED = framed(ApiKey.API_VERSIONS, 0, correlation_id=7)
 
 
 def limits(**settings: str) -> ConnectionLimits:
@@ -55,47 +49,6 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
     assert counted.admit("INSIDE", HERE) is ADMITTED
     assert counted.admit("INSIDE", HERE) is WAITS
     assert counted.admit("OUTSIDE", HERE) is ADMITTED
-
-
-@asynccontextmanager
-async def door(directory: Path, **settings: str) -> AsyncIterator[tuple[Node, NodeSockets]]:
-    """A node that listens; settings have _ for their dots."""
-    given = {key.replace("_", "."): value for key, value in settings.items()}
-    config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://127.0.0.1:0", **given})
-    node, sockets = Node(config, directory, SystemClock()), NodeSockets(config)
-    node.start(sockets.advertised)
-    await sockets.open(node)
-    try:
-        yield node, sockets
-    finally:
-        sockets.refuse()
-        sockets.cut()
-        node.close()
-
-
-class Client:
-    """A connection that has asked."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    @classmethod
-    async def of(cls, sockets: NodeSockets) -> Client:
-        client = cls(*await asyncio.open_connection(*sockets.address))
-        client.ask()
-        return client
-
-    def ask(self) -> None:
-        self._writer.write(ASKED)
-
-    async def answer(self) -> bytes:
-        """What is answered; nothing: it was closed."""
-        size = await self._reader.read(4)
-        return size and await self._reader.readexactly(int.from_bytes(size, "big"))
-
-    async def leave(self) -> None:
-        self._writer.close()
-        await self._writer.wait_closed()
 
 
 async def test_a_client_waits_for_its_turn_and_gets_it(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from ottla.storage.open_files import RESERVED, OpenFiles
 
+from .doors import Client, door
 from .fakes import FakeLog, framed
-from .test_connection_limits import Client, door
 
 
 async def test_a_connection_that_would_take_one_of_the_last_is_refused_with_a_line(
