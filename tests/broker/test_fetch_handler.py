@@ -342,6 +342,21 @@ async def test_a_session_leaves_out_what_has_no_news(tmp_path: Path) -> None:
 
 
 @in_virtual_time
+async def test_a_partition_of_which_records_were_deleted_has_news(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        it.append("orders", b"a")
+        it.append("orders", b"b")
+        consumer = Consumer(it)
+        await consumer.fetch(("orders", 0, 2))
+        assert named(await consumer.fetch()) == []
+        it.log("orders").delete_records(1)
+        (told,) = partitions(await consumer.fetch())
+        assert told_of(told) == ("NONE", 2, 2, 1)
+        assert named(await consumer.fetch()) == []
+
+
+@in_virtual_time
 async def test_a_partition_in_error_is_named_each_time_and_once_more_when_it_is_well(
     tmp_path: Path,
 ) -> None:

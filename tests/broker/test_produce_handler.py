@@ -12,7 +12,8 @@ import pytest
 from ottla.broker.context import Disconnect
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
-from ottla.protocol.errors import Code
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, in_virtual_time, settle
 from tests.broker.one_node import OneNode, one_node
 from tests.protocol.golden_bytes import BATCHES
@@ -295,3 +296,27 @@ async def test_a_request_joins_its_transaction_with_all_its_partitions_at_once(
         described = await it.ask(ApiKey.DESCRIBE_TRANSACTIONS, 0, transactional_ids=["shop"])
         (joined,) = described["transaction_states"][0]["topics"]
         assert sorted(joined["partitions"]) == list(range(10))
+
+
+async def test_a_duplicate_is_acknowledged_when_the_first_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", flush_messages="1")
+        it.log("orders").on_flush_due = lambda log, up_to: None  # the disk takes its time
+        waiting: list[asyncio.Future[Refused | None]] = []
+
+        def flushed(log: PartitionLog) -> asyncio.Future[Refused | None]:
+            waiting.append(asyncio.get_running_loop().create_future())
+            return waiting[-1]
+
+        monkeypatch.setattr(it.node.flushes, "flushed", flushed)
+        sent = batch(b"v", producer_id=7, producer_epoch=0, base_sequence=0)
+        tries = [asyncio.ensure_future(produce(it, ("orders", 0, sent))) for _ in range(2)]
+        await settle()
+        assert [one.done() for one in tries] == [False, False]
+        assert len(waiting) == 2
+        for each in waiting:
+            each.set_result(None)
+        for (told,) in await asyncio.gather(*tries):
+            assert (told["error_code"], told["base_offset"]) == (0, 0)

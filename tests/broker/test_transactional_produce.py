@@ -227,3 +227,46 @@ async def test_no_batch_is_written_before_it_is_on_disk_that_it_belongs_to_a_tra
         assert ("__transaction_state", ["data"]) not in ends
         if version < 12:
             assert await adding == {"NONE"}
+
+
+async def test_a_transaction_that_began_anew_while_a_batch_waited_is_to_be_on_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its partition was added twice: that the first time is on disk says nothing of the second."""
+    async with one_node(tmp_path, **SMALL, log_flush_interval_messages="1") as it:
+        it.topic("orders")
+        shop = await producer(it)
+        coordinator = it.node.transactions.shard_of(shop.transactional_id).log
+        waiting: list[asyncio.Future[Refused | None]] = []
+
+        def flushed(log: PartitionLog) -> asyncio.Future[Refused | None]:
+            waiting.append(asyncio.get_running_loop().create_future())
+            return waiting[-1]
+
+        coordinator.on_flush_due = lambda log, up_to: None  # the disk takes its time
+        it.log("orders").on_flush_due = None  # and is quick here
+        monkeypatch.setattr(it.node.flushes, "flushed", flushed)
+        monkeypatch.setattr(it.node.flushes, "when_flushed", lambda log, done: done(None))
+        producing = asyncio.ensure_future(shop.produce("orders"))
+        await settled()
+        (added,) = waiting
+        ending = asyncio.ensure_future(shop.end(commit=False, version=4))
+        await settled()
+        assert await shop.state() == "CompleteAbort"
+        assert batches(it, "orders") == ["marker"]
+        added.set_result(None)
+        await settled()
+        assert batches(it, "orders") == ["marker"], "the transaction of now is not on disk"
+        for _ in range(4):
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
+            await settled()
+        assert await producing == await ending == "NONE"
+        assert batches(it, "orders") == ["marker", "data"]
+
+
+async def settled() -> None:
+    """Until all that can be done is done."""
+    for _ in range(10):
+        await asyncio.sleep(0)
