@@ -416,7 +416,7 @@ async def test_a_client_that_says_goodbye_is_let_go(peer: Any) -> None:
 
 @in_virtual_time
 async def test_what_was_sent_before_a_goodbye_is_served_to_its_end(peer: Any) -> None:
-    """A producer without acknowledgements sends and leaves: Kafka has all that it sent."""
+    """2,000 requests and an end of file: Kafka answers them all before it closes."""
     it = peer()
     it.request_s = SLICE_S
     it.send(*map(produce, range(20)))
