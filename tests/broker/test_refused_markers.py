@@ -33,6 +33,7 @@ from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, u
 
 A, B = ("orders", 0), ("orders", 1)
 OFFSETS = (CONSUMER_OFFSETS, 0)
+DAY_MS = 24 * 60 * 60 * 1000
 WITH_ERRORS = [code for code in NAMED if code is not Code.NONE]
 DECIDED = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
 COMPLETE = {True: State.COMPLETE_COMMIT, False: State.COMPLETE_ABORT}
@@ -221,3 +222,30 @@ def test_an_answer_of_each_kind_is_in_the_table() -> None:
     }
     for kind, codes in by_kind.items():
         assert {code for code in MARKER_ANSWERS if MARKER_ANSWERS[code] is kind} == codes
+
+
+@pytest.mark.parametrize(("epochs_later", "coordinator_epoch"), [(0, 50), (7, 0)])
+@in_a_loop
+async def test_it_is_complete_after_a_restart_when_the_partition_has_forgotten_the_producer(
+    tmp_path: Path, epochs_later: int, coordinator_epoch: int
+) -> None:
+    """As docs/METRICS.md has it; until then each restart says that it is refused."""
+    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+        it.topic("orders", 1, 1)
+        producer = prepare(it, A, B)
+        theirs = Producer(producer.producer_id, producer.producer_epoch + epochs_later)
+        markers.append(it.nodes[1], A, theirs, commit=True, coordinator_epoch=coordinator_epoch)
+        end(it, producer)
+        load_anew(it.nodes[1])
+        await settle()
+        assert (state(it), it.nodes[1].marker_channel.refused_for_good()) == (
+            State.PREPARE_COMMIT,
+            1,
+        )
+        log = it.cluster.log_of(*A)
+        assert log is not None
+        now_ms = it.nodes[1].clock.now_ms()
+        log.producers.expire(now_ms + DAY_MS, log.config.producer_id_expiration_ms)
+        load_anew(it.nodes[1])
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert it.nodes[1].marker_channel.refused_for_good() == 0
