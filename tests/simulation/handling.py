@@ -139,6 +139,10 @@ class Handling:
             answer = done.value
         except Crashed:
             return
+        except Exception:
+            if self._process.is_alive:
+                raise
+            return  # it died in the middle, in the work of somebody who catches that
         else:
             waits_for.when_told(self._step)
             return

@@ -7,11 +7,12 @@ the broker's own marker channel works.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ottla.broker import marker_channel, shard
+from ottla.broker import marker_channel, shard, turns
 
 from .scheduler import START_MS, Scheduler
 
@@ -74,15 +75,19 @@ class _Log:
 
 @contextmanager
 def running(scheduler: Scheduler, loop: SimulatedLoop | None) -> Iterator[None]:
-    """Have it be the running loop, or none with None; the broker's log goes into the trace."""
-    before = marker_channel._log, shard._log
+    """Have it be the running loop, or none with None; the broker's log goes into the trace.
+
+    No slice of work ends: when one does goes by the speed of the machine.
+    """
+    before = marker_channel._log, shard._log, turns.SLICE_S
     said: Any = _Log(scheduler)
     this: Any = loop
     marker_channel._log = shard._log = said
+    turns.SLICE_S = math.inf
     if loop is not None:
         asyncio._set_running_loop(this)
     try:
         yield
     finally:
         asyncio._set_running_loop(None)
-        marker_channel._log, shard._log = before
+        marker_channel._log, shard._log, turns.SLICE_S = before
