@@ -35,8 +35,21 @@ IN_HAND_MIB: Final = 256 + 32
 # Where the disk or the broker is taken away, clients see it.
 _TAKEN_AWAY: Final = replace(USUAL, client_sees_errors=True)
 
+# One request at a time that has very many elements, and its answer: up to a hundred times its bytes.
+_LARGE_MIB: Final = 400
+
 BOUNDS: Final[dict[str, Bound]] = {
     "half_frames": replace(USUAL, peak_mib=IN_HAND_MIB),
+    # The first request of each API imports its handler.
+    "malformed_frames": replace(USUAL, stall_ms=150),
+    # They ask in the same moment, and are served in the order in which they came.
+    "many_connections": replace(USUAL, stall_ms=800),
+    "parked_fetches": replace(USUAL, stall_ms=150),
+    "pipelined_api_versions": replace(USUAL, peak_mib=128),  # a backlog of 289 KB each
+    "metadata_of_many_names": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
+    "configs_of_the_broker_again_and_again": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
+    "commit_of_many_partitions": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
+    "list_offsets_of_many_partitions": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
     "a_disk_that_fills": _TAKEN_AWAY,
     "a_start_on_a_full_disk": _TAKEN_AWAY,
     "a_deleted_directory": _TAKEN_AWAY,
