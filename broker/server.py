@@ -16,12 +16,13 @@ from pathlib import Path
 
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
+from ..storage.catalog import ResourceType
 from ..storage.features import is_served
 from .clock import SystemClock
 from .config import BrokerConfig
 from .garbage import Garbage
 from .node import Node
-from .setting_fates import lines_at_start
+from .setting_fates import is_tiered, lines_at_start
 from .sockets import NodeSockets
 
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -184,8 +185,13 @@ class _Server:
     def _say_what_does_nothing(node: Node) -> None:
         features = node.catalog.features.items()
         not_served = [f"{name}={level}" for name, level in features if not is_served(name, level)]
-        config = node.config
-        for line in lines_at_start(config.harmless_names(), config.passed_over, not_served):
+        tiered = [
+            name
+            for name in node.catalog.resources(ResourceType.TOPIC)
+            if is_tiered(node.catalog.overrides(ResourceType.TOPIC, name))
+        ]
+        harmless, passed_over = node.config.harmless_names(), node.config.passed_over
+        for line in lines_at_start(harmless, passed_over, not_served, tiered):
             sys.stderr.write(line + "\n")
 
     @staticmethod

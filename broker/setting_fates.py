@@ -12,7 +12,7 @@ broker that accepts it without a word would look safer than it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import Final
 
@@ -49,6 +49,7 @@ REASONS: Final = (
 )
 # Settings that count for one listener when they are given as listener.name.NAME.SETTING.
 OF_A_LISTENER: Final = ("max.connection.creation.rate", "max.connections")
+_NAMED_AT_MOST: Final = 400  # there are fewer settings; topics may be very many
 LISTENER_PREFIX: Final = "listener.name."
 
 
@@ -114,8 +115,16 @@ def is_harmless(name: str, setting: Setting) -> bool:
     return fate_of(setting) is Fate.HARMLESS
 
 
+def is_tiered(settings: Mapping[str, str]) -> bool:
+    """Whether a topic of Kafka's has a part of its records elsewhere."""
+    return settings.get("remote.storage.enable", "").strip().lower() == "true"
+
+
 def lines_at_start(
-    harmless: Collection[str], passed_over: Collection[str], features: Collection[str] = ()
+    harmless: Collection[str],
+    passed_over: Collection[str],
+    features: Collection[str] = (),
+    tiered: Collection[str] = (),
 ) -> list[str]:
     """What a start says of what does nothing, a line for each kind that there is.
 
@@ -123,10 +132,21 @@ def lines_at_start(
         harmless: names of settings that were given and have no meaning.
         passed_over: names of settings that the metadata log has and Ottla refuses.
         features: levels that the metadata log has and Ottla does not serve, as NAME=LEVEL.
+        tiered: topics with remote.storage.enable.
     """
     kinds = (
         (harmless, "these settings have no meaning in Ottla and change nothing"),
         (passed_over, "Ottla refuses these settings, which the metadata log has: they do not hold"),
         (features, "Ottla does not serve these features, which the metadata log has"),
+        (
+            tiered,
+            "Ottla has no tiered storage; of these topics it has what is in the directory alone",
+        ),
     )
-    return [f"ottla: {what}: {', '.join(sorted(names))}" for names, what in kinds if names]
+    return [f"ottla: {what}: {_listed(names)}" for names, what in kinds if names]
+
+
+def _listed(names: Collection[str]) -> str:
+    more = len(names) - _NAMED_AT_MOST
+    shown = ", ".join(sorted(names)[:_NAMED_AT_MOST])
+    return f"{shown} and {more} more" if more > 0 else shown

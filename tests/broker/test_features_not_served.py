@@ -8,9 +8,11 @@ import pytest
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.node import Node
+from ottla.broker.server import _Server
 from ottla.broker.setting_fates import lines_at_start
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
+from ottla.storage.catalog import ResourceType
 from ottla.storage.features import FEATURES, SUPPORTED_FEATURES, is_served
 from ottla.storage.log_directory import WrongDirectory
 from ottla.storage.metadata_records import FeatureLevelRecord
@@ -91,3 +93,19 @@ async def test_a_directory_under_another_version_of_the_metadata_is_refused(
         finalize(it, "metadata.version", level)
     with pytest.raises(WrongDirectory, match=f"metadata.version is {level}, and Ottla reads 7"):
         Node(BrokerConfig.from_settings({}), tmp_path, VirtualClock())
+
+
+@in_virtual_time
+async def test_a_start_names_the_tiered_topics_of_a_kafka(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        it.topic("plain", retention_ms="5000")
+        configs: dict[str, str | None] = {"remote.storage.enable": "true"}
+        it.node.controller.set_configs(ResourceType.TOPIC, "orders", configs)
+        finalize(it, SHARE, 1)
+        _Server._say_what_does_nothing(it.node)
+    features, topics = capsys.readouterr().err.splitlines()
+    assert features.endswith(": share.version=1")
+    assert topics.endswith(": orders")

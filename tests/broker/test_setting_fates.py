@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.config import BadSetting, BrokerConfig, validate_topic_configs
-from ottla.broker.setting_fates import Fate, fate_of, lines_at_start, refusal
+from ottla.broker.setting_fates import Fate, fate_of, is_tiered, lines_at_start, refusal
 from ottla.broker.settings import Kind, Setting, Table
 from ottla.broker.settings_broker import BROKER_SETTINGS, SYNONYMS
 from ottla.broker.settings_docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS, why_harmless
@@ -216,6 +216,15 @@ def test_what_the_metadata_log_of_a_kafka_has_and_ottla_refuses_is_told_and_does
     assert config["log.retention.ms"] == 5
     (line,) = lines_at_start(config.harmless_names(), config.passed_over)
     assert "principal.builder.class" in line
+
+
+def test_topics_whose_records_are_partly_elsewhere_are_named_and_not_without_end() -> None:
+    assert is_tiered({"remote.storage.enable": " TRUE"})
+    assert not is_tiered({"remote.storage.enable": "false", "retention.ms": "1"})
+    (line,) = lines_at_start((), (), (), ["b", "a"])
+    assert line.endswith("alone: a, b")
+    (line,) = lines_at_start((), (), (), [f"t{number:04}" for number in range(5000)])
+    assert line.endswith("t0399 and 4600 more")
 
 
 def test_a_topic_cannot_have_what_is_refused() -> None:
