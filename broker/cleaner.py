@@ -23,7 +23,8 @@ from .logs import Log
 
 if TYPE_CHECKING:
     from ..storage.cleanable import Cleanable
-    from ..storage.compaction import Compacted, Steps
+    from ..storage.compaction import Compacted
+    from ..storage.steps import Steps
     from ..storage.throttle import Throttle
     from .nodes import Cluster
 

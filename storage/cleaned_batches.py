@@ -7,8 +7,8 @@ number has no record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
 from ..protocol.batch import (
     COMPRESSION_MASK,
@@ -21,58 +21,58 @@ from ..protocol.batch import (
     Compression,
     seal,
 )
-from ..protocol.errors import Code, Refused
-from ..protocol.varints import read_signed, signed
+from .record_copy import Entry
 
 _NO_CRC: Final = 0
 
 
-class Span(NamedTuple):
-    """Where a record lies in its batch's payload, and what decides whether it stays.
+class Kept:
+    """Counts the records of a batch that stay.
 
     Attributes:
-        start: of its length.
-        rest: behind its timestamp.
-        end: behind the record.
+        count: how many stay.
+        has_tombstone: one of them has no value.
     """
 
-    start: int
-    rest: int
-    end: int
-    timestamp_delta_ms: int
-    offset_delta: int
-    key: bytes | None
-    is_tombstone: bool
+    __slots__ = (
+        "_first_delta_ms", "_header", "_largest_delta_ms", "_stays", "count", "has_tombstone",
+    )  # fmt: skip
 
+    def __init__(self, header: BatchHeader, stays: Callable[[Entry], bool]) -> None:
+        self._header = header
+        self._stays = stays
+        self.count = 0
+        self._first_delta_ms = self._largest_delta_ms = 0
+        self.has_tombstone = False
 
-def spans_in(payload: bytes, record_count: int) -> Iterator[Span]:
-    """The records of an opened payload, their values unread.
+    def look_at(self, entry: Entry) -> bool:
+        """The next record. Returns False: it is not copied yet."""
+        if self._stays(entry):
+            delta_ms = entry.timestamp_delta_ms
+            if not self.count:
+                self._first_delta_ms = self._largest_delta_ms = delta_ms
+            elif delta_ms > self._largest_delta_ms:
+                self._largest_delta_ms = delta_ms
+            self.count += 1
+            if entry.is_tombstone:
+                self.has_tombstone = True
+        return False
 
-    Raises:
-        Refused: INVALID_RECORD when it does not hold just so many records.
-    """
-    at = 0
-    try:
-        for _ in range(record_count):
-            start = at
-            size, at = read_signed(payload, at)
-            end = at + size
-            timestamp_delta_ms, rest = read_signed(payload, at + 1)
-            offset_delta, at = read_signed(payload, rest)
-            size, at = read_signed(payload, at)
-            key = None
-            if size >= 0:
-                key = payload[at : at + size]
-                at += size
-            size, at = read_signed(payload, at)
-            if not at + max(size, 0) < end <= len(payload):
-                raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
-            yield Span(start, rest, end, timestamp_delta_ms, offset_delta, key, size < 0)
-            at = end
-    except IndexError:
-        raise Refused(Code.INVALID_RECORD, "a record is cut") from None
-    if at != len(payload):
-        raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
+    @property
+    def first_ms(self) -> int:
+        """The time of the first of them."""
+        return self.time_ms(self._first_delta_ms)
+
+    @property
+    def max_ms(self) -> int:
+        """The largest of their times."""
+        return self.time_ms(self._largest_delta_ms)
+
+    def time_ms(self, timestamp_delta_ms: int) -> int:
+        """The time of a record."""
+        if self._header.is_log_append_time:
+            return self._header.max_timestamp_ms
+        return self._header.base_timestamp_ms + timestamp_delta_ms
 
 
 def delete_horizon_ms(header: BatchHeader) -> int | None:
@@ -80,45 +80,25 @@ def delete_horizon_ms(header: BatchHeader) -> int | None:
     return header.base_timestamp_ms if header.attributes & HAS_DELETE_HORIZON else None
 
 
-def payload_with(
-    header: BatchHeader, payload: bytes, kept: Sequence[Span], horizon_ms: int | None
-) -> tuple[BatchHeader, bytes]:
-    """Only some of a batch's records, not compressed, and the header that goes with them.
+def header_with(header: BatchHeader, kept: Kept, horizon_ms: int | None) -> BatchHeader:
+    """The header that goes with what is kept of a batch; length and CRC are left open.
 
     Args:
-        kept: at least one, in their order.
+        kept: one record at least.
         horizon_ms: the batch's delete horizon from now on; it is kept as the base timestamp.
-
-    Returns:
-        The header, in which length and CRC are left open, and the payload.
     """
-    old_base_ms, max_ms = header.base_timestamp_ms, header.max_timestamp_ms
-    if header.is_log_append_time:
-        times = [max_ms] * len(kept)
-    else:
-        times = [old_base_ms + span.timestamp_delta_ms for span in kept]
-        max_ms = max(times)
-    base_ms = times[0] if horizon_ms is None else horizon_ms
-    parts = []
-    for span, time_ms in zip(kept, times, strict=True):
-        if time_ms - base_ms == span.timestamp_delta_ms:
-            parts.append(payload[span.start : span.end])
-        else:
-            body = b"\0" + signed(time_ms - base_ms) + payload[span.rest : span.end]
-            parts += (signed(len(body)), body)
     attributes = header.attributes
     if horizon_ms is not None:
         attributes |= HAS_DELETE_HORIZON
-    left = header._replace(
+    return header._replace(
         attributes=attributes,
-        base_timestamp_ms=base_ms,
-        max_timestamp_ms=max_ms,
-        record_count=len(kept),
+        base_timestamp_ms=kept.first_ms if horizon_ms is None else horizon_ms,
+        max_timestamp_ms=kept.max_ms,
+        record_count=kept.count,
     )
-    return left, b"".join(parts)
 
 
-def sealed(header: BatchHeader, packed: bytes) -> bytearray:
+def sealed(header: BatchHeader, packed: bytes | bytearray) -> bytearray:
     """A batch of a header and a payload in its codec; length and CRC are filled in."""
     batch = bytearray(HEADER_SIZE) + packed
     header = header._replace(length=len(batch) - LOG_OVERHEAD, crc=_NO_CRC)

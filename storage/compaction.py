@@ -8,11 +8,11 @@ done with the log; and what would block is handed out, to be called on whatever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import add, gt
-from typing import Final, TypeVar
+from typing import Final
 
 from ..protocol.batch import (
     HEADER_SIZE,
@@ -24,25 +24,22 @@ from ..protocol.batch import (
     crc_is_right,
     read_header,
 )
-from ..protocol.compression import compressed
+from ..protocol.compression import packer
 from ..protocol.errors import Code, Refused
-from ..protocol.records import payload_of
 from . import aborted as transaction_index
 from .aborted import AbortedTransaction
 from .cleanable import Cleanable
-from .cleaned_batches import Span, delete_horizon_ms, emptied, payload_with, sealed, spans_in
+from .cleaned_batches import Kept, delete_horizon_ms, emptied, header_with, sealed
 from .cleaned_transactions import CleanedTransactions
 from .files import Files, write_atomically
 from .key_map import NewestOffsets
 from .log_config import LONG_MAX, LogConfig
+from .payloads import Payload
+from .record_copy import Entry, RecordCopy, copied
 from .segment import CLEANED, INDEX, LOG, SWAP, TIME_INDEX, TRANSACTION_INDEX, Segment
-
-T = TypeVar("T")
-Blocking = Callable[[], None]
-Steps = Generator[Blocking | None, None, T]
+from .steps import Steps, elsewhere
 
 _CHUNK_BYTES: Final = 1 << 16
-_RECORDS_IN_A_STEP: Final = 32
 _OFFSETS_IN_A_STEP: Final = 256
 _PACKED_IN_A_STEP_BYTES: Final = 1 << 13
 _OPEN_IN_A_STEP_BYTES: Final = 1 << 15
@@ -97,6 +94,10 @@ def compact(
     return (yield from made.steps())
 
 
+class _NoRoom(Exception):
+    """There is no memory for another key; the offsets before its record's are all known."""
+
+
 class _Round:
     def __init__(self, todo: Cleanable, files: Files, map_size_bytes: int, now_ms: int) -> None:
         self._todo = todo
@@ -149,10 +150,11 @@ class _Round:
             if not todo.first_dirty_offset < next_base <= todo.end_offset:
                 continue
             for header, data in batches_in(segment):
-                if newest.is_full:
-                    return
                 self.count_io(len(data))
-                yield from self._index_batch(header, data)
+                try:
+                    yield from self._index_batch(header, data)
+                except _NoRoom:
+                    return
                 yield None
             newest.end_offset = next_base
 
@@ -161,13 +163,17 @@ class _Round:
         if header.is_control:
             self._transactions.marker(data, header)
         elif not self._transactions.batch(header):
-            payload = yield from _opened(header, data)
-            for count, span in enumerate(spans_in(payload, header.record_count), 1):
-                offset = header.base_offset + span.offset_delta
-                if span.key is not None and offset >= first_offset:
-                    newest.put(span.key, offset)
-                if count % _RECORDS_IN_A_STEP == 0:
-                    yield None
+
+            def put(entry: Entry) -> bool:
+                offset = header.base_offset + entry.offset_delta
+                if entry.key is not None and offset >= first_offset:
+                    if newest.is_full:
+                        newest.end_offset = offset
+                        raise _NoRoom
+                    newest.put(entry.key, offset)
+                return False
+
+            yield from _copied(header, data, put)
         newest.end_offset = max(newest.end_offset, header.next_offset)
 
     # The new segments
@@ -255,30 +261,34 @@ class _Round:
                 return emptied(header) if must_stay else None
         elif self._transactions.batch(header):
             return emptied(header) if must_stay else None
-        payload = yield from _opened(header, data)
-        kept: list[Span] = []
-        for count, span in enumerate(spans_in(payload, header.record_count), 1):
-            if header.is_control or self._stays(span, header.base_offset, horizon_ms):
-                kept.append(span)
-            if count % _RECORDS_IN_A_STEP == 0:
-                yield None
-        if not kept:
-            return emptied(header) if must_stay else None
-        if horizon_ms is None and (header.is_control or any(span.is_tombstone for span in kept)):
-            horizon_ms = min(now_ms + self._config.delete_retention_ms, LONG_MAX)
-        elif len(kept) == header.record_count:
-            return data
-        left, payload = payload_with(header, payload, kept, horizon_ms)
-        return sealed(left, (yield from _packed(header, payload)))
 
-    def _stays(self, span: Span, base_offset: int, horizon_ms: int | None) -> bool:
-        """Whether a record is its key's newest, and no tombstone that has had its time."""
-        offset = base_offset + span.offset_delta
-        if offset >= self._newest.end_offset:
-            return True
-        if span.key is None or offset < self._newest.newest(span.key):
-            return False
-        return not span.is_tombstone or horizon_ms is None or self._now_ms < horizon_ms
+        stays = _always if header.is_control else self._staying(header.base_offset, horizon_ms)
+        kept = Kept(header, stays)
+        yield from _copied(header, data, kept.look_at)
+        if not kept.count:
+            return emptied(header) if must_stay else None
+        new_horizon_ms = horizon_ms
+        if horizon_ms is None and (header.is_control or kept.has_tombstone):
+            new_horizon_ms = min(now_ms + self._config.delete_retention_ms, LONG_MAX)
+        elif kept.count == header.record_count:
+            return data
+        return (yield from _rewritten(header, data, stays, kept, new_horizon_ms))
+
+    def _staying(self, base_offset: int, horizon_ms: int | None) -> Callable[[Entry], bool]:
+        """Says of a batch's record whether it is its key's newest, and no old tombstone."""
+        end_offset, newest = self._newest.end_offset, self._newest.newest
+        tombstones_stay = horizon_ms is None or self._now_ms < horizon_ms
+
+        def stays(entry: Entry) -> bool:
+            _, offset_delta, key, is_tombstone = entry
+            offset = base_offset + offset_delta
+            if offset >= end_offset:
+                return True
+            if key is None or offset < newest(key):
+                return False
+            return tombstones_stay or not is_tombstone
+
+        return stays
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
         """Whether only this batch tells its producer's last sequence number, or epoch."""
@@ -290,29 +300,59 @@ class _Round:
         return header.is_control and header.producer_epoch == epoch
 
 
-def _opened(header: BatchHeader, data: bytes) -> Steps[bytes]:
-    """A batch's payload. A large packed one is opened by another thread: no step is so long."""
+def _copied(
+    header: BatchHeader,
+    data: bytes,
+    stays: Callable[[Entry], bool],
+    new_delta_ms: Callable[[int], int] | None = None,
+    take: Callable[[bytes], Steps[None]] | None = None,
+) -> Steps[None]:
+    """Look at each record of a batch, and give `take` those that stay.
 
-    def opened() -> bytes:
-        return bytes(payload_of(data, 0, header))
-
-    if header.compression == Compression.NONE or len(data) < _PACKED_IN_A_STEP_BYTES:
-        return opened()
-    return (yield from _elsewhere(opened))
-
-
-def _packed(header: BatchHeader, payload: bytes) -> Steps[bytes]:
-    """A payload in the batch's codec, packed in the same way."""
-    codec = Compression(header.compression)
-    if codec == Compression.NONE or len(payload) < _OPEN_IN_A_STEP_BYTES:
-        return compressed(codec, payload)
-    return (yield from _elsewhere(partial(compressed, codec, payload)))
+    A large packed batch is opened by another thread, piece by piece: no step is long.
+    """
+    payload = Payload(data, 0, header)
+    if len(data) < _PACKED_IN_A_STEP_BYTES:
+        payload.at_hand()
+    copy = RecordCopy(header.record_count)
+    yield from copied(copy, copy.copy(stays, new_delta_ms), payload, take or _dropped)
 
 
-def _elsewhere(work: Callable[[], bytes]) -> Steps[bytes]:
-    done: list[bytes] = []
-    yield lambda: done.append(work())
-    return done[0]
+def _always(entry: Entry) -> bool:
+    return True
+
+
+def _dropped(piece: bytes) -> Steps[None]:
+    """Nothing is copied."""
+    yield from ()
+
+
+def _rewritten(
+    header: BatchHeader,
+    data: bytes,
+    stays: Callable[[Entry], bool],
+    kept: Kept,
+    horizon_ms: int | None,
+) -> Steps[bytearray]:
+    """The batch with the records that stay, in its codec."""
+    left = header_with(header, kept, horizon_ms)
+    into = packer(Compression(header.compression))
+    packed = bytearray()
+
+    def new_delta_ms(delta_ms: int) -> int:
+        return kept.time_ms(delta_ms) - left.base_timestamp_ms
+
+    def take(piece: bytes) -> Steps[None]:
+        if header.compression == Compression.NONE or len(piece) < _OPEN_IN_A_STEP_BYTES:
+            packed.extend(into.add(piece))
+        else:
+            packed.extend((yield from elsewhere(partial(into.add, piece))))
+
+    yield from _copied(header, data, stays, new_delta_ms, take)
+    packed.extend(
+        (yield from elsewhere(into.end)) if len(data) > _PACKED_IN_A_STEP_BYTES else into.end()
+    )
+    return sealed(left, packed)
 
 
 def groups_of(segments: Sequence[Segment], config: LogConfig) -> Iterator[list[Segment]]:

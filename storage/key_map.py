@@ -30,7 +30,7 @@ class NewestOffsets:
 
     @property
     def is_full(self) -> bool:
-        """To be asked between batches: one more batch is taken than there is room for."""
+        """To be asked before each `put`, as in Kafka."""
         return len(self._offsets) >= self._limit
 
     def put(self, key: bytes, offset: int) -> None:

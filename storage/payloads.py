@@ -58,15 +58,23 @@ class Payload:
         return self._first if self._opening is None or self._opening.is_finished else None
 
     def next_piece(self) -> Steps[bytes | None]:
-        """Some of it, or nothing as long as there may be more; None at the end. Raises as above."""
-        if self._first is None:
+        """Some of it, or nothing as long as there may be more; None at the end. Raises as above.
+
+        What `at_hand` has not opened is opened elsewhere.
+        """
+        if self._first is None and self.header.compression == Compression.NONE:
             self.at_hand()
         if self._first is not None:
             piece, self._first = self._first, None
             return piece
-        if self._opening is None or self._opening.is_finished:
+        if self._is_at_end():
             return None
         return (yield from elsewhere(partial(self._read, PIECE_BYTES, whole_blocks=True)))
+
+    def _is_at_end(self) -> bool:
+        if self.header.compression == Compression.NONE:
+            return True
+        return self._opening is not None and self._opening.is_finished
 
     def _read(self, max_bytes: int, *, whole_blocks: bool = False) -> bytes:
         try:

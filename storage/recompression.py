@@ -96,7 +96,9 @@ def _first_delta_ms(records: Bytes, header: BatchHeader) -> Steps[int]:
         return True
 
     stream = RecordStream(header.record_count)
-    yield from feed(stream, stream.heads(is_first), Payload(records, 0, header))
+    payload = Payload(records, 0, header)
+    payload.at_hand()
+    yield from feed(stream, stream.heads(is_first), payload)
     return first[0]
 
 

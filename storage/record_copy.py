@@ -13,6 +13,7 @@ from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed, read_size, signed
 from .payloads import Payload
 from .record_stream import RecordStream, Wants
+from .record_walk import LEAST_BYTES
 from .steps import Steps
 
 _RECORDS_IN_A_STEP: Final = 1 << 5
@@ -56,48 +57,72 @@ class RecordCopy(RecordStream):
         Raises:
             Refused: INVALID_RECORD.
         """
-        count = 0
         while self._left:
-            body, stop = yield from self._next()
-            if stop <= len(self._payload):
-                self._copy_whole(body, stop, stays, timestamp_delta_ms)
-            else:
-                yield from self._copy_large(body, stop, stays, timestamp_delta_ms)
-            self._left -= 1
-            count += 1
-            if count % _RECORDS_IN_A_STEP == 0 or len(self.out) > _OUT_BYTES:
-                yield False
+            if not self._copy_those_at_hand(stays, timestamp_delta_ms):
+                body, stop = yield from self._next()
+                if stop > len(self._payload):
+                    yield from self._copy_large(body, stop, stays, timestamp_delta_ms)
+                    self._left -= 1
+                elif not self._copy_those_at_hand(stays, timestamp_delta_ms):
+                    raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
+            yield False
         yield from self._nothing_behind()
 
-    def _copy_whole(
-        self,
-        body: int,
-        stop: int,
-        stays: Callable[[Entry], bool],
-        new_delta_ms: Callable[[int], int] | None,
-    ) -> None:
-        payload, start, self._at = self._payload, self._at, stop
-        try:
-            delta_ms, rest = read_signed(payload, body + 1)
-            offset_delta, at = read_size(payload, rest)
-            size, at = read_size(payload, at)
-            key = None
-            if size >= 0:
-                key = bytes(payload[at : at + size])
-                at += size
-            size, at = read_size(payload, at)
-        except IndexError:
-            at, size = stop, 0
-        if at + max(size, 0) >= stop:
-            raise Refused(Code.INVALID_RECORD, "a record reaches beyond its batch")
-        if not stays(Entry(delta_ms, offset_delta, key, size < 0)):
-            return
-        wanted_ms = delta_ms if new_delta_ms is None else new_delta_ms(delta_ms)
-        if wanted_ms == delta_ms:
-            self.out += payload[start:stop]
-        else:
-            changed = payload[body : body + 1] + signed(wanted_ms) + payload[rest:stop]
-            self.out += signed(len(changed)) + changed
+    def _copy_those_at_hand(
+        self, stays: Callable[[Entry], bool], new_delta_ms: Callable[[int], int] | None
+    ) -> int:
+        """Copy some records that are at hand as a whole. Returns how many were looked at."""
+        payload, at, end = self._payload, self._at, len(self._payload)
+        count, most = 0, min(self._left, _RECORDS_IN_A_STEP)
+        while count < most:
+            start = at
+            try:
+                size, body = payload[at], at + 1
+                if size >= 0x80:
+                    size, body = read_size(payload, at)
+                    size <<= 1
+                stop = body + (size >> 1)
+                if size & 1 or size < LEAST_BYTES << 1 or stop > end:
+                    break
+                delta_ms, rest = payload[body + 1], body + 2
+                if delta_ms < 0x80:
+                    delta_ms = (delta_ms >> 1) ^ -(delta_ms & 1)
+                else:
+                    delta_ms, rest = read_signed(payload, body + 1)
+                size, at = payload[rest], rest + 1
+                if size < 0x80:
+                    offset_delta = (size >> 1) ^ -(size & 1)
+                else:
+                    offset_delta, at = read_size(payload, rest)
+                size, at = payload[at], at + 1
+                if size >= 0x80:
+                    size, at = read_size(payload, at - 1)
+                    size <<= 1
+                key = None
+                if size >= 0 and not size & 1:
+                    size >>= 1
+                    key = payload[at : at + size]
+                    at += size
+                size, at = payload[at], at + 1
+                if size >= 0x80:
+                    size, at = read_size(payload, at - 1)
+                    size <<= 1
+            except IndexError:
+                break
+            is_tombstone = size < 0 or bool(size & 1)
+            if at + (0 if is_tombstone else size >> 1) >= stop:
+                break
+            if stays(Entry(delta_ms, offset_delta, key, is_tombstone)):
+                wanted_ms = delta_ms if new_delta_ms is None else new_delta_ms(delta_ms)
+                if wanted_ms == delta_ms:
+                    self.out += payload[start:stop]
+                else:
+                    changed = payload[body : body + 1] + signed(wanted_ms) + payload[rest:stop]
+                    self.out += signed(len(changed)) + changed
+            count += 1
+            at = self._at = stop
+        self._left -= count
+        return count
 
     def _copy_large(
         self,

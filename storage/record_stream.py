@@ -22,7 +22,6 @@ _FULL_RECORDS_IN_A_STEP: Final = 1 << 10
 _HEADS_IN_A_STEP: Final = 1 << 7
 _HEADERS_IN_A_STEP: Final = 1 << 9
 
-Piece = bytes | bytearray
 Wants = Generator[bool, None, None]
 """True: `feed` or `end` is to be called before it goes on. False: a pause may be made."""
 
@@ -55,13 +54,13 @@ class RecordStream:
         self.found = Walked()
         self._record_count = record_count
         self._left = record_count
-        self._payload: Piece = b""
+        self._payload: bytes = b""
         self._at = 0
         self._before = 0  # bytes that have gone by in front of the payload at hand
         self._is_ended = False
 
-    def feed(self, piece: Piece) -> None:
-        """The next bytes of the payload, empty or not; must not change."""
+    def feed(self, piece: bytes) -> None:
+        """The next bytes of the payload, or none."""
         rest = self._payload[self._at :]
         self._before += self._at
         self._payload = rest + piece if rest else piece
@@ -204,7 +203,7 @@ class RecordStream:
         yield True
 
     def _number(
-        self, read: Callable[[Piece, int], tuple[int, int]] = read_size
+        self, read: Callable[[bytes, int], tuple[int, int]] = read_size
     ) -> Generator[bool, None, int]:
         while True:
             try:

@@ -96,9 +96,12 @@ def _first_in(
             found.append(TimedOffset(offset, time_ms, header.leader_epoch))
         return bool(found)
 
+    payload = Payload(data, 0, header)
     if header.record_count > _AT_ONCE_RECORDS or len(data) > _AT_ONCE_BYTES:
         yield None  # before any of it is opened
+    else:
+        payload.at_hand()
     if header.record_count > 0:
         stream = RecordStream(header.record_count)
-        yield from feed(stream, stream.heads(look_at), Payload(data, 0, header))
+        yield from feed(stream, stream.heads(look_at), payload)
     return found[0] if found else None
