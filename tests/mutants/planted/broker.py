@@ -200,8 +200,8 @@ MUTANTS: Final = (
     Mutant(
         "markers-do-not-follow-the-leader",
         "broker/marker_channel.py",
-        "waiting = [*self.unknown_leader]",
-        "waiting = []",
+        "waiting = [*self.unknown_leader, *self.unwritten]",
+        "waiting = [*self.unwritten]",
         "a partition whose leader was away never gets its marker",
         ("tests/broker/test_marker_channel.py", "tests/broker/test_moving_partitions.py"),
     ),
