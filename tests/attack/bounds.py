@@ -35,7 +35,7 @@ IN_HAND_MIB: Final = 256 + 32
 # Where the disk or the broker is taken away, clients see it.
 _TAKEN_AWAY: Final = replace(USUAL, client_sees_errors=True)
 
-# One request at a time that has very many elements, and its answer: up to a hundred times its bytes.
+# One request with very many elements at a time, and its answer: up to a hundred times its bytes.
 _LARGE_MIB: Final = 400
 
 BOUNDS: Final[dict[str, Bound]] = {
