@@ -458,7 +458,6 @@ class PartitionLog:
         if before_offset > self.log_start_offset:
             self.log_start_offset = before_offset
             self._epochs.truncate_start(before_offset)
-            self._aborted.truncate_start(before_offset)
             self.drop_segments_before(before_offset)
         return self.log_start_offset
 
@@ -470,6 +469,7 @@ class PartitionLog:
         if dropped:  # first it is written where the log begins: so a lost segment is noticed
             self._epochs.truncate_start(self.log_start_offset)
             self._epochs.write(sync=True)
+        self._aborted.truncate_start(self.log_start_offset)
         self._segments.drop(dropped)
         return dropped
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from ottla.coordinator.transaction_states import State
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import broken_markers, in_virtual_time
-from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.one_node import OneNode, one_node, read, until
 from tests.broker.transacting import error, producer
 
 SMALL = {
@@ -201,6 +202,34 @@ async def test_what_is_verified_or_wrong_is_answered_once(
             "orders": [(0, "OPERATION_NOT_ATTEMPTED")],
             "cash": [(1, "UNKNOWN_TOPIC_OR_PARTITION")],
         }
+
+
+async def test_what_a_second_look_at_the_coordinator_adds_is_on_disk_before_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a batch waited for the disk, its transaction ended: it belongs to the next one."""
+    async with one_node(tmp_path, **SMALL, log_flush_interval_messages="1") as it:
+        it.topic("orders")
+        shop = await producer(it)
+        flushed, looks = it.node.flushes.flushed, []
+        held: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
+
+        def watched(log: PartitionLog) -> asyncio.Future[Refused | None]:
+            looks.append((log.topic, "data" in batches(it, "orders")))
+            return held if len(looks) == 1 else flushed(log)
+
+        monkeypatch.setattr(it.node.flushes, "flushed", watched)
+        producing = asyncio.ensure_future(shop.produce("orders", version=12))
+        await until(lambda: bool(looks))
+        assert await shop.end(version=4) == "NONE"
+        transaction = it.node.transactions.shard_of("x").machine
+        complete = State.COMPLETE_COMMIT
+        await until(lambda: transaction.describe("x").state is complete)
+        before = len(looks)
+        held.set_result(None)
+        assert await producing == "NONE"
+        assert await shop.state() == "Ongoing"
+        assert looks[before:] == [("__transaction_state", False), ("orders", True)]
 
 
 @pytest.mark.parametrize("version", [11, 12])

@@ -445,8 +445,20 @@ def test_some_consumer_groups_stay_what_they_are(why: str) -> None:
     assert len(talk.consumers.members) == 2
 
 
-def test_a_classic_member_takes_the_place_of_the_last_consumer() -> None:
-    talk = ConsumerTalk(FakeTopics(orders=2))
+def test_a_group_of_just_the_largest_size_becomes_classic() -> None:
+    talk = ConsumerTalk(max_size=2)
+    a = Consumer(talk, "a")
+    a.join()
+    for name in ("m", "n"):
+        Classic(talk, name).join()
+    a.leave()
+    assert not talk.machine.is_consumer_group(GROUP)
+    assert len(talk.group.members) == 2
+
+
+@pytest.mark.parametrize("largest", [{}, {"max_size": 1}], ids=["of any size", "of one member"])
+def test_a_classic_member_takes_the_place_of_the_last_consumer(largest: dict[str, Any]) -> None:
+    talk = ConsumerTalk(FakeTopics(orders=2), **largest)
     a = Consumer(talk, "a", instance="i")
     a.join()
     m = Classic(talk, "m", instance="i")

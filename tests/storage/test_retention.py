@@ -9,7 +9,15 @@ import pytest
 from ottla.storage.log import PartitionLog
 from ottla.storage.retention import delete_old_segments
 from tests.storage.disk import Disk
-from tests.storage.logs import DIRECTORY, NOW_MS, batch, open_log, ranges
+from tests.storage.logs import (
+    DIRECTORY,
+    NOW_MS,
+    batch,
+    end_of,
+    in_transaction,
+    open_log,
+    ranges,
+)
 
 
 def five_segments(disk: Disk | None = None, **settings: Any) -> PartitionLog:
@@ -70,3 +78,16 @@ def test_an_emptied_log_goes_on_where_it_was_also_after_a_restart() -> None:
     assert again.append(batch(), now_ms=NOW_MS).base_offset == 5
     files = {name for name in disk.names_in(DIRECTORY) if name.endswith((".log", ".index"))}
     assert files == {f"{5:020d}.log"}
+
+
+def test_what_was_aborted_in_segments_that_are_gone_is_forgotten() -> None:
+    log = open_log(segment_bytes=200, retention_bytes=0, retention_ms=-1)
+    for number in range(4):
+        log.append(in_transaction(7, number), now_ms=NOW_MS)
+        log.append_marker(end_of(7, commit=False), now_ms=NOW_MS)
+    aborted = log._aborted
+    assert len(aborted.ended_in(0, log.log_end_offset)) == 4
+    assert delete_old_segments(log, NOW_MS) > 0
+    left = aborted.ended_in(0, log.log_end_offset)
+    assert left == aborted.ended_in(log.log_start_offset, log.log_end_offset)
+    assert len(left) < 4
