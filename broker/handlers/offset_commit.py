@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _EPOCHS_SINCE: Final = 9
+_LEAST_BYTES: Final = 43  # of a record of a committed offset
 
 
 @serves(ApiKey.OFFSET_COMMIT, versions=(2, 9))
@@ -45,11 +46,16 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
         )
         retention_ms = None if request.retention_time_ms == -1 else request.retention_time_ms
         try:
-            taken = await node.groups.shard_of(request.group_id).run(
+            shard = node.groups.shard_of(request.group_id)
+            most = shard.log.config.max_message_bytes // _LEAST_BYTES
+            decided = offsets if len(offsets) <= most else []
+            taken = await shard.run(
                 lambda machine, now: machine.commit(
-                    request.group_id, committer, offsets, retention_ms=retention_ms, now=now
+                    request.group_id, committer, decided, retention_ms=retention_ms, now=now
                 )
             )
+            if not decided:  # what the log would say to so many, without making them
+                raise Refused(Code.UNKNOWN_SERVER_ERROR, "more offsets than a batch has room for")
         except Refused as refused:
             taken = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}

@@ -23,7 +23,7 @@ from ottla.protocol.errors import Code, Refused
 from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import FakeLog
-from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.one_node import OneNode, one_node
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
 
@@ -456,37 +456,6 @@ async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_
         assert one.log("orders").recovery_point == 1
         assert one.node.logs.log_of("__cluster_metadata", 0).recovery_point > 0  # type: ignore[union-attr]
         assert await produced(one, acks=0) is None
-        assert one.log("orders").recovery_point == 1
-
-
-async def test_a_duplicate_is_answered_after_the_sync_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Or a producer that has lost its connection hears of a record that is lost yet."""
-    async with one_node(tmp_path) as one:
-        one.topic("orders", flush_messages="1")
-        await one.node.decided()
-        may_sync, sync = threading.Event(), RealFiles.sync
-
-        def slow(descriptor: int) -> None:
-            assert may_sync.wait(PATIENCE_S)
-            sync(descriptor)
-
-        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
-        data = {"index": 0, "records": bytes(sent_by(7, 0))}
-        topics = [{"name": "orders", "partition_data": [data]}]
-        answers = [
-            one.begin(ApiKey.PRODUCE, 9, acks=-1, timeout_ms=1000, topic_data=topics)[1]
-            for _ in range(2)
-        ]
-        assert one.log("orders").log_end_offset == 1, "the second is a duplicate"
-        assert [isinstance(answer, asyncio.Future) for answer in answers] == [True, True]
-        may_sync.set()
-        for answer in answers:
-            assert isinstance(answer, asyncio.Future)
-            told = read(ApiKey.PRODUCE, 9, await answer)
-            (part,) = told["responses"][0]["partition_responses"]
-            assert (part["error_code"], part["base_offset"]) == (0, 0)
         assert one.log("orders").recovery_point == 1
 
 

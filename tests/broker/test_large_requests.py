@@ -12,6 +12,7 @@ import pytest
 
 from ottla.broker import dispatch
 from ottla.broker.large_requests import MOST_ELEMENTS, LargeRequests
+from ottla.coordinator.groups import Groups
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed
 from tests.broker.one_node import OneNode, one_node, until
@@ -135,3 +136,36 @@ async def test_a_large_fetch_that_waits_keeps_no_other_large_request_waiting(
         assert len(await metadata_of(one, MANY)) == MANY
         assert not waiting.done()
         waiting.cancel()
+
+
+async def test_more_offsets_than_a_batch_has_room_for_are_refused_without_making_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka: UNKNOWN_SERVER_ERROR, and a refusal of the group comes first."""
+    decided: list[int] = []
+    real = Groups.commit
+
+    def commit(self: Groups, group_id: str, committer: Any, offsets: Any, **more: Any) -> Any:
+        decided.append(len(offsets))
+        return real(self, group_id, committer, offsets, **more)
+
+    monkeypatch.setattr(Groups, "commit", commit)
+    settings = {"offsets_topic_num_partitions": "1"}
+    async with one_node(tmp_path, **settings) as one:
+        one.topic("orders")
+        one.node.controller.create_internal_topic("__consumer_offsets")
+        most = one.log("__consumer_offsets").config.max_message_bytes // 43
+
+        async def committed(count: int, member_id: str = "") -> set[int]:
+            partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+            answer = await one.ask(
+                ApiKey.OFFSET_COMMIT, 8, group_id="g", member_id=member_id,
+                generation_id_or_member_epoch=1 if member_id else -1, group_instance_id=None,
+                topics=[{"name": "orders", "partitions": [partition] * count}],
+            )  # fmt: skip
+            return {part["error_code"] for part in answer["topics"][0]["partitions"]}
+
+        assert await committed(most + 1) == {Code.UNKNOWN_SERVER_ERROR}
+        assert await committed(most + 1, "stranger") == {Code.ILLEGAL_GENERATION}
+        assert await committed(1) == {Code.NONE}
+    assert decided == [0, 0, 1]

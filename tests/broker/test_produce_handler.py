@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from ottla.broker.context import Disconnect
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
+from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, in_virtual_time, settle
-from tests.broker.one_node import OneNode, one_node
+from tests.broker.one_node import OneNode, one_node, read
 from tests.protocol.golden_bytes import BATCHES
+from tests.storage.logs import sent_by
 
 PRODUCE = ApiKey.PRODUCE
 VERSIONS = range(3, 14)
@@ -320,3 +323,34 @@ async def test_a_duplicate_is_acknowledged_when_the_first_is_on_disk(
             each.set_result(None)
         for (told,) in await asyncio.gather(*tries):
             assert (told["error_code"], told["base_offset"]) == (0, 0)
+
+
+async def test_a_duplicate_is_answered_after_the_sync_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a producer that has lost its connection hears of a record that is lost yet."""
+    async with one_node(tmp_path) as one:
+        one.topic("orders", flush_messages="1")
+        await one.node.decided()
+        may_sync, sync = threading.Event(), RealFiles.sync
+
+        def slow(descriptor: int) -> None:
+            assert may_sync.wait(10.0)
+            sync(descriptor)
+
+        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        data = {"index": 0, "records": bytes(sent_by(7, 0))}
+        topics = [{"name": "orders", "partition_data": [data]}]
+        answers = [
+            one.begin(ApiKey.PRODUCE, 9, acks=-1, timeout_ms=1000, topic_data=topics)[1]
+            for _ in range(2)
+        ]
+        assert one.log("orders").log_end_offset == 1, "the second is a duplicate"
+        assert [isinstance(answer, asyncio.Future) for answer in answers] == [True, True]
+        may_sync.set()
+        for answer in answers:
+            assert isinstance(answer, asyncio.Future)
+            told = read(ApiKey.PRODUCE, 9, await answer)
+            (part,) = told["responses"][0]["partition_responses"]
+            assert (part["error_code"], part["base_offset"]) == (0, 0)
+        assert one.log("orders").recovery_point == 1
