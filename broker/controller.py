@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from ..storage.metadata_log import MetadataLog
     from .clock import Clock
 
+MOST_RECORDS: Final = 10_000
+"""Of one batch, where a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH)."""
+
 _log = Log("controller")
 
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
@@ -181,6 +184,15 @@ class Controller:
                 self.topic_logs.take_leader_epochs(topic)
                 _tell_all(self.on_leaders_changed, topic)
 
+    def _commit_each(self, records: Iterable[MetadataRecord]) -> None:
+        """Append changes of which each is true without the others, so many at a time.
+
+        Any number of partitions may lose their leader at once (ControllerResult.of in Kafka).
+        """
+        left = tuple(records)
+        for first in range(0, len(left), MOST_RECORDS):
+            self._commit(left[first : first + MOST_RECORDS])
+
     def change(self, records: Sequence[MetadataRecord]) -> None:
         """Make true what a part of the catalog has decided: ACLs, credentials, quotas."""
         self._commit(records)
@@ -261,7 +273,7 @@ class Controller:
         if broker is None or broker.is_fenced:
             return
         change = BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)
-        self._commit([*fenced(self.catalog, node_id, self._min_isr), change])
+        self._commit_each([*fenced(self.catalog, node_id, self._min_isr), change])
 
     def fence_others(self, here: Collection[int]) -> None:
         """Of brokers that an earlier life had, and this one has not, nobody is to expect anything.
@@ -278,9 +290,9 @@ class Controller:
 
     def _is_registered(self, node_id: int) -> None:
         """What a node that is here may lead has a leader again; its directory knows its epoch."""
-        self._commit(self.catalog.revive(node_id))
+        self._commit_each(self.catalog.revive(node_id))
         self._finish_reassignments()
-        self._commit(tuple(caught_up(self.catalog, self._min_isr)))
+        self._commit_each(caught_up(self.catalog, self._min_isr))
         if node_id == self._node_id:
             self._directory.broker_epoch = self.catalog.brokers[node_id].epoch
         for topic in self.catalog.topics.values():
@@ -296,7 +308,7 @@ class Controller:
         if waiting:
             from .reassignments import finished
 
-            self._commit(tuple(finished(self.catalog)))
+            self._commit_each(finished(self.catalog))
 
     # Topics.
 
@@ -437,7 +449,7 @@ class Controller:
 
     def change_partitions(self, records: Iterable[PartitionChangeRecord]) -> None:
         """Give partitions other leaders or replicas, as was decided."""
-        self._commit(tuple(records))
+        self._commit_each(records)
 
     def forget_broker(self, node_id: int) -> None:
         """Take a broker out of the cluster; it is back when it registers anew.

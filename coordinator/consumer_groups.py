@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from ..protocol.errors import Code, Refused
 from .classic_group import ClassicGroup
-from .classic_group import State as ClassicState
 from .consumer_group import ConsumerGroup
 from .consumer_member import (
     JOINING_EPOCH,
@@ -158,7 +157,7 @@ class ConsumerGroups:
         group = ConsumerGroup(request.group_id)
         if classic is None:
             return group
-        if classic.state is ClassicState.EMPTY:
+        if not classic.members:  # also where the log did not take yet that the last one has left
             turn.records.append(GroupRemoved(classic.group_id))
             return group
         records, effects = upgraded(classic, self._settings, self._topics)

@@ -567,3 +567,16 @@ def test_a_commit_of_somebody_who_is_not_there_is_refused_in_an_empty_group_too(
     a.join()
     a.leave()
     assert talk.commit(1, Committer("a", 1)) is Code.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_whose_last_member_left_is_replaced_though_the_log_did_not_take_that() -> None:
+    talk = ConsumerTalk(initial_rebalance_delay_ms=3_000)
+    old = Client(talk, "old")
+    assert old.join() is None
+    assert old.leave() is Code.NONE
+    talk.now_ms += 2 * SESSION_MS
+    emptied = [outcome for outcome in talk.machine.tick(talk.now) if outcome.records]
+    assert emptied, "which nobody appends: too few replicas are in sync"
+    assert talk.state == "PreparingRebalance"
+    Consumer(talk, "new").join()
+    assert list(talk.consumers.members) == ["new"]

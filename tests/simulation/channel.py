@@ -137,5 +137,8 @@ class Channel:
             cluster.run(
                 hosted, lambda machine, now: machine.markers_written(prepared, now_ms=now.wall_ms)
             )
-        except (Refused, Crashed):
+        except Crashed:
             return
+        except Refused as refused:
+            if refused.code is not Code.NOT_COORDINATOR:
+                cluster.scheduler.after(_RETRY_MS, partial(self._complete, shard, effect))

@@ -207,12 +207,15 @@ class Cluster:
         partitions: of data; the internal topics are its own matter.
         coordinators: partitions of `__transaction_state`.
         flush_ms: how long a deferred flush takes at most.
+        batch_bytes: how large a batch of the logs of coordinators may be.
         has_own_channel: markers go by the broker's own channel, on a simulated event loop, instead
             of by one that follows Kafka's rules alone.
 
     Attributes:
         nodes: the brokers as that channel sees them; empty without it.
         refused_for_good: a marker was refused with an error after which it is not sent again.
+        refused: how likely the log of a coordinator does not take what was decided, until it is
+            calm.
     """
 
     def __init__(
@@ -226,6 +229,7 @@ class Cluster:
         durability: Durability,
         segment_bytes: int,
         flush_ms: int,
+        batch_bytes: int,
         has_own_channel: bool,
     ) -> None:
         self.scheduler = scheduler
@@ -240,6 +244,8 @@ class Cluster:
         self.fencing = Fencing.NOBODY
         flush_messages = LONG_MAX if durability is Durability.KILL else 1
         self._config = LogConfig(flush_messages=flush_messages, segment_bytes=segment_bytes)
+        self._batch_bytes = batch_bytes
+        self.refused = 0.0
         self.clock = _Clock(scheduler)
         self.flushes = _DeferredFlushes(self, flush_ms)
         self._blocks = count(1, _IDS_IN_A_BLOCK)
@@ -474,9 +480,12 @@ class Cluster:
     def _open(self, hosted: Hosted) -> None:
         topic, index = hosted.place
         hosted.leader_epoch += 1
+        config = self._config
+        if hosted.place not in self.data:
+            config = replace(config, max_message_bytes=self._batch_bytes)
         log = _NotedLog.open(
             hosted.disk, _directory(hosted.place), topic=topic, partition=index,
-            config=self._config, now_ms=self.scheduler.now_ms, clean=hosted.is_clean,
+            config=config, now_ms=self.scheduler.now_ms, clean=hosted.is_clean,
             recovery_point=hosted.synced_to, report=_no_damage,
         )  # fmt: skip
         log.leader_epoch = hosted.leader_epoch
@@ -547,8 +556,14 @@ class Cluster:
         flushes: Any = self.flushes if self.durability is Durability.DEFERRED else None
         return Shard(
             log, machine, codec, clock=self.clock, carry_out=carry_out,
-            on_append=lambda log: None, flushes=flushes,
+            on_append=lambda log: None, flushes=flushes, check_may_append=self._check_in_sync,
         )  # fmt: skip
+
+    def _check_in_sync(self, log: PartitionLog) -> None:
+        """Now and then too few replicas are. Raises Refused."""
+        if self.refused and not self.is_calm and self.scheduler.random.random() < self.refused:
+            self.scheduler.note("append refused", log.topic, log.partition)
+            raise Refused(Code.NOT_ENOUGH_REPLICAS)
 
     def _check_reloaded(self, hosted: Hosted, machine: Transactions) -> None:
         """The log alone must lead back to what the coordinator knew, or to the write it died in."""

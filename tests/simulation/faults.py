@@ -5,13 +5,23 @@ to another time, partitions that refuse markers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
-from ottla.coordinator.transactions import DAY_MS
+from ottla.coordinator.moment import Moment
+from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.transactions import DAY_MS, Transactions
+from ottla.protocol.errors import Refused
 from tests.broker.marker_table import MARKER_ANSWERS, NAMED, SETTLES, STAYS_PREPARED
 
 from .application import Program
 from .cluster import EXPIRATION_MS, OFFSETS, Cluster
+from .network import Crashed
+
+_CROWD: Final = 30
+_CROWDS_TIMEOUT_MS: Final = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class Plan:
     jump: int = 1
     step: int = 1
     refuse: int = 2
+    crowd: int = 1
 
 
 # A partition that has records of a transaction answers with no error that settles it.
@@ -53,6 +64,7 @@ class Faults:
             (self._jump, plan.jump),
             (self._step, plan.step),
             (self._refuse, plan.refuse),
+            (self._crowd, plan.crowd),
         ]
         self._kinds = [kind for kind, weight in kinds for _ in range(weight)]
         self._later()
@@ -107,6 +119,19 @@ class Faults:
         if self._random.random() < 0.5:
             program.start()
 
+    def _crowd(self) -> None:
+        """Many producers begin, some with a transaction, and are never heard of again."""
+        self._scheduler.note("crowd")
+        begins = self._random.random() < 0.5
+        for number in range(_CROWD):
+            transactional_id = f"one of a crowd {number}"
+            hosted = self._cluster.hosted[self._cluster.coordinator_of(transactional_id)]
+            with suppress(Refused, Crashed):
+                producer = self._cluster.run(hosted, partial(_init, transactional_id))
+                if begins and isinstance(producer, Producer):
+                    places = self._cluster.data
+                    self._cluster.run(hosted, partial(_begin, transactional_id, producer, places))
+
     def _jump(self) -> None:
         jump_ms = self._random.choice([700, 1_500, 4_000, 4_000, DAY_MS, EXPIRATION_MS + DAY_MS])
         self._scheduler.note("clock jumps", jump_ms)
@@ -130,3 +155,15 @@ class Faults:
         self._scheduler.note("markers will be refused", *hosted.place, code.name, times)
         hosted.marker_refusals = [code] * times
         cluster.refused_for_good |= MARKER_ANSWERS[code] is STAYS_PREPARED
+
+
+def _init(transactional_id: str, machine: Transactions, now: Moment) -> Outcome[Any]:
+    return machine.init_producer_id(
+        transactional_id, timeout_ms=_CROWDS_TIMEOUT_MS, now_ms=now.wall_ms
+    )
+
+
+def _begin(
+    transactional_id: str, producer: Producer, places: Any, machine: Transactions, now: Moment
+) -> Outcome[None]:
+    return machine.add_partitions(transactional_id, producer, places, now_ms=now.wall_ms)

@@ -16,6 +16,9 @@ from ottla.broker import marker_channel, shard, turns
 
 from .scheduler import START_MS, Scheduler
 
+_SLICE_ENDS = 0.1
+"""How likely the event loop has other work to do."""
+
 
 class SimulatedLoop:
     """The part of an event loop that is not about waiting for the outside.
@@ -77,17 +80,20 @@ class _Log:
 def running(scheduler: Scheduler, loop: SimulatedLoop | None) -> Iterator[None]:
     """Have it be the running loop, or none with None; the broker's log goes into the trace.
 
-    No slice of work ends: when one does goes by the speed of the machine.
+    A slice of work is over when the seed says so, not when time has passed: no time does.
     """
-    before = marker_channel._log, shard._log, turns.SLICE_S
+    jobs: Any = turns.Turns
+    before = marker_channel._log, shard._log, turns.SLICE_S, jobs.is_over
     said: Any = _Log(scheduler)
     this: Any = loop
     marker_channel._log = shard._log = said
     turns.SLICE_S = math.inf
+    if loop is not None:
+        jobs.is_over = lambda job: scheduler.random.random() < _SLICE_ENDS
     if loop is not None:
         asyncio._set_running_loop(this)
     try:
         yield
     finally:
         asyncio._set_running_loop(None)
-        marker_channel._log, shard._log, turns.SLICE_S = before
+        marker_channel._log, shard._log, turns.SLICE_S, jobs.is_over = before

@@ -34,6 +34,9 @@ _BEAT_MS: Final = 30
 _LATEST_MS: Final = 2_500  # the latest messages have come by then
 _LONGEST_TIMEOUT_MS: Final = 3_000
 _LOOKS_AGAIN_MS: Final = 10_000  # coordinators, at a wall clock that may have been set right
+_NO_LIMIT: Final = 1 << 20
+_FOR_ONE_DECISION: Final = 400
+"""Bytes that any decision of a program fits into, and not many of them."""
 
 _CHANCES: Final = (
     Chances(),
@@ -72,6 +75,7 @@ class World:
             durability=random.choice(list(Durability)),
             segment_bytes=random.choice([1 << 30, 1_500]),
             flush_ms=random.choice([5, 60]),
+            batch_bytes=random.choice([_NO_LIMIT, _FOR_ONE_DECISION]),
             has_own_channel=random.random() < 0.5,
         )
         scheduler.note("world", self.cluster.durability.name, bool(self.cluster.nodes))
@@ -93,6 +97,7 @@ class World:
         with running(scheduler, self.cluster.loop):
             for number, program in enumerate(self.programs):
                 self._give_a_past(program.transactional_id, _FIRST_OF_THE_PAST + number, random)
+        self.cluster.refused = random.choice([0, 0, 0.05])
         self.watcher = Watcher(self.cluster, max_bytes=random.choice([1, 300, 2_000]))
         self.faults = Faults(
             self.cluster, self.programs, Plan(every_ms=random.choice([100, 250, 600]))

@@ -23,7 +23,12 @@ from ..scheduler import Process, Resume, Scheduler, Steps, Wait
 from .coordinator import Coordinator, Decide
 from .oracle import Held, Oracle, Promise
 
-RETRIABLE: Final = (LOST, Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE)
+RETRIABLE: Final = (
+    LOST,
+    Code.NOT_COORDINATOR,
+    Code.COORDINATOR_NOT_AVAILABLE,
+    Code.UNKNOWN_SERVER_ERROR,  # a batch that was too large: the limit is put right in the end
+)
 FENCING: Final = (
     Code.UNKNOWN_MEMBER_ID,
     Code.ILLEGAL_GENERATION,

@@ -18,10 +18,11 @@ from ottla.coordinator.consumer_records import (
     TargetEpoch,
 )
 from ottla.coordinator.consumer_requests import ConsumerGroupSettings
-from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved
+from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
+from ottla.protocol.batch import spans
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.consumer_talk import ConsumerTalk, FakeTopics
 
@@ -37,6 +38,8 @@ DecideParked = Callable[[Groups, Moment, int], Outcome[Any]]
 
 _RETRY_MS: Final = 1_000  # as in broker/shard.py
 _MOST_TICKS_AT_ONCE: Final = 100
+_SLICE_ENDS: Final = 0.1
+"""How likely the event loop has other work after a decision of a timer."""
 _MOST_TICKS_A_SECOND: Final = 200
 
 
@@ -55,6 +58,7 @@ class Coordinator:
     Args:
         late_ms: how late its timers are, at most.
         refused: how likely the log does not take what was decided.
+        batch_bytes: how large a batch of the log may be.
 
     Attributes:
         machine: None while it is dead, or loads.
@@ -78,6 +82,7 @@ class Coordinator:
         *,
         late_ms: int,
         refused: float,
+        batch_bytes: int,
     ) -> None:
         self.scheduler = scheduler
         self.topics = topics
@@ -90,6 +95,7 @@ class Coordinator:
         self.owing: set[str] = set()
         self.late_ms = late_ms
         self.refused = refused
+        self.batch_bytes = batch_bytes
         self._quiet_until_ms = 0  # a timer's work was refused
         self.parked: dict[int, Parking] = {}
         self._talk = ConsumerTalk(topics)
@@ -165,7 +171,7 @@ class Coordinator:
     def _make_so(self, outcome: Outcome[Any]) -> Any:
         if outcome.records:
             try:
-                self._append(outcome.records, outcome.producer)
+                self._append_all(outcome)
             except Refused as refused:
                 self._answer([each for each in outcome.effects if _is_true_anyway(each)])
                 if outcome.instead is not None:
@@ -181,6 +187,18 @@ class Coordinator:
             if parking is not None:
                 self.scheduler.note("parked request answered", *parking.who, effect.reply)
                 parking.respond(effect.reply)
+
+    def _append_all(self, outcome: Outcome[Any]) -> None:
+        """As one batch, or as many as the log wants, when the records may be split."""
+        records = outcome.records
+        pieces = list(spans([encode(record) for record in records], max_bytes=self.batch_bytes))
+        if outcome.is_atomic and len(pieces) > 1:
+            self.scheduler.note("append too large")
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+        if len(pieces) > 1:
+            self.scheduler.note("append split")
+        for piece in pieces:
+            self._append(records[piece], outcome.producer)
 
     def _append(self, records: tuple[Any, ...], producer: Producer | None) -> None:
         is_marker = isinstance(records[0], Ended)
@@ -231,8 +249,11 @@ class Coordinator:
             self.scheduler.note("became a consumer group" if became else "group replaced")
         if TargetEpoch in kinds:
             self.scheduler.note("assigned anew")
-        if OffsetRemoved in kinds:
-            self.scheduler.note("offsets expired" if self.oracle.ticks else "offsets forgotten")
+        removed = [record for record in records if isinstance(record, OffsetRemoved)]
+        if removed:
+            there = self.oracle.positions
+            counts = any((each.group_id, each.topic, each.partition) in there for each in removed)
+            self.scheduler.note("offsets expired" if counts else "offsets forgotten")
 
     # Time
 
@@ -271,7 +292,14 @@ class Coordinator:
             for outcome in self.machine.tick(self.now):
                 if outcome.records:
                     self.scheduler.note("timed out", len(outcome.records))
-                self._make_so(outcome)
+                try:
+                    self._make_so(outcome)
+                except Refused as refused:
+                    if refused.code is not Code.UNKNOWN_SERVER_ERROR:
+                        raise  # one that is too large keeps no other from being written
+                if self.scheduler.random.random() < _SLICE_ENDS:
+                    self.scheduler.note("slice is over")
+                    break
         except Refused:
             self._quiet_until_ms = self.scheduler.now_ms + _RETRY_MS
         finally:

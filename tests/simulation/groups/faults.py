@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from itertools import product
+from typing import Any, Final
 
+from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.moment import Moment
+from ottla.coordinator.offsets import OffsetToCommit
+from ottla.coordinator.outcome import Outcome
 from ottla.protocol.errors import Refused
 
 from ..network import Crashed
@@ -16,6 +22,8 @@ TOPICS: Final = ("orders", "stock", "returns")
 _MOST_PARTITIONS: Final = 6
 _MOST_CLIENTS: Final = 7
 _HOUR_MS: Final = 60 * 60 * 1000
+_ADMINISTERED: Final = 12
+"""Groups that have offsets and no members."""
 
 
 class Faults:
@@ -42,6 +50,7 @@ class Faults:
             (1, self._delete_topic),
             (2, self._step),
             (1, self._all_away),
+            (2, self._commit_much),
         )
         self._next()
 
@@ -148,6 +157,19 @@ class Faults:
         self._around.scheduler.note("wall clock steps", by_ms)
         coordinator.wall_step_ms += by_ms
 
+    def _commit_much(self) -> None:
+        """Many groups without members commit for all there is, to expire or go with its topic."""
+        coordinator, topics = self._around.coordinator, self._around.topics
+        self._around.scheduler.note("much committed")
+        for number, name in product(range(_ADMINISTERED), TOPICS):
+            facts = topics.by_name(name)
+            if facts is None:
+                continue
+            for index in range(facts.partition_count):
+                offset = OffsetToCommit(name, index, 1, topic_id=facts.topic_id)
+                with suppress(Crashed, Refused):
+                    coordinator.run(partial(_committed, f"administered {number}", offset))
+
     # Topics
 
     def _make_topic(self) -> None:
@@ -189,3 +211,7 @@ class Faults:
             self._around.oracle.topic_deleted(name)
             with suppress(Crashed, Refused):  # one that is not there finds out when it is loaded
                 self._around.coordinator.run(lambda machine, now: machine.forget_topic(name))
+
+
+def _committed(group_id: str, offset: OffsetToCommit, machine: Groups, now: Moment) -> Outcome[Any]:
+    return machine.commit(group_id, Committer(), [offset], now=now)

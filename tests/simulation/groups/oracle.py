@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ottla.coordinator.consumer_group import ConsumerGroup
@@ -102,13 +102,16 @@ class Oracle:
     # What goes to the log
 
     def logged(
-        self, coordinator: Coordinator, records: Iterable[Any], producer: Producer | None
+        self, coordinator: Coordinator, records: Sequence[Any], producer: Producer | None
     ) -> None:
         """Records have been appended and replayed. Raises AssertionError."""
         machine = coordinator.machine
         assert machine is not None
         touched: dict[str, int] = {}
         empty = {group_id for group_id, ids in self._members.items() if not ids}
+        # Also one of which the log does not know yet that its last member has left.
+        begun = [each for each in records if isinstance(each, GroupEpoch) and each.epoch == 1]
+        empty |= {each.group_id for each in begun}
         for record in records:
             match record:
                 case Ended():

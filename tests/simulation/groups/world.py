@@ -26,6 +26,7 @@ _SLACK_MS: Final = 4_000
 _SLICE_MS: Final = 250
 _GROWS: Final = (4_000 // _SLICE_MS, 16_000 // _SLICE_MS)
 _NEVER_MS: Final = 1 << 40
+_NO_LIMIT: Final = 1 << 20
 _INITIAL_DELAY_MS: Final = 500
 
 _CHANCES: Final = (
@@ -60,6 +61,7 @@ class World:
         self.coordinator = Coordinator(
             scheduler, self.topics, self._settings(retention_ms), self.oracle,
             late_ms=random.choice([0, 0, 40, 400]), refused=random.choice([0, 0, 0.03, 0.15]),
+            batch_bytes=random.choice([_NO_LIMIT, _NO_LIMIT, 250, 1_000]),
         )  # fmt: skip
         self.network = PatientNetwork(scheduler, random.choice(_CHANCES), Chances())
         self.around = Surroundings(
@@ -136,6 +138,7 @@ class World:
         self.coordinator.dies_in = 0
         self.coordinator.late_ms = 0
         self.coordinator.refused = 0
+        self.coordinator.batch_bytes = _NO_LIMIT
         self.crowd.calm_down()
 
     def _lose_one_of_each(self) -> None:

@@ -1,0 +1,44 @@
+"""Any number of partitions changes its leader at once, in batches of the metadata log that fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.broker import controller
+from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
+
+MOST = 5
+PARTITIONS = 12
+
+
+def batches_since(it: SeveralNodes, offset: int) -> list[int]:
+    """How many records each batch of the metadata log has."""
+    log = it.cluster.flushes.metadata_log
+    sizes = []
+    while offset < log.log_end_offset:
+        data = log.read(offset, max_bytes=1, up_to=log.log_end_offset, min_one=True).records
+        count = int.from_bytes(bytes(data)[57:61], "big")
+        sizes.append(count)
+        offset += count
+    return sizes
+
+
+@in_a_loop
+async def test_a_node_that_led_very_many_partitions_leaves_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "MOST_RECORDS", MOST)
+    async with several_nodes(tmp_path) as it:
+        first, second = sorted(it.nodes)[:2]
+        it.topic("orders", *[second] * PARTITIONS, replicas=2)
+        before = it.cluster.flushes.metadata_log.log_end_offset
+        await it.stop(second)
+        assert {it.partition("orders", index).leader_id for index in range(PARTITIONS)} == {first}
+        await it.start(second)
+        in_sync = [set(it.partition("orders", index).isr) for index in range(PARTITIONS)]
+        assert in_sync == [{first, second}] * PARTITIONS
+        sizes = batches_since(it, before)
+        assert max(sizes) == MOST
+        assert sum(sizes) >= 2 * PARTITIONS
