@@ -214,8 +214,7 @@ class Cluster:
     Attributes:
         nodes: the brokers as that channel sees them; empty without it.
         refused_for_good: a marker was refused with an error after which it is not sent again.
-        refused: how likely the log of a coordinator does not take what was decided, until it is
-            calm.
+        refused: how likely a coordinator's log does not take what was decided, until it is calm.
     """
 
     def __init__(
@@ -244,7 +243,7 @@ class Cluster:
         self.fencing = Fencing.NOBODY
         flush_messages = LONG_MAX if durability is Durability.KILL else 1
         self._config = LogConfig(flush_messages=flush_messages, segment_bytes=segment_bytes)
-        self._batch_bytes = batch_bytes
+        self._config_of_coordinators = replace(self._config, max_message_bytes=batch_bytes)
         self.refused = 0.0
         self.clock = _Clock(scheduler)
         self.flushes = _DeferredFlushes(self, flush_ms)
@@ -480,9 +479,7 @@ class Cluster:
     def _open(self, hosted: Hosted) -> None:
         topic, index = hosted.place
         hosted.leader_epoch += 1
-        config = self._config
-        if hosted.place not in self.data:
-            config = replace(config, max_message_bytes=self._batch_bytes)
+        config = self._config if hosted.place in self.data else self._config_of_coordinators
         log = _NotedLog.open(
             hosted.disk, _directory(hosted.place), topic=topic, partition=index,
             config=config, now_ms=self.scheduler.now_ms, clean=hosted.is_clean,
