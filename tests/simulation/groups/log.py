@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-from ottla.coordinator.group_records import GroupRecord, decode, encode
+from ottla.coordinator.group_records import GroupRecord, GroupRemoved, GroupStored, decode, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.batch import build, headers_in
@@ -55,6 +55,17 @@ class Log:
     def append(self, records: Iterable[Any], producer: Producer | None, at_ms: int) -> None:
         """Records of one decision, of a transaction if there is a producer; or an `Ended`."""
         self._batches.append(_Batch(tuple(records), producer or NOBODY, at_ms))
+
+    def classic_groups(self) -> set[str]:
+        """The classic groups that are there by the log."""
+        found: set[str] = set()
+        for batch in self._batches:
+            for record in batch.written:
+                if isinstance(record, GroupStored):
+                    found.add(record.group_id)
+                elif isinstance(record, GroupRemoved):
+                    found.discard(record.group_id)
+        return found
 
     def stored(self) -> list[Stored]:
         """All of it, read from its bytes. Raises AssertionError if they say something else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ottla.coordinator.classic_group import ClassicGroup, State
@@ -17,8 +18,14 @@ def consumer_groups(machine: Groups) -> dict[str, ConsumerGroup]:
     return {} if consumers is None else {each.group_id: each for each in consumers.groups()}
 
 
-def check_same(what: str, before: Groups, after: Groups) -> None:
-    """Raises AssertionError, saying what the later one has otherwise."""
+def check_same(
+    what: str, before: Groups, after: Groups, unborn: Collection[str] = frozenset()
+) -> None:
+    """Raises AssertionError, saying what the later one has otherwise.
+
+    Args:
+        unborn: the classic groups of which the log took no record yet.
+    """
     left, right = _of_offsets(before), _of_offsets(after)
     assert left == right, f"{what} has other offsets: {right} for {left}"
     left = {key: _of_consumers(group) for key, group in consumer_groups(before).items()}
@@ -26,7 +33,7 @@ def check_same(what: str, before: Groups, after: Groups) -> None:
     assert left == right, f"{what} has other consumer groups: {_difference(left, right)}"
     older = {group.group_id: group for group in before._classic.groups()}
     newer = {group.group_id: group for group in after._classic.groups()}
-    for group_id in older.keys() | newer.keys():
+    for group_id in (older.keys() | newer.keys()) - set(unborn):
         _check_classic(what, older.get(group_id), newer.get(group_id))
 
 
