@@ -43,7 +43,14 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
         Refused: CORRUPT_MESSAGE when the payload does not decompress, INVALID_RECORD when it does
             not hold just the records that the header promises.
     """
-    payload = payload_of(data, position, header)
+    raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
+    if header.compression == Compression.NONE:
+        yield from _records(raw, header)
+    else:
+        yield from _packed_records(raw, header)
+
+
+def _records(payload: Bytes, header: BatchHeader) -> Iterator[Record]:
     at = 0
     try:
         for _ in range(header.record_count):
@@ -59,6 +66,41 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
         raise Refused(Code.INVALID_RECORD, f"a record is cut: {broken}") from None
     if at != len(payload):
         raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
+
+
+def _packed_records(raw: Bytes, header: BatchHeader) -> Iterator[Record]:
+    """Open no more than a piece, and what the next record needs."""
+    opened, one = pieces(header.compression, raw), header._replace(record_count=1)
+    payload, at = b"", 0
+    for _ in range(header.record_count):
+        while (end := _end_of_record(payload, at)) is None or end > len(payload):
+            wanted_bytes = len(payload) + 1 if end is None else end
+            payload, at = _filled(payload[at:], wanted_bytes - at, opened), 0
+        yield from _records(payload[at:end], one)
+        at = end
+    if at < len(payload) or any(opened):
+        raise Refused(Code.INVALID_RECORD, "bytes are left behind the last record")
+
+
+def _end_of_record(payload: bytes, at: int) -> int | None:
+    """None: its size is cut."""
+    try:
+        size, body = read_size(payload, at)
+    except IndexError:
+        return None
+    return body + max(size, 0)
+
+
+def _filled(payload: bytes, size_bytes: int, opened: Iterator[bytes]) -> bytes:
+    """So many bytes or more, `payload` first."""
+    parts, missing_bytes = [payload], size_bytes - len(payload)
+    while missing_bytes > 0:
+        piece = next(opened, None)
+        if piece is None:
+            raise Refused(Code.INVALID_RECORD, "a record is cut")
+        parts.append(piece)
+        missing_bytes -= len(piece)
+    return b"".join(parts)
 
 
 def _record(payload: Bytes, at: int, header: BatchHeader) -> tuple[Record, int]:

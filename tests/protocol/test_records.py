@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -13,9 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ottla.protocol import opening
+from ottla.protocol import records as records_module
 from ottla.protocol.batch import (
     HEADER,
     HEADER_SIZE,
+    BatchHeader,
+    Bytes,
     Compression,
     build,
     read_header,
@@ -26,6 +31,7 @@ from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import Record, decompressed, payload_of, records_in
 from ottla.protocol.varints import read_signed
 from tests.protocol.golden_bytes import BATCHES, GoldenBatch, RecordParts
+from tests.wire import batches as wire
 
 PARTS = st.none() | st.binary(max_size=30)
 KEY_VALUES = st.lists(st.tuples(PARTS, PARTS), min_size=1, max_size=20)
@@ -271,3 +277,45 @@ def test_a_record_with_a_number_of_eleven_bytes_is_none() -> None:
     longer = record(b"\0" + b"\x80" * 10 + b"\0" + b"\0\1\1\0")
     with pytest.raises(Refused, match="INVALID_RECORD"):
         records(batch_of(longer, count=1))
+
+
+@given(
+    st.sampled_from([codec for codec in Compression if codec is not Compression.NONE]),
+    st.lists(st.binary(max_size=60), min_size=1, max_size=30),
+    st.integers(1, 90),
+    st.sampled_from([0, 0, 1, -1]),
+)
+def test_packed_records_are_those_of_the_whole_payload(
+    codec: Compression, values: list[bytes], piece_bytes: int, lie: int
+) -> None:
+    plain = build([(b"key", value) for value in values], timestamp_ms=5)
+    header = read_header(plain)._replace(record_count=max(len(values) + lie, 1))
+    packed = bytes(61) + compressed(codec, bytes(plain[61:]))
+    other = header._replace(attributes=codec, length=len(packed) - 12)
+
+    def read(data: Bytes, header: BatchHeader) -> list[Record] | str:
+        try:
+            return list(records_in(data, 0, header))
+        except Refused as refused:
+            return refused.code.name
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            records_module,
+            "pieces",
+            lambda codec, raw: opening.pieces(codec, raw, piece_bytes),
+        )
+        assert read(packed, other) == read(plain, header)
+
+
+def test_of_packed_records_no_more_is_open_than_a_piece() -> None:
+    count, value = 3_000, bytes(20_000)
+    payload = b"".join(wire.record(value, offset_delta=index) for index in range(count))
+    data = wire.batch([b""] * count, records=compressed(Compression.ZSTD, payload), attributes=4)
+    del payload
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in records_in(data, 0, read_header(data))) == count
+        assert tracemalloc.get_traced_memory()[1] < count * len(value) / 10
+    finally:
+        tracemalloc.stop()
