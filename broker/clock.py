@@ -39,7 +39,7 @@ class SystemClock:
 
 
 # Seconds since some moment: how long work takes, also within one turn of the event loop. The loop's
-# own time stands still during a turn (uvloop's counts whole milliseconds).
+# own time is too coarse for it: uvloop's counts whole milliseconds.
 monotonic_s: Final = time.monotonic
 
 

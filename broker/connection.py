@@ -176,11 +176,13 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._draining:
             return
-        self._used_s = turn = self._loop.time()
+        self._used_s = self._loop.time()
         frames = self._frames
         frames.receive(data)
+        if len(data) > SMALL_BYTES:
+            self._turns.received(self, len(data))
         if self._busy is None:
-            self._turns.take(self, turn)
+            self._turns.take(self)
         else:
             self._hasten()
         if frames.is_empty and not self._counts[0]:
@@ -360,7 +362,7 @@ class Connection(asyncio.Protocol):
         """What kept it from serving may be over."""
         is_to_send = self._outgoing is not None and self._writable
         if is_to_send or (self._may_serve() and self._look_ahead()):
-            self._turns.take(self, self._loop.time())
+            self._turns.take(self)
         elif not self._draining:
             self._read_on()
 

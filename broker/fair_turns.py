@@ -20,6 +20,8 @@ from .clock import monotonic_s
 
 SLICE_S: Final = 0.001  # for one connection before the next
 TURN_S: Final = 0.004  # for all of them before the loop does something else
+READ_BYTES: Final = 4 << 20  # of large requests that are received in a turn
+_READERS: Final = 16  # that read on in a turn, after they had to wait for one
 
 
 class Served(Protocol):
@@ -32,35 +34,39 @@ class Served(Protocol):
             whether there is work left that could be done now.
         """
 
+    def hold(self) -> None:
+        """Receive nothing until `release`."""
+
+    def release(self) -> None:
+        """Receive again."""
+
 
 class FairTurns:
     """Gives out the time of one event loop.
 
     Args:
         now_s: the time that slices are measured by.
+        read_bytes: of large requests that are received in a turn.
     """
 
-    def __init__(self, now_s: Callable[[], float] = monotonic_s) -> None:
+    def __init__(
+        self, now_s: Callable[[], float] = monotonic_s, read_bytes: int = READ_BYTES
+    ) -> None:
         self.now_s = now_s
+        self._read_bytes = self._left_to_read = read_bytes
+        self._reads_later: deque[Served] = deque()
         self._new: deque[Served] = deque()
         self._old: deque[Served] = deque()
         self._queued: set[Served] = set()
         self._is_scheduled = False
-        self._turn: float | None = None
-        self._left_s = TURN_S
+        self._left_s = TURN_S  # at once; what is beyond has a turn scheduled, which renews it
 
     def __len__(self) -> int:
         return len(self._queued)
 
-    def take(self, one: Served, turn: float) -> None:
-        """Serve one that has work now, or soon.
-
-        Args:
-            turn: the time that the event loop tells; uvloop's stands still during a turn.
-        """
+    def take(self, one: Served) -> None:
+        """Serve one that has work now, or soon."""
         if not self._queued:
-            if turn != self._turn:
-                self._turn, self._left_s = turn, TURN_S
             left_s = self._left_s
             if left_s > 0:
                 began_s = self.now_s()
@@ -72,6 +78,14 @@ class FairTurns:
         if one not in self._queued:
             self._queue(self._new, one)
 
+    def received(self, one: Served, size_bytes: int) -> None:
+        """Have one that received much wait for a later turn when this one has had enough."""
+        self._left_to_read -= size_bytes
+        if self._left_to_read <= 0 or self._reads_later:
+            one.hold()
+            self._reads_later.append(one)
+            self._schedule()
+
     def forget(self, one: Served) -> None:
         """Its connection is lost."""
         self._queued.discard(one)
@@ -79,6 +93,9 @@ class FairTurns:
     def _queue(self, where: deque[Served], one: Served) -> None:
         self._queued.add(one)
         where.append(one)
+        self._schedule()
+
+    def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._take_turns)
@@ -86,6 +103,9 @@ class FairTurns:
     def _take_turns(self) -> None:
         """One turn of the loop: an old one, so that new ones never keep all from it, and the new
         ones before the other old ones."""
+        self._left_s, self._left_to_read = TURN_S, self._read_bytes
+        for _ in range(min(_READERS, len(self._reads_later))):
+            self._reads_later.popleft().release()
         until_s = self.now_s() + TURN_S
         queue = self._old or self._new
         while queue:
@@ -93,7 +113,7 @@ class FairTurns:
             if self.now_s() >= until_s:
                 break
             queue = self._new or self._old
-        self._is_scheduled = bool(self._new or self._old)
+        self._is_scheduled = bool(self._new or self._old or self._reads_later)
         if self._is_scheduled:
             asyncio.get_running_loop().call_soon(self._take_turns)
 

@@ -17,8 +17,8 @@ import asyncio
 from typing import Final, Protocol
 
 SMALL_BYTES: Final = 1 << 16
-UNLIMITED_REQUESTS_BYTES: Final = 256 << 20
-"""The limit where queued.max.request.bytes is -1, and two of the largest requests fit in it."""
+UNLIMITED_REQUESTS_BYTES: Final = 224 << 20
+"""The limit where queued.max.request.bytes is -1, unless two of the largest requests are more."""
 ANSWERS_BYTES: Final = 256 << 20
 STALLED_S: Final = 10.0
 

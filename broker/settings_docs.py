@@ -253,7 +253,7 @@ BROKER_DOCS: Final[Mapping[str, str]] = {
     "producer.id.expiration.ms": "How long a partition remembers a producer that is silent.",
     "queued.max.request.bytes": (
         "How much memory all connections hold of requests not served yet before large ones wait; "
-        "-1: 256 MB, or two of the largest requests."
+        "-1: 224 MB, or two of the largest requests."
     ),
     "quota.window.num": "How many samples the use of quotas is measured over.",
     "quota.window.size.seconds": "How long each of those samples is.",

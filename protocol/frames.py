@@ -16,6 +16,8 @@ LENGTH: Final = struct.Struct(">i")
 SMALLEST_BYTES: Final = 10
 """Key, version, correlation id and the length of a client id: Kafka closes at less as well."""
 
+_LARGE_BYTES: Final = 1 << 14
+
 
 class BadLength(Malformed):
     """A length that no request has; nothing behind it can be told apart."""
@@ -34,28 +36,40 @@ class Frames:
         is_empty: whether nothing is unread.
     """
 
-    __slots__ = ("_at", "_gathered", "_size_limit_bytes", "_view", "_wanted", "is_empty")
+    __slots__ = (
+        "_at", "_parts", "_parts_bytes", "_size_limit_bytes", "_view", "_wanted", "is_empty",
+    )  # fmt: skip
 
     def __init__(self, *, size_limit_bytes: int) -> None:
         self._size_limit_bytes = size_limit_bytes
+        self.is_empty = True
         self._view: memoryview | None = None  # requests are taken out of it, from `_at` on
         self._at = 0
-        self._gathered = bytearray()  # what lies behind the view; no view of it was handed out
-        self.is_empty = True
-        self._wanted = LENGTH.size  # nothing can be whole before so many bytes are gathered
+        # What lies behind the view. Large parts stay as they came: one buffer that grows would be
+        # copied again and again.
+        self._parts: list[bytes | bytearray] = []
+        self._parts_bytes = 0
+        self._wanted = LENGTH.size  # nothing can be whole before so many bytes are in the parts
 
     @property
     def unread_bytes(self) -> int:
         """What was received and is not taken out yet."""
         view = self._view
-        return len(self._gathered) + (0 if view is None else len(view) - self._at)
+        return self._parts_bytes + (0 if view is None else len(view) - self._at)
 
     def receive(self, data: bytes) -> None:
         """Take what a socket gave."""
         if self.is_empty:
             self._view, self._at, self.is_empty = memoryview(data), 0, False
+            return
+        self._parts_bytes += len(data)
+        parts = self._parts
+        if len(data) >= _LARGE_BYTES:
+            parts.append(data)
+        elif parts and type(parts[-1]) is bytearray and len(parts[-1]) < _LARGE_BYTES:
+            parts[-1] += data
         else:
-            self._gathered += data
+            parts.append(bytearray(data))
 
     def next(self) -> memoryview | None:
         """Take out the oldest request; None when none is whole.
@@ -67,11 +81,12 @@ class Frames:
         while True:
             view = self._view
             if view is None:
-                if len(self._gathered) < self._wanted:
+                if self._parts_bytes < self._wanted:
                     return None
-                # The views handed out keep a buffer alive, and it cannot grow: here begins another.
-                view = self._view = memoryview(self._gathered)
-                self._gathered, self._at = bytearray(), 0
+                parts, first = self._parts, self._parts[0]
+                is_one = len(parts) == 1 and type(first) is bytearray
+                view = self._view = memoryview(first if is_one else bytearray().join(parts))
+                self._parts, self._parts_bytes, self._at = [], 0, 0
             at, left = self._at, len(view) - self._at
             wanted = LENGTH.size
             if left >= LENGTH.size:
@@ -87,11 +102,13 @@ class Frames:
         self._at = end
         if end == len(view):
             self._view, self._wanted = None, LENGTH.size
-            self.is_empty = not self._gathered
+            self.is_empty = not self._parts
         return view[start:end]
 
     def _gather(self, view: memoryview, wanted: int) -> None:
         """Put the beginning of a request, which the view ends with, before what came after it."""
-        rest = bytearray(view[self._at :])
-        rest += self._gathered
-        self._view, self._gathered, self._wanted = None, rest, wanted
+        if self._at < len(view):
+            rest = bytearray(view[self._at :])
+            self._parts.insert(0, rest)
+            self._parts_bytes += len(rest)
+        self._view, self._wanted = None, wanted

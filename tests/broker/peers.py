@@ -64,7 +64,7 @@ class Peer:
         self.may_hasten = True
         self.fetch_throttle_ms = 0
         self.cancelled = 0
-        self.turns = FairTurns(lambda: self.now_s)
+        self.turns = FairTurns(lambda: self.now_s, read_bytes=1 << 40)
         self.memory = RequestMemory(REQUESTS_BYTES), AnswerMemory(ANSWERS_BYTES)
         self.shared = Shared(self.turns, *self.memory, Complaints())
         self.now_s = self.request_s = 0.0

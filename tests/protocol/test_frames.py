@@ -150,12 +150,29 @@ def test_a_large_request_in_small_pieces_is_not_copied_at_each(behind: bytes) ->
     frames = Frames(size_limit_bytes=1 << 30)
     piece = bytes(65536)
     taken(frames, behind + struct.pack(">i", 1024 * len(piece)))
-    gathered = frames._gathered
-    for _ in range(1023):
-        assert taken(frames, piece) == []
-        assert frames._gathered is gathered
+    pieces = [bytes(65536) for _ in range(1023)]
+    for each in pieces:
+        assert taken(frames, each) == []
+    kept = [part for part in frames._parts if len(part) == 65536]
+    assert all(part is each for part, each in zip(kept, pieces, strict=True))
     (whole,) = taken(frames, piece)
     assert len(whole) == 1024 * len(piece)
+
+
+def test_a_large_request_in_bytes_costs_little_more_than_them() -> None:
+    frames = Frames(size_limit_bytes=1 << 30)
+    data = framed(bytes(300_000))
+    tracemalloc.start()
+    try:
+        for at in range(len(data) - 1):
+            assert taken(frames, data[at : at + 1]) == []
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.3 * len(data)
+    (whole,) = taken(frames, data[-1:])
+    assert len(whole) == 300_000
+    assert not whole.readonly, "the log sets offsets in it"
 
 
 def test_requests_in_front_of_a_bad_length_come_out_before_it() -> None:
