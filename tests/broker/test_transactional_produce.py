@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker import marker_channel, turns
+from ottla.broker.fetch_reads import MANY
 from ottla.coordinator.transaction_states import State
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
@@ -15,6 +17,7 @@ from ottla.storage.log import PartitionLog
 from tests.broker.fakes import broken_markers, in_virtual_time
 from tests.broker.one_node import OneNode, one_node, read, until
 from tests.broker.transacting import error, producer
+from tests.storage.logs import in_transaction
 
 SMALL = {
     "transaction_state_log_num_partitions": "2",
@@ -299,3 +302,35 @@ async def settled() -> None:
     """Until all that can be done is done."""
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+async def test_a_produce_that_paused_asks_its_coordinator_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transaction may have ended meanwhile: else no marker would ever come to the rest."""
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    monkeypatch.setattr(marker_channel, "AT_ONCE", MANY + 6)
+    async with one_node(tmp_path, **SMALL) as it:
+        it.topic("wide", MANY + 6)
+        shop = await producer(it)
+        partitions = [
+            {"index": index, "records": bytes(in_transaction(shop.producer_id, 0))}
+            for index in range(MANY + 6)
+        ]
+        _, answered = it.begin(
+            ApiKey.PRODUCE, 12, transactional_id="x", acks=-1, timeout_ms=1000,
+            topic_data=[{"name": "wide", "partition_data": partitions}],
+        )  # fmt: skip
+        assert isinstance(answered, asyncio.Future)
+        await until(lambda: it.log("wide", 5).log_end_offset > 0)
+        assert await shop.end(version=4) == "NONE"
+        assert it.log("wide", MANY + 5).log_end_offset == 1, "a marker, and no data yet"
+        told = read(ApiKey.PRODUCE, 12, await answered)
+        (topic,) = told["responses"]
+        assert {part["error_code"] for part in topic["partition_responses"]} == {Code.NONE}
+        assert await shop.end(version=4) == "NONE"
+        transaction = it.node.transactions.shard_of("x").machine
+        await until(lambda: transaction.describe("x").state is State.COMPLETE_COMMIT)
+        for index in range(MANY + 6):
+            log = it.log("wide", index)
+            assert log.last_stable_offset == log.log_end_offset, index
