@@ -314,12 +314,12 @@ MUTANTS: Final = (
         ("tests/broker/test_fetch_handler.py", "tests/broker/test_transactional_produce.py"),
     ),
     Mutant(
-        "a-fetch-that-waits-looks-only-once",
-        "broker/handlers/fetch.py",
-        "if has_enough or hastened or reading.ends_wait or node.is_stopping:",
-        "if True:",
+        "a-fetch-waits-for-one-record-only",
+        "broker/awaited_bytes.py",
+        "return self._left <= 0",
+        "return True",
         "fetch.min.bytes is ignored after the first record",
-        ("tests/broker/test_fetch_handler.py", "tests/broker/test_fetch_waits.py"),
+        ("tests/broker/test_awaited_bytes.py", "tests/broker/test_fetch_handler.py"),
     ),
     Mutant(
         "a-moved-start-is-no-news",
