@@ -45,7 +45,7 @@ def pipelined_describe_configs(scene: Scene) -> None:
     scene.notes.append(f"{count} requests")
     sockets = _flood(scene, one * count, 1)
     sockets[0].settimeout(10)
-    read = read_until_closed(sockets[0], 64 << 20)
+    read = read_until_closed(sockets[0], 16 << 20)
     scene.notes.append(f"{read} bytes of answers were read")
     close_all(sockets)
 
