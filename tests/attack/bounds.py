@@ -45,8 +45,11 @@ BOUNDS: Final[dict[str, Bound]] = {
     # They ask in the same moment, and are served in the order in which they came.
     "many_connections": replace(USUAL, stall_ms=800),
     "parked_fetches": replace(USUAL, stall_ms=150),
-    # 360,000 partitions of open transactions; they belong to the data.
-    "transactions_that_time_out": replace(USUAL, peak_mib=160, kept_mib=160),
+    # The timers of 50 coordinators come due in the same turn, and each makes a decision in it.
+    "offsets_that_expire_at_once": replace(USUAL, stall_ms=150),
+    "members_that_die_together": replace(USUAL, stall_ms=150),
+    # 360,000 partitions of open transactions, too; they belong to the data.
+    "transactions_that_time_out": replace(USUAL, stall_ms=200, peak_mib=160, kept_mib=160),
     "pipelined_api_versions": replace(USUAL, peak_mib=128),  # a backlog of 289 KB each
     "metadata_of_many_names": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
     "configs_of_the_broker_again_and_again": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
