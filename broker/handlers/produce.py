@@ -42,6 +42,7 @@ from ..code_versions import code_for
 from ..context import Context, Disconnect
 from ..dispatch import serves
 from ..fetch_reads import MANY
+from ..large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
     from ...coordinator.transactions import Transactions
@@ -95,7 +96,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
             if turns is not None and turns.is_over():
                 await turns.pause()
                 name, unknown = _topic(node, context, topic_data)
-                membership.forget()  # the transaction may have ended meanwhile
+                membership.ask_again()  # the transaction may have ended meanwhile
             answer, waits = refused or unknown, _NONE
             batch = _Batch(name, index, records)
             while answer is None:
@@ -119,7 +120,9 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
         )
         if answers:
             responses.append({**topic, "partition_responses": answers})
-    context.is_large = turns is not None
+    if turns is not None:
+        told = sum(len(topic["partition_responses"]) for topic in responses)
+        context.is_large = told > MOST_ELEMENTS
     if request.acks == 0:
         if failed is not None:
             raise Disconnect(f"a produce with acks=0 failed: {failed}")
@@ -421,10 +424,6 @@ class _Membership:
             )
         if not self._is_on_disk:
             raise _NotOnDisk
-
-    def forget(self) -> None:
-        """Have the coordinator asked again: others have had their turns."""
-        self._shard, self._has_waited = None, False
 
     async def on_disk(self) -> dict[str, Any] | None:
         """Wait until what `check` asked for is on disk, and have it asked again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 import threading
 import uuid
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from ottla.broker.context import Disconnect
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.batch import build
+from ottla.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, build
+from ottla.protocol.checksum import crc32c
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
@@ -354,3 +356,29 @@ async def test_a_duplicate_is_answered_after_the_sync_of_the_first(
             (part,) = told["responses"][0]["partition_responses"]
             assert (part["error_code"], part["base_offset"]) == (0, 0)
         assert one.log("orders").recovery_point == 1
+
+
+@pytest.mark.parametrize("compression", [1, 2, 3, 4])
+async def test_a_batch_that_cannot_be_opened_costs_its_own_partition_alone(
+    tmp_path: Path, compression: int
+) -> None:
+    async with one_node(tmp_path) as one:
+        one.topic("orders", 3, cleanup_policy="compact")
+        good = bytes(build([(b"k", b"v")], timestamp_ms=START_MS))
+        broken = bytearray(good[:HEADER_SIZE] + b"\xff" * 40)
+        struct.pack_into(">i", broken, 8, len(broken) - LOG_OVERHEAD)
+        struct.pack_into(">h", broken, 21, compression)
+        struct.pack_into(">I", broken, 17, crc32c(broken[21:]))
+        data = [
+            {"index": index, "records": bytes(records)}
+            for index, records in enumerate((good, broken, good))
+        ]
+        answer = await one.ask(
+            ApiKey.PRODUCE, 9, acks=-1, timeout_ms=1000,
+            topic_data=[{"name": "orders", "partition_data": data}],
+        )  # fmt: skip
+        (topic,) = answer["responses"]
+        codes = [part["error_code"] for part in topic["partition_responses"]]
+        assert (codes[0], codes[2]) == (Code.NONE, Code.NONE)
+        assert codes[1] != Code.NONE
+        assert [one.log("orders", index).log_end_offset for index in range(3)] == [1, 0, 1]
