@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ async def fill(directory: Path) -> None:
 @pytest.fixture
 def _every_batch_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard, "_SLICE_S", -1)
+    monkeypatch.setattr("ottla.broker.turns.SLICE_S", math.inf)  # the requests take one turn each
     monkeypatch.setattr(loading, "AT_ONCE_BYTES", 1000)
 
 

@@ -109,7 +109,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
 
 @pytest.fixture
 def _every_decision_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ottla.broker.turns.SLICE_S", -1)
+    monkeypatch.setattr("ottla.broker.turns.Turns.is_over", lambda turns: True)
 
 
 MANY = [f"chore-{number:03}" for number in range(40)]

@@ -6,6 +6,7 @@ The logs of these nodes take batches of 3000 bytes, so that little work is too m
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,7 +137,8 @@ async def test_a_topic_with_more_offsets_than_a_batch_holds_is_deleted_with_them
 async def test_other_requests_are_served_while_offsets_are_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ottla.broker.turns.SLICE_S", -1)
+    monkeypatch.setattr("ottla.broker.turns.SLICE_S", math.inf)  # the requests take one turn each
+    monkeypatch.setattr("ottla.broker.turns.Turns.is_over", lambda turns: True)
     async with one_node(tmp_path, **SMALL) as it:
         await with_offsets(it, "orders")
         await at_rest(it)
