@@ -208,7 +208,9 @@ class Connection(asyncio.Protocol):
         self._is_at_end, self._reading = True, False
         if self._context is not None and self._context.hasten is not None:
             self._context.hasten()
-        return self._has_work()
+        if not self._has_work():
+            self._turns.end(self._read_on)
+        return True
 
     def _has_work(self) -> bool:
         if self._draining:

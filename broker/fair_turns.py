@@ -22,6 +22,7 @@ SLICE_S: Final = 0.001  # for one connection before the next
 TURN_S: Final = 0.004  # for all of them before the loop does something else
 READ_BYTES: Final = 4 << 20  # of large requests that are received in a turn
 _READERS: Final = 16  # that read on in a turn, after they had to wait for one
+_ENDS: Final = 32  # connections that are closed in a turn: the system takes its time for each
 
 
 class Served(Protocol):
@@ -55,6 +56,7 @@ class FairTurns:
         self.now_s = now_s
         self._read_bytes = self._left_to_read = read_bytes
         self._reads_later: deque[Served] = deque()
+        self._ends_later: deque[Callable[[], None]] = deque()
         self._new: deque[Served] = deque()
         self._old: deque[Served] = deque()
         self._queued: set[Served] = set()
@@ -86,6 +88,11 @@ class FairTurns:
             self._reads_later.append(one)
             self._schedule()
 
+    def end(self, close: Callable[[], None]) -> None:
+        """Close a connection, when thousands leave at once in a later turn."""
+        self._ends_later.append(close)
+        self._schedule()
+
     def forget(self, one: Served) -> None:
         """Its connection is lost."""
         self._queued.discard(one)
@@ -106,6 +113,8 @@ class FairTurns:
         self._left_s, self._left_to_read = TURN_S, self._read_bytes
         for _ in range(min(_READERS, len(self._reads_later))):
             self._reads_later.popleft().release()
+        for _ in range(min(_ENDS, len(self._ends_later))):
+            self._ends_later.popleft()()
         until_s = self.now_s() + TURN_S
         queue = self._old or self._new
         while queue:
@@ -113,7 +122,7 @@ class FairTurns:
             if self.now_s() >= until_s:
                 break
             queue = self._new or self._old
-        self._is_scheduled = bool(self._new or self._old or self._reads_later)
+        self._is_scheduled = bool(self._new or self._old or self._reads_later or self._ends_later)
         if self._is_scheduled:
             asyncio.get_running_loop().call_soon(self._take_turns)
 

@@ -411,7 +411,23 @@ async def test_an_answer_that_comes_too_late_is_dropped(peer: Any) -> None:
 
 @in_virtual_time
 async def test_a_client_that_says_goodbye_is_let_go(peer: Any) -> None:
-    assert not peer().connection.eof_received(), "the transport closes itself"
+    it = peer()
+    assert it.connection.eof_received(), "it is closed by the connection"
+    await settle()
+    assert it.transport.closed
+
+
+@in_virtual_time
+async def test_thousands_that_leave_at_once_are_let_go_over_a_few_turns(peer: Any) -> None:
+    it = peer()
+    leaving = [it.another() for _ in range(1000)]
+    for connection, _ in leaving:
+        connection.eof_received()
+    closed = [0]
+    while closed[-1] < 1000:
+        await asyncio.sleep(0)
+        closed.append(sum(transport.closed for _, transport in leaving))
+        assert 0 < closed[-1] - closed[-2] < 50
 
 
 @in_virtual_time
@@ -442,8 +458,9 @@ async def test_a_fetch_that_waits_is_answered_at_a_goodbye(peer: Any) -> None:
 async def test_half_a_request_before_a_goodbye_is_none(peer: Any) -> None:
     it = peer()
     it.send(heartbeat(1), heartbeat(2)[:-1])
-    assert not it.connection.eof_received()
-    assert it.answered == [1]
+    it.connection.eof_received()
+    await settle()
+    assert (it.answered, it.transport.closed) == ([1], True)
 
 
 @in_virtual_time
