@@ -205,11 +205,11 @@ def client_ids(scene: Scene) -> None:
 
 @attack()
 def groups_of_one_member(scene: Scene) -> None:
-    """5,000 consumer groups with a member each, who leaves at once."""
+    """2,000 consumer groups with a member each, who leaves at once."""
     broker = scene.talk()
     topic = broker.topic()
     codes: Counter[str] = Counter()
-    for number in range(scene.count(5000)):
+    for number in range(scene.count(2000)):
         group = f"single-{number}"
         joined = heartbeat_raw(
             broker, group, str(uuid.UUID(int=number)), 0, subscribed_topic_names=[topic],
