@@ -358,7 +358,8 @@ class PartitionLog:
         segment.write_indexes()
         paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
         aborted = self._aborted.ended_in(segment.base_offset, self.log_end_offset)
-        if aborted:
+        if aborted or segment.has_transaction_index:
+            segment.has_transaction_index = True
             paths.append(segment.path(TRANSACTION_INDEX))
             write_atomically(self._files, paths[-1], transaction_index.encode(aborted))
         paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")

@@ -152,9 +152,12 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
     if not bases:
         return [Segment(files, directory, stop.log_start_offset)]
     ends = [*bases[1:], bases[-1]]
-    return [
+    segments = [
         Segment.found(files, directory, base, end) for base, end in zip(bases, ends, strict=True)
     ]
+    newest = segments[-1]
+    newest.has_transaction_index = file_name(newest.base_offset, TRANSACTION_INDEX) in names
+    return segments
 
 
 def _settle_epochs(

@@ -55,6 +55,8 @@ class Segment:
         first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
         max_timestamp_ms: the largest of all its batches; -1 when empty. See `load_times`.
         doubt: what an earlier life wrote is checked by it; None: this process wrote all.
+        has_transaction_index: a transaction index is on disk, which a loss of power may have left
+            behind without its data.
         was_used: its file was, since `OpenFiles` last looked.
     """
 
@@ -80,6 +82,7 @@ class Segment:
         "base_offset",
         "doubt",
         "first_timestamp_ms",
+        "has_transaction_index",
         "is_loaded",
         "mark",
         "max_timestamp_ms",
@@ -113,6 +116,7 @@ class Segment:
         self.first_timestamp_ms = NO_TIMESTAMP
         self.max_timestamp_ms = NO_TIMESTAMP
         self.doubt: Doubt | None = None
+        self.has_transaction_index = False
         self.is_loaded = True  # an empty one has nothing to load
         self.was_used = False
 

@@ -191,6 +191,25 @@ def test_after_a_kill_no_file_but_the_data_is_needed(suffix: str, how: str) -> N
     assert producers(again)[0] == producers(log)[0]
 
 
+def test_what_was_aborted_in_a_lost_end_hides_nothing_that_is_written_there_later() -> None:
+    """A loss of power may take the end of the data, and leave the index of transactions there."""
+    disk = Disk()
+    log = open_log(disk)
+    log.append(in_transaction(2, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
+    log.write_state()
+    left = disk.after_kill()
+    left.files[FIRST_FILE].data.clear()
+
+    again = open_log(left, clean=False)
+    again.append(in_transaction(2, 0), now_ms=NOW_MS)
+    again.append_marker(end_of(2, commit=True), now_ms=NOW_MS)
+    again.close(clean=True)
+    damages: list[Damage] = []
+    found = open_log(left.after_kill(), report=damages.append)
+    assert (found.aborted_transactions(0, 1), damages) == ([], [])
+
+
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_a_damaged_index_of_an_old_segment_is_rebuilt_when_it_is_needed(suffix: str) -> None:
     disk = Disk()
