@@ -19,9 +19,9 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
-from .doubt import Damage, Doubt, Report, read_copy, wrong_index
+from .doubt import Damage, Doubt, Report, read_copy, silently, wrong_index
 from .epoch_check import settle
-from .files import Files
+from .files import Files, write_atomically
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
 from .producers import CompletedTransaction, ProducerStates
@@ -110,7 +110,7 @@ def load(
     producers, replay_from = _snapshot(files, directory, names, doubted_from, report)
     replay = _Replay(producers, aborted, replay_from)
     epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
-    _rebuild(segments, first_doubted, config, replay)
+    _rebuild(files, segments, first_doubted, config, replay)
     epochs.is_learning = False
     if not stop.clean:
         _begin_behind_loss(files, directory, segments)
@@ -304,7 +304,11 @@ def _snapshot(
 
 
 def _rebuild(
-    segments: list[Segment], first_doubted: int, config: LogConfig, replay: _Replay
+    files: Files,
+    segments: list[Segment],
+    first_doubted: int,
+    config: LogConfig,
+    replay: _Replay,
 ) -> None:
     """Apply what lies behind the snapshot, mend what is doubted, cut off what follows damage."""
     for at, segment in enumerate(segments):
@@ -328,7 +332,17 @@ def _rebuild(
             return
         if at + 1 < len(segments):
             segment.write_indexes()
+            if segment.doubt is None:
+                _mend_transaction_index(files, segment, replay.aborted)
             segment.close()
+
+
+def _mend_transaction_index(files: Files, segment: Segment, aborted: AbortedTransactions) -> None:
+    """Write the index of a segment that takes no more appends: nothing later writes it."""
+    found = aborted.ended_in(segment.base_offset, segment.next_offset)
+    if found != _aborted_in(files, segment, silently):
+        content = transaction_index.encode(found)
+        write_atomically(files, segment.path(TRANSACTION_INDEX), content, sync=True)
 
 
 def _begin_anew(files: Files, directory: str, segments: list[Segment], offset: int) -> None:

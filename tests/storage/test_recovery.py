@@ -210,6 +210,23 @@ def test_what_was_aborted_in_a_lost_end_hides_nothing_that_is_written_there_late
     assert (found.aborted_transactions(0, 1), damages) == ([], [])
 
 
+def test_a_transaction_index_that_a_loss_of_power_took_is_there_after_a_clean_stop() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    log.append(in_transaction(2, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
+    log.roll(NOW_MS)
+    log.append(sent_by(1, 0), now_ms=NOW_MS)
+    left = disk.after_kill()
+    del left.files[f"{DIRECTORY}/{file_name(0, '.txnindex')}"]
+
+    open_log(left, clean=False).close(clean=True)
+    damages: list[Damage] = []
+    found = open_log(left.after_kill(), report=damages.append)
+    assert (found.aborted_transactions(0, 1), damages) == (log.aborted_transactions(0, 1), [])
+    assert found.aborted_transactions(0, 1)
+
+
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_a_damaged_index_of_an_old_segment_is_rebuilt_when_it_is_needed(suffix: str) -> None:
     disk = Disk()
