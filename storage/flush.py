@@ -84,6 +84,14 @@ class Unsynced:
         """Whether a file other than the data's was written and not synced."""
         return bool(self._beside)
 
+    def reached(self, up_to: int) -> int:
+        """The recovery point after a flush of the data before `up_to`.
+
+        At the end of a segment the next start believes the segment's files. While one of them is
+        not synced, the recovery point is one offset before that end.
+        """
+        return up_to - any(segment.next_offset == up_to for segment, _ in self._beside)
+
     def beside(self, segment: Segment, *paths: str) -> None:
         """These files were written for a segment; without it nobody needs them."""
         self._beside += [(segment, path) for path in paths]

@@ -2,8 +2,7 @@
 
 A batch is checked, given its offsets in place and written with one write; then producers, open and
 aborted transactions and the indexes follow. What `append` has returned from survives a SIGKILL;
-`flush` makes it survive a loss of power. One broker holds all replicas, so the high watermark is
-the end of the log.
+`flush` makes it survive a loss of power. The end of the log is the high watermark, too.
 """
 
 from __future__ import annotations
@@ -340,7 +339,8 @@ class PartitionLog:
         """End the active segment and begin another. Raises OSError."""
         if self.failure is not None:
             raise OSError(self.failure)
-        self._write_beside(self._active)
+        # Where all data are on disk already, the next start believes this segment's index.
+        self._write_beside(self._active, sync=self.recovery_point == self.log_end_offset)
         segment = Segment(self._files, self._directory, self.log_end_offset)
         segment.open()
         if self.config.preallocate:
@@ -353,7 +353,7 @@ class PartitionLog:
         if self.on_flush_due is not None:  # as Kafka does: what is ended is read at no restart
             self.on_flush_due(self, self.log_end_offset)
 
-    def _write_beside(self, segment: Segment) -> None:
+    def _write_beside(self, segment: Segment, *, sync: bool = False) -> None:
         """Put on disk what is known of the log up to its end, which is that of `segment`."""
         segment.write_indexes()
         paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
@@ -361,7 +361,7 @@ class PartitionLog:
         if aborted or segment.has_transaction_index:
             segment.has_transaction_index = True
             paths.append(segment.path(TRANSACTION_INDEX))
-            write_atomically(self._files, paths[-1], transaction_index.encode(aborted))
+            write_atomically(self._files, paths[-1], transaction_index.encode(aborted), sync=sync)
         paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
         content = producer_snapshot.encode(self.producers.producers())
         write_atomically(self._files, paths[-1], content)
@@ -565,7 +565,7 @@ class PartitionLog:
         if failure is not None:
             self.fail("it could not be synced", failure)
         elif self.failure is None:
-            self.recovery_point = max(self.recovery_point, flush.up_to)
+            self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))
             self.flush_asked = max(self.flush_asked, self.recovery_point)
 
     def fail(self, what: str, reason: OSError) -> None:
