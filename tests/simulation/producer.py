@@ -36,6 +36,8 @@ RETRIABLE: Final = frozenset(
     }
 )
 _FENCING: Final = (Code.PRODUCER_FENCED, Code.INVALID_PRODUCER_EPOCH)
+# A coordinator that loses its partition says so even when its decision is in the log by then.
+_UNSURE: Final = (Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE)
 _MOST_TRIES: Final = 8
 _BACKOFF_MS: Final = 40
 
@@ -103,7 +105,8 @@ class TransactionalProducer(Client):
     Attributes:
         bumps: it is of version 2.
         producer: who it is; None before `init`.
-        is_unsure: a request to end the open transaction was not answered.
+        is_unsure: a request to end the open transaction may have been obeyed, without an answer
+            that says so.
     """
 
     def __init__(
@@ -307,7 +310,7 @@ class TransactionalProducer(Client):
         """Ask a coordinator until it does it. Raises AbortableError or FencedError."""
         while True:
             result = yield from self.ask(name, place, work, details=details, only_while=only_while)
-            if result is LOST and is_end:
+            if is_end and (result is LOST or result in _UNSURE):
                 self.is_unsure = True
             if result is None or isinstance(result, Producer):
                 return result

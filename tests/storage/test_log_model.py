@@ -314,6 +314,10 @@ class LogModel(RuleBasedStateMachine):
             if offset >= self.start and offset not in self.gone
             if event.time_ms >= NOW_MS + time_ms
         ]
+        # As in Kafka, one segment is searched: the first that has a time so late. What has it may
+        # be deleted.
+        late = [s for s in self.log.segments if s.size_bytes and s.newest_ms() >= NOW_MS + time_ms]
+        timed = [row for row in timed if row[0] < late[0].next_offset] if late else []
         if self.compacts:  # markers go too; those that are there are in their place
             timed = [row for row in timed if not self.is_marker(row[0])]
             if found is not None and self.is_marker(found.offset):
