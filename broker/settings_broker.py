@@ -81,9 +81,9 @@ controller.quota.window.size.seconds int 1 1.. static works
 controller.socket.timeout.ms int 30000 - static harmless
 create.topic.policy.class.name class null - static refused
 default.replication.factor int 1 - static works
-delegation.token.expiry.check.interval.ms long 3600000 1.. static refused
-delegation.token.expiry.time.ms long 86400000 1.. static refused
-delegation.token.max.lifetime.ms long 604800000 1.. static refused
+delegation.token.expiry.check.interval.ms long 3600000 1.. static harmless
+delegation.token.expiry.time.ms long 86400000 1.. static harmless
+delegation.token.max.lifetime.ms long 604800000 1.. static harmless
 delegation.token.secret.key password null - static refused
 delete.records.purgatory.purge.interval.requests int 1 - static harmless
 delete.topic.enable boolean true - static works
@@ -280,21 +280,21 @@ sasl.client.callback.handler.class class null - static refused
 sasl.enabled.mechanisms list GSSAPI - broker refused
 sasl.jaas.config password null - broker refused
 sasl.kerberos.kinit.cmd string /usr/bin/kinit - broker refused
-sasl.kerberos.min.time.before.relogin long 60000 - broker refused
+sasl.kerberos.min.time.before.relogin long 60000 - broker harmless
 sasl.kerberos.principal.to.local.rules list DEFAULT - broker refused
 sasl.kerberos.service.name string null - broker refused
-sasl.kerberos.ticket.renew.jitter double 0.05 - broker refused
-sasl.kerberos.ticket.renew.window.factor double 0.8 - broker refused
+sasl.kerberos.ticket.renew.jitter double 0.05 - broker harmless
+sasl.kerberos.ticket.renew.window.factor double 0.8 - broker harmless
 sasl.login.callback.handler.class class null - static refused
 sasl.login.class class null - static refused
 sasl.login.connect.timeout.ms int null - static refused
 sasl.login.read.timeout.ms int null - static refused
-sasl.login.refresh.buffer.seconds short 300 - broker refused
-sasl.login.refresh.min.period.seconds short 60 - broker refused
-sasl.login.refresh.window.factor double 0.8 - broker refused
-sasl.login.refresh.window.jitter double 0.05 - broker refused
-sasl.login.retry.backoff.max.ms long 10000 - static refused
-sasl.login.retry.backoff.ms long 100 - static refused
+sasl.login.refresh.buffer.seconds short 300 - broker harmless
+sasl.login.refresh.min.period.seconds short 60 - broker harmless
+sasl.login.refresh.window.factor double 0.8 - broker harmless
+sasl.login.refresh.window.jitter double 0.05 - broker harmless
+sasl.login.retry.backoff.max.ms long 10000 - static harmless
+sasl.login.retry.backoff.ms long 100 - static harmless
 sasl.mechanism.controller.protocol string GSSAPI - static refused
 sasl.mechanism.inter.broker.protocol string GSSAPI - broker refused
 sasl.oauthbearer.assertion.algorithm string RS256 anycase:ES256|RS256 static refused
@@ -313,9 +313,9 @@ sasl.oauthbearer.client.credentials.client.secret password null - static refused
 sasl.oauthbearer.clock.skew.seconds int 30 - static refused
 sasl.oauthbearer.expected.audience list null - static refused
 sasl.oauthbearer.expected.issuer string null - static refused
-sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - static refused
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - static refused
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - static refused
+sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - static harmless
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - static harmless
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - static harmless
 sasl.oauthbearer.jwks.endpoint.url string null - static refused
 sasl.oauthbearer.jwt.retriever.class class \
 org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever - static refused

@@ -42,6 +42,8 @@ def why_harmless(name: str) -> str:
 
 # The first that is found in a name counts.
 _HARMLESS_FOR: Final = (
+    (r"^sasl\.", "it says how often a login is renewed, and no listener has logins"),
+    (r"^delegation\.token\.", "it says how long a token is good, and no token is given out"),
     (r"^remote\.|local\.retention", "there is no tiered storage"),
     (r"^(group\.)?share\.", "share groups are not served"),
     (r"^(group\.)?streams\.", "groups of Kafka Streams' own protocol are not served"),

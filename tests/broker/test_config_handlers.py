@@ -297,6 +297,7 @@ ALTER = """
 4  1       num.io.threads = 9            NONE
 4  1       num.io.threads = 1            INVALID_REQUEST
 4  1       background.threads = 20       NONE
+4  1       sasl.kerberos.min.time.before.relogin = 58000    NONE
 4  1       leader.replication.throttled.rate = x  INVALID_REQUEST
 4  1       leader.replication.throttled.rate = 9  NONE
 4  1       listeners = PLAINTEXT://:1    INVALID_REQUEST
@@ -480,7 +481,6 @@ def test_a_list_does_not_grow_beyond_what_a_message_has_room_for(talk: Talk) -> 
 
 # Kafka takes these; Ottla has nothing that would heed them.
 REFUSED = """
-1  sasl.kerberos.min.time.before.relogin = 58000
 1  listener.name.plaintext.ssl.keystore.location = /k
 1  listener.name.plaintext.ssl.client.auth = required
 1  sasl.enabled.mechanisms = PLAIN

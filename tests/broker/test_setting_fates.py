@@ -52,6 +52,11 @@ GUARDS = re.compile(
 )
 # Limits of groups that Ottla does not serve at all.
 NOT_SERVED = re.compile(r"^group\.(share|streams)\.")
+# How often, and for how long: such a number lets nobody in. Stock clients' tests set them.
+TIMES = re.compile(
+    r"^sasl\.(kerberos\.(min\.time|ticket)|login\.re(fresh|try)|oauthbearer\.jwks\.endpoint\.re)"
+    r"|^delegation\.token\.(expiry|max\.lifetime)"
+)
 
 
 def constants() -> set[str]:
@@ -162,7 +167,7 @@ def test_no_client_is_told_that_a_harmless_or_refused_setting_does_something() -
 
 @pytest.mark.parametrize(("kind", "name"), ROWS)
 def test_nothing_that_guards_is_harmless(kind: str, name: str) -> None:
-    if GUARDS.search(name) and not NOT_SERVED.match(name):
+    if GUARDS.search(name) and not NOT_SERVED.match(name) and not TIMES.match(name):
         assert fate_of(TABLES[kind][name]) is not Fate.HARMLESS, name
 
 
