@@ -4,7 +4,8 @@ As Kafka's TransactionMarkerChannelManager: a queue for each destination and one
 whose leader is not there; tried again for ever. What this node leads is written in the turn of the
 event loop in which the decision was made, so that the next request never meets a transaction
 without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Of a transaction over very
-many partitions the rest is written in slices, and a next request meets what it meets in Kafka.
+many partitions, or over many without a record, the rest is written in slices, and a next request
+meets what it meets in Kafka.
 Nobody waits for a marker.
 
 A transaction is complete only when every partition has its marker. A partition that refuses it for
@@ -39,7 +40,12 @@ MOST_IN_A_REQUEST: Final = 1000
 AT_ONCE: Final = 50
 """So many markers of a transaction are written here in the turn that decided, whatever they take.
 
-One takes 50 us, and nearly a millisecond where its log is to be made or opened first.
+One takes 25 us of a processor.
+"""
+INTO_AN_EMPTY_LOG: Final = 5
+"""As so many counts the first write to a log: its files are made then, which takes 250 us.
+
+A transaction has records in its partitions, or it has added them and sent nothing.
 """
 
 # What becomes of a partition by the error of its marker: TransactionMarkerRequestCompletionHandler.
@@ -209,8 +215,7 @@ class MarkerChannel:
                 ending.left.discard(place)  # deleted while the transaction was open
             elif leader_id == self._node.node_id:
                 if written < AT_ONCE or not turns.is_over():
-                    written += 1
-                    self._write_here(entry)
+                    written += self._write_here(entry)
                 else:
                     self.unwritten.append(entry)
             elif leader_id < 0:
@@ -262,11 +267,15 @@ class MarkerChannel:
 
     # To this node
 
-    def _write_here(self, entry: Entry) -> None:
-        """Append a marker; one that is refused for now waits in this node's queue."""
+    def _write_here(self, entry: Entry) -> int:
+        """Append a marker; one that is refused for now waits in this node's queue.
+
+        Returns:
+            as how many markers into logs with records it counts.
+        """
         ending, place = entry
         effect = ending.effect
-        code, why = Code.NONE, ""
+        code, why, weight = Code.NONE, "", 1
         try:
             log = markers.append(
                 self._node,
@@ -276,12 +285,15 @@ class MarkerChannel:
                 coordinator_epoch=effect.coordinator_epoch,
             )
             ending.logs.append(log)
+            if log.log_end_offset == 1:
+                weight = INTO_AN_EMPTY_LOG
         except Refused as refused:
             code, why = refused.code, str(refused)
         if self._is_retried(entry, code, why):
             destination = self._destination(self._node.node_id)
             destination.entries.append(entry)
             self._again_later(destination, self._write_queued)
+        return weight
 
     def _write_queued(self, destination: Destination) -> None:
         entries = [*destination.entries]

@@ -22,7 +22,7 @@ from .append_errors import TOO_LARGE, of_groups
 from .clock import Clock, is_in_event_loop, monotonic_s
 from .flushes import Flushes
 from .logs import Log
-from .turns import Turns
+from .turns import Turns, run_in_turn
 
 if TYPE_CHECKING:
     from .transaction_metrics import Observer
@@ -417,13 +417,14 @@ class Shard(Generic[M]):
         except RuntimeError:
             return  # loading before the loop runs; start_timer comes later
         wait_s = max(0, deadline_ms - now.monotonic_ms) / 1000
-        self._timer = loop.call_later(wait_s, self.tick)
+        self._timer = loop.call_later(wait_s, run_in_turn, self.tick)
         self._timer_deadline_ms = deadline_ms
 
     def tick(self) -> None:
         """Do what is due now, as much of it as a slice of the event loop has room for.
 
-        The rest follows in the next turns. Without a running event loop all is done at once.
+        The rest follows in the next turns, in which all coordinators of the process that have
+        something due share a slice. Without a running event loop all is done at once.
         """
         if self._ticks:
             return
@@ -448,7 +449,8 @@ class Shard(Generic[M]):
         # Not at once, and not again for each request that comes meanwhile.
         self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(now), True
         if is_in_event_loop():
-            self._timer = asyncio.get_running_loop().call_later(_RETRY_S, self.tick)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_RETRY_S, run_in_turn, self.tick)
 
     def _do_what_is_due(self, now: Moment) -> Refused | None:
         """Why the log takes nothing more; None when it took all, or the slice is over.

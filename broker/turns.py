@@ -14,6 +14,8 @@ A job keeps in memory what it has done so far. So only a few requests go on in s
 the others wait at their first pause until one of those is answered (RequestTurns, which a handler
 finds in its context).
 
+Timers that come due together share a slice in the same way: `run_in_turn`.
+
 What a job saw before a pause may have changed behind it. A decision and its replay have no pause
 between them.
 """
@@ -23,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -122,9 +124,14 @@ class RequestTurns(Turns):
 class _Line:
     """The paused jobs of one event loop, in the order of their pauses."""
 
-    __slots__ = ("_ends_s", "_entering", "_is_turn_known", "_places", "_waiting", "_wakes")
+    __slots__ = (
+        "_due", "_ends_s", "_entering", "_is_turn_known", "_places", "_runs_due", "_waiting",
+        "_wakes",
+    )  # fmt: skip
 
     def __init__(self) -> None:
+        self._due: dict[Callable[[], None], None] = {}  # in the order in which they came
+        self._runs_due = False
         self._entering: deque[asyncio.Future[None]] = deque()
         self._places = _PLACES
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -142,6 +149,28 @@ class _Line:
 
     def _next_turn(self) -> None:
         self._is_turn_known = False
+
+    def add_due(self, work: Callable[[], None]) -> None:
+        """What a timer does, once, however often it is added before its turn."""
+        self._due[work] = None
+        if not self._runs_due:
+            self._runs_due = True
+            asyncio.get_running_loop().call_soon(self._run_due)
+
+    def _run_due(self) -> None:
+        """Do some of what is due, one after the other, until the slice of this turn is over."""
+        turns = Turns()
+        try:
+            while self._due:
+                work = next(iter(self._due))
+                del self._due[work]
+                work()
+                if turns.is_over():
+                    break
+        finally:
+            self._runs_due = bool(self._due)
+            if self._due:
+                asyncio.get_running_loop().call_soon(self._run_due)
 
     async def enter(self) -> None:
         """Take a place among the requests that go on in slices, in the order of asking."""
@@ -186,6 +215,19 @@ class _Line:
         self._wakes = bool(waiting)
         if waiting:
             asyncio.get_running_loop().call_soon(self._wake)
+
+
+def run_in_turn(work: Callable[[], None]) -> None:
+    """Call what a timer does in one of the next turns of the event loop.
+
+    All such work of a process has one slice in each turn, in the order in which it came; at least
+    one of them is called in a turn.
+
+    Args:
+        work: does not raise, and looks at `Turns.is_over` where it is long. What is equal to work
+            that waits already is called once.
+    """
+    _line_of(asyncio.get_running_loop()).add_due(work)
 
 
 _lines: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Line]] = WeakKeyDictionary()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ottla.broker import marker_channel, marker_requests, markers, turns
+from ottla.broker import marker_channel, marker_requests, markers, topic_logs, turns
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transaction_states import State
 from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.fakes import FakeLog
@@ -25,7 +27,7 @@ from tests.broker.marker_scenes import (
     prepare,
     state,
 )
-from tests.broker.several_nodes import in_a_loop, several_nodes, until
+from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
 
 
 @pytest.fixture(autouse=True)
@@ -417,6 +419,16 @@ def many(count: int) -> list[tuple[str, int]]:
     return [("orders", index) for index in range(count)]
 
 
+def with_records(it: SeveralNodes, node_id: int, places: Sequence[tuple[str, int]]) -> None:
+    """The topic of very many partitions, led by a node, with something in each log."""
+    it.topic("orders", *[node_id] * len(places), replicas=len(it.nodes))
+    now_ms = it.nodes[node_id].clock.now_ms()
+    for place in places:
+        log = it.cluster.log_of(*place)
+        assert log is not None
+        log.append(build([(b"key", b"value")], timestamp_ms=now_ms), now_ms=now_ms)
+
+
 @in_a_loop
 async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -424,9 +436,38 @@ async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decid
     monkeypatch.setattr(turns, "SLICE_S", 0.0)
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
         places = many(marker_channel.AT_ONCE)
-        it.topic("orders", *[1] * len(places))
+        with_records(it, 1, places)
         end(it, prepare(it, *places))
         assert state(it) is State.COMPLETE_COMMIT
+
+
+@in_a_loop
+async def test_a_transaction_over_a_few_partitions_without_a_record_is_complete_in_that_turn_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+        it.topic("orders", *[1] * 10)
+        end(it, prepare(it, *many(10)))
+        assert state(it) is State.COMPLETE_COMMIT
+
+
+@pytest.mark.parametrize("is_made", [True, False], ids=["logs that are made", "logs to be made"])
+@in_a_loop
+async def test_of_many_partitions_without_a_record_fewer_have_their_markers_in_that_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
+) -> None:
+    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    if not is_made:
+        monkeypatch.setattr(topic_logs, "_MADE_AT_ONCE", 0)
+        monkeypatch.setattr(topic_logs, "_MADE_IN_A_TURN", 0)
+    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+        places = many(marker_channel.AT_ONCE)
+        it.topic("orders", *[1] * len(places))
+        end(it, prepare(it, *places))
+        assert len(coordinator_of(it).marker_channel.unwritten) == len(places) - 10
+        await until(lambda: state(it) is State.COMPLETE_COMMIT)
+        assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
 
 
 @in_a_loop
@@ -436,7 +477,7 @@ async def test_the_markers_of_very_many_partitions_are_written_in_slices(
     monkeypatch.setattr(turns, "SLICE_S", 0.0)
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
         places = many(marker_channel.AT_ONCE + 5)
-        it.topic("orders", *[1] * len(places))
+        with_records(it, 1, places)
         end(it, prepare(it, *places))
         written = []
         while state(it) is State.PREPARE_COMMIT:
@@ -458,7 +499,7 @@ async def test_markers_that_are_not_written_yet_go_to_whoever_leads_by_then(
         here = coordinator_of(it).node_id
         (other,) = others_of(it)
         places = many(marker_channel.AT_ONCE + 3)
-        it.topic("orders", *[here] * len(places), replicas=2)
+        with_records(it, here, places)
         end(it, prepare(it, *places))
         it.controller.change_leader(*places[-1], other)
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
@@ -472,7 +513,7 @@ async def test_a_coordinator_that_is_unloaded_writes_no_further_markers(
     monkeypatch.setattr(turns, "SLICE_S", 0.0)
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
         places = many(marker_channel.AT_ONCE + 3)
-        it.topic("orders", *[1] * len(places))
+        with_records(it, 1, places)
         end(it, prepare(it, *places))
         coordinator_of(it).transactions.unload()
         assert not coordinator_of(it).marker_channel.unwritten

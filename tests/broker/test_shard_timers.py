@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -148,6 +149,72 @@ async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is
     before = len(place.machine.done)
     assert await place.shard.run(lambda machine, now: Outcome("served")) == "served"
     assert before < len(place.machine.done) + 1 < len(MANY)
+
+
+@pytest.mark.usefixtures("_every_decision_is_a_slice")
+@in_virtual_time
+async def test_all_that_is_due_in_many_coordinators_shares_one_slice_in_each_turn() -> None:
+    places = [Place() for _ in range(20)]
+    for place in places:
+        place.plan("a", "b", "c", at_ms=1000)
+    await asyncio.sleep(1)
+    done = [sum(len(place.machine.done) for place in places)]
+    while done[-1] < 60:
+        await asyncio.sleep(0)
+        done.append(sum(len(place.machine.done) for place in places))
+    assert done[0] <= 1
+    made = {later - sooner for sooner, later in pairwise(done)}
+    assert made <= {0, 1}, "one decision in a turn of the event loop, however many are due"
+    assert asyncio.get_running_loop().time() < 1.1, "one slice follows the other at once"
+
+
+@pytest.mark.usefixtures("_every_decision_is_a_slice")
+@in_virtual_time
+async def test_each_coordinator_has_its_turn_before_one_has_a_second() -> None:
+    places = [Place() for _ in range(5)]
+    for place in places:
+        place.plan("a", "b", "c", at_ms=1000)
+    await asyncio.sleep(1)
+    seen: list[list[int]] = []
+    while sum(map(len, (place.machine.done for place in places))) < 15:
+        await asyncio.sleep(0)
+        seen.append([len(place.machine.done) for place in places])
+    assert all(max(counts) - min(counts) <= 1 for counts in seen)
+
+
+@pytest.mark.usefixtures("_every_decision_is_a_slice")
+@in_virtual_time
+async def test_what_is_due_comes_before_a_request_though_other_coordinators_are_first() -> None:
+    places = [Place() for _ in range(20)]
+    for place in places:
+        place.plan("a", at_ms=1000)
+    await asyncio.sleep(1)
+    for _ in range(2):
+        await asyncio.sleep(0)
+    assert places[0].machine.done == ["a"]
+    last = places[-1]
+    assert last.machine.done == []
+    seen = last.shard.run_now(lambda machine, now: Outcome([*machine.done]))
+    assert seen == ["a"]
+
+
+@pytest.mark.usefixtures("_every_decision_is_a_slice")
+@in_virtual_time
+async def test_a_coordinator_that_fails_in_its_turn_does_not_stop_the_others() -> None:
+    places = [Place() for _ in range(3)]
+    for place in places:
+        place.plan("a", at_ms=1000)
+
+    def fails(now: Moment) -> Generator[Outcome[None]]:
+        raise RuntimeError("a fault")
+        yield
+
+    places[0].machine.tick = fails  # type: ignore[method-assign]
+    told: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+    await asyncio.sleep(2)
+    assert [place.machine.done for place in places] == [[], ["a"], ["a"]]
+    assert [str(context["exception"]) for context in told] == ["a fault"]
 
 
 @in_virtual_time

@@ -309,7 +309,7 @@ async def test_a_produce_that_paused_asks_its_coordinator_again(
 ) -> None:
     """Its transaction may have ended meanwhile: else no marker would ever come to the rest."""
     monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    monkeypatch.setattr(marker_channel, "AT_ONCE", MANY + 6)
+    monkeypatch.setattr(marker_channel, "AT_ONCE", 5 * (MANY + 6))
     async with one_node(tmp_path, **SMALL) as it:
         it.topic("wide", MANY + 6)
         shop = await producer(it)
