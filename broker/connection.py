@@ -269,12 +269,13 @@ class Connection(asyncio.Protocol):
     def _serve_requests(self, until_s: float) -> bool:
         """Returns whether the time was up before all that could be done was done."""
         answers: list[Bytes] = []
-        gathered_bytes, is_first = 0, True
+        gathered_bytes, is_first, frames = 0, True, self._frames
         while self._may_serve() and self._look_ahead():
-            if not is_first and self._turns.now_s() >= until_s:
+            if is_first:
+                is_first = False
+            elif self._turns.now_s() >= until_s:
                 self._write(answers)
                 return True
-            is_first = False
             frame, self._ahead = self._ahead, None
             assert frame is not None
             try:
@@ -305,9 +306,10 @@ class Connection(asyncio.Protocol):
                 answers, gathered_bytes = [], 0
             if context.throttle_time_ms and self._busy is None:
                 self._mute(context.throttle_time_ms, self._unmute)
-            if self._frames.is_empty and self._ahead is None:
+            if frames.is_empty and self._ahead is None:
                 break
-        self._write(answers)
+        if answers:
+            self._write(answers)
         return False
 
     def _send_on(self, until_s: float) -> bool:

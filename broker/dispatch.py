@@ -78,23 +78,23 @@ class Dispatch:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._versions = {
-            int(key): (max(served.lowest, served.closed_below), served.highest)
+            int(key): (key, max(served.lowest, served.closed_below), served.highest)
             for key, served in HANDLERS.items()
         }
 
-    def _header_of(self, frame: memoryview) -> RequestHeader:
+    def _header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
         """The header of a frame whose API and version are served. Raises Malformed."""
         header = read_request_header(frame)
         served = self._versions.get(header.api_key)
         if served is None:
             raise Malformed(f"API key {header.api_key} is not served")
-        lowest, highest = served
-        if lowest <= header.api_version <= highest or header.api_key == ApiKey.API_VERSIONS:
-            return header
+        key, lowest, highest = served
+        if lowest <= header.api_version <= highest or key is ApiKey.API_VERSIONS:
+            return key, header
         if self._is_unstable(header):
-            return header
+            return key, header
         raise Malformed(
-            f"{ApiKey(header.api_key).name} version {header.api_version} is not served "
+            f"{key.name} version {header.api_version} is not served "
             f"({lowest} to {highest} are)"
         )
 
@@ -119,19 +119,14 @@ class Dispatch:
             Malformed: it is no request that is served; the connection is to be closed.
             Disconnect: the request asks for no answer, and has failed.
         """
-        header = self._header_of(frame)
-        context = Context(
-            ApiKey(header.api_key),
-            header.api_version,
-            header.correlation_id,
-            header.client_id,
-            connection,
-        )
+        key, header = self._header_of(frame)
+        _, version, correlation_id, client_id, _ = header
+        context = Context(key, version, correlation_id, client_id, connection)
         if self._node.quotas is not None:
             context.size_bytes, context.started_s = len(frame), monotonic_s()
-        if header.api_key == ApiKey.API_VERSIONS:
-            _, highest = self._versions[header.api_key]
-            if not 0 <= header.api_version <= highest:
+        if key is ApiKey.API_VERSIONS:
+            *_, highest = self._versions[key]
+            if not 0 <= version <= highest:
                 return context, _unsupported_api_versions(context)
         try:
             request = read_request(header, frame, most_elements=MOST_ELEMENTS)
@@ -249,9 +244,10 @@ async def _returned(body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _is_large(context: Context, body: dict[str, Any] | None) -> bool:
     """Whether an answer has so many elements that its encoding would stop the event loop."""
+    key = context.api_key
     if body is None:
         return False
-    if context.api_key in (ApiKey.FETCH, ApiKey.PRODUCE):
+    if key is ApiKey.FETCH or key is ApiKey.PRODUCE:
         return context.is_large
     return has_more_elements(body, MOST_ELEMENTS)
 
@@ -260,9 +256,9 @@ def _encoded(context: Context, body: dict[str, Any] | None, *, is_large: bool = 
     key, version = context.api_key, context.version
     if body is None:
         return None
-    if key == ApiKey.FETCH:
+    if key is ApiKey.FETCH:
         return encode_fetch_answer(version, context.correlation_id, body)
-    if key == ApiKey.PRODUCE:
+    if key is ApiKey.PRODUCE:
         quickly = encode_produce_answer(version, context.correlation_id, body)
         if quickly is not None:
             return quickly

@@ -16,6 +16,7 @@ LENGTH: Final = struct.Struct(">i")
 SMALLEST_BYTES: Final = 10
 """Key, version, correlation id and the length of a client id: Kafka closes at less as well."""
 
+_LENGTH_BYTES: Final = LENGTH.size
 _LARGE_BYTES: Final = 1 << 14
 
 
@@ -49,7 +50,7 @@ class Frames:
         # copied again and again.
         self._parts: list[bytes | bytearray] = []
         self._parts_bytes = 0
-        self._wanted = LENGTH.size  # nothing can be whole before so many bytes are in the parts
+        self._wanted = _LENGTH_BYTES  # nothing can be whole before so many bytes are in the parts
 
     @property
     def unread_bytes(self) -> int:
@@ -87,23 +88,20 @@ class Frames:
                 is_one = len(parts) == 1 and type(first) is bytearray
                 view = self._view = memoryview(first if is_one else bytearray().join(parts))
                 self._parts, self._parts_bytes, self._at = [], 0, 0
-            at, left = self._at, len(view) - self._at
-            wanted = LENGTH.size
-            if left >= LENGTH.size:
+            at = self._at
+            left, wanted = len(view) - at, _LENGTH_BYTES
+            if left >= wanted:
                 (size_bytes,) = LENGTH.unpack_from(view, at)
                 if not SMALLEST_BYTES <= size_bytes <= self._size_limit_bytes:
                     raise BadLength(size_bytes)
                 wanted += size_bytes
                 if left >= wanted:
-                    return self._taken(view, at + LENGTH.size, at + wanted)
+                    self._at = end = at + wanted
+                    if left == wanted:
+                        self._view, self._wanted = None, _LENGTH_BYTES
+                        self.is_empty = not self._parts
+                    return view[at + _LENGTH_BYTES : end]
             self._gather(view, wanted)
-
-    def _taken(self, view: memoryview, start: int, end: int) -> memoryview:
-        self._at = end
-        if end == len(view):
-            self._view, self._wanted = None, LENGTH.size
-            self.is_empty = not self._parts
-        return view[start:end]
 
     def _gather(self, view: memoryview, wanted: int) -> None:
         """Put the beginning of a request, which the view ends with, before what came after it."""

@@ -27,7 +27,6 @@ _NO_ERRORS_9: Final = b"\x01\0\0"  # an empty array, a null string, no tagged fi
 _FLEXIBLE_SINCE: Final = 9
 _IDS_SINCE: Final = 13
 _NO_ID: Final = bytes(16)
-_IN_WORDS: Final = ("error_message", "record_errors", "current_leader")
 
 
 def encode_produce_answer(version: int, correlation_id: int, body: Body) -> bytearray | None:
@@ -53,7 +52,8 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
         partitions = topic["partition_responses"]
         out += length(len(partitions), flexible)
         for partition in partitions:
-            if any(partition.get(name) for name in _IN_WORDS):
+            has_words = partition.get("error_message") or partition.get("record_errors")
+            if has_words or partition.get("current_leader"):
                 return None
             _partition(out, partition, version)
         if flexible:

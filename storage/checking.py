@@ -99,11 +99,14 @@ class Rules(NamedTuple):
         )
 
 
-def check(records: Bytes, rules: Rules) -> Checked | Steps[Checked]:
+def check(
+    records: Bytes, rules: Rules, header: BatchHeader | None = None
+) -> Checked | Steps[Checked]:
     """Check a batch, and put it into the codec of its topic.
 
     Args:
         records: must not change before it is appended.
+        header: what `records` begin with, where it was read before.
 
     Returns:
         The batch, or the steps to it where it takes long; these raise as this does.
@@ -112,7 +115,8 @@ def check(records: Bytes, rules: Rules) -> Checked | Steps[Checked]:
         Refused: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as Kafka,
             when the records do not decompress; InvalidRecords also names bad records.
     """
-    header = one_batch(records, rules.config.max_message_bytes)
+    config = rules.config
+    header = one_batch(records, config.max_message_bytes, header)
     check_client_header(header)
     size = header.length + LOG_OVERHEAD
     start = 0
@@ -125,10 +129,20 @@ def check(records: Bytes, rules: Rules) -> Checked | Steps[Checked]:
         payload = bytes(memoryview(records)[HEADER_SIZE:size])
     if payload is None or header.record_count > AT_ONCE_RECORDS:
         return _steps(records, header, rules)
+    closely = rules.are_for_each_record
     try:
-        found = walk(payload, header.record_count, start, closely=rules.are_for_each_record)
+        found = walk(payload, header.record_count, start, closely=closely)
     except ManyHeaders:
         return _steps(records, header, rules)
+    max_timestamp_ms = header.base_timestamp_ms + found.largest_delta_ms
+    if (  # what nearly every batch is: nothing below would say otherwise
+        config.keeps_batches
+        and not closely
+        and not header.attributes & LOG_APPEND_TIME
+        and NO_TIMESTAMP <= max_timestamp_ms == header.max_timestamp_ms
+        and max_timestamp_ms - rules.now_ms <= config.message_timestamp_after_max_ms
+    ):
+        return Checked(records, header)
     max_timestamp_ms = _max_timestamp_ms(header, found)
     if not rules.may_be_broken(header, found, max_timestamp_ms):
         codec = rules.codec

@@ -6,7 +6,7 @@ those of Kafka's LogConfig class, the dots replaced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..protocol.checksum import crc32c
@@ -16,7 +16,15 @@ LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Sizes in bytes, times in ms; -1 where Kafka means "no limit" by it."""
+    """Sizes in bytes, times in ms; -1 where Kafka means "no limit" by it.
+
+    Attributes:
+        keeps_batches: whether records that are in order are appended as their producer has them.
+        stamps: whether records get the broker's time.
+        compacts, deletes: what `cleanup_policy` says.
+        max_segment_ms: when a segment is ended for its age (LogConfig.maxSegmentMs). Only ended
+            segments are compacted, so `max_compaction_lag_ms` ends them earlier.
+    """
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     compression_gzip_level: int = -1
@@ -45,16 +53,24 @@ class LogConfig:
     segment_jitter_ms: int = 0
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
+    # What follows from the settings, computed once: each append asks for it several times.
+    keeps_batches: bool = field(init=False, compare=False, repr=False)
+    stamps: bool = field(init=False, compare=False, repr=False)
+    compacts: bool = field(init=False, compare=False, repr=False)
+    deletes: bool = field(init=False, compare=False, repr=False)
+    max_segment_ms: int = field(init=False, compare=False, repr=False)
 
-    @property
-    def max_segment_ms(self) -> int:
-        """When a segment is ended for its age (LogConfig.maxSegmentMs).
-
-        Only ended segments are compacted, so `max.compaction.lag.ms` ends them earlier.
-        """
-        if self.max_compaction_lag_ms < self.segment_ms and "compact" in self.cleanup_policy:
-            return self.max_compaction_lag_ms
-        return self.segment_ms
+    def __post_init__(self) -> None:
+        compacts, segment_ms = "compact" in self.cleanup_policy, self.segment_ms
+        if compacts:
+            segment_ms = min(segment_ms, self.max_compaction_lag_ms)
+        put = object.__setattr__  # the way around `frozen`
+        stamps = self.message_timestamp_type == "LogAppendTime"
+        put(self, "keeps_batches", not stamps and self.compression_type == "producer")
+        put(self, "stamps", stamps)
+        put(self, "compacts", compacts)
+        put(self, "deletes", "delete" in self.cleanup_policy)
+        put(self, "max_segment_ms", segment_ms)
 
     def jitter_ms(self, segment: str) -> int:
         """How much earlier than others a segment ends: logs of one age do not roll together.
@@ -64,11 +80,6 @@ class LogConfig:
         """
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return crc32c(segment.encode()) % most if most > 0 else 0
-
-    @property
-    def stamps(self) -> bool:
-        """Whether records get the broker's time."""
-        return self.message_timestamp_type == "LogAppendTime"
 
     @property
     def compression_level(self) -> int | None:
@@ -81,11 +92,3 @@ class LogConfig:
             case "zstd":
                 return self.compression_zstd_level
         return None
-
-    @property
-    def compacts(self) -> bool:
-        return "compact" in self.cleanup_policy
-
-    @property
-    def deletes(self) -> bool:
-        return "delete" in self.cleanup_policy

@@ -43,12 +43,10 @@ class Walked:
         all_have_keys: only right after a close walk.
     """
 
-    __slots__ = ("all_have_keys", "largest_delta_ms", "smallest_delta_ms")
-
-    def __init__(self) -> None:
-        self.largest_delta_ms = -0x8000000000000000
-        self.smallest_delta_ms = 0x7FFFFFFFFFFFFFFF
-        self.all_have_keys = True
+    # There is one for each batch: these cost nothing until they are set.
+    largest_delta_ms = -0x8000000000000000
+    smallest_delta_ms = 0x7FFFFFFFFFFFFFFF
+    all_have_keys = True
 
     def take_delta(self, delta_ms: int) -> None:
         """Take note of a record's timestamp."""
@@ -218,8 +216,11 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 stop = stop & 0x7F | payload[at] << 7
                 at += 1
                 if stop >= 0x4000:
-                    stop, at = read_size(payload, at - 2)
-                    stop <<= 1
+                    stop = stop & 0x3FFF | payload[at] << 14
+                    at += 1
+                    if stop >= 0x200000:
+                        stop, at = read_size(payload, at - 3)
+                        stop <<= 1
         except IndexError:
             break
         if stop & 1 or stop < LEAST_BYTES << 1:
@@ -263,8 +264,11 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 number = number & 0x7F | payload[at] << 7
                 at += 1
                 if number >= 0x4000:
-                    number, at = read_size(payload, at - 2)
-                    number <<= 1
+                    number = number & 0x3FFF | payload[at] << 14
+                    at += 1
+                    if number >= 0x200000:
+                        number, at = read_size(payload, at - 3)
+                        number <<= 1
             if number > 0 and not number & 1:
                 at += number >> 1
             at = _behind_headers(payload, at) if payload[at] else at + 1

@@ -60,8 +60,13 @@ class InvalidRecords(Refused):
         self.record_errors = record_errors
 
 
-def one_batch(records: Bytes, max_message_bytes: int) -> BatchHeader:
+def one_batch(
+    records: Bytes, max_message_bytes: int, header: BatchHeader | None = None
+) -> BatchHeader:
     """The header of the only batch in `records`; what follows a whole batch is not looked at.
+
+    Args:
+        header: what `records` begin with, where it was read before.
 
     Raises:
         Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE; for a codec that nobody has
@@ -71,7 +76,8 @@ def one_batch(records: Bytes, max_message_bytes: int) -> BatchHeader:
     if size < HEADER_SIZE:
         _refuse_unless_framed(records)
         raise Refused(Code.CORRUPT_MESSAGE, "a record batch that is shorter than its header")
-    header = BatchHeader._make(HEADER.unpack_from(records))
+    if header is None:
+        header = BatchHeader._make(HEADER.unpack_from(records))
     if header.length + LOG_OVERHEAD != size or header.magic != MAGIC:
         _refuse_unless_framed(records)
         size = header.length + LOG_OVERHEAD

@@ -98,14 +98,15 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
                 name, unknown = _topic(node, context, topic_data)
                 membership.ask_again()  # the transaction may have ended meanwhile
             answer, waits = refused or unknown, _NONE
-            batch = _Batch(name, index, records)
+            checked: Checked | Refused | None = None
             while answer is None:
                 try:
-                    answer, waits = _append(node, context, membership, batch)
+                    place = name, index
+                    answer, waits = _append(node, membership, place, records, checked)
                 except _NotOnDisk:
                     answer = await membership.on_disk()
                 except _TakesLong as long:
-                    await batch.check(node, long.steps)
+                    checked = await _checked(node, long.steps)
                     membership.ask_again()  # much may have happened meanwhile
             answer = {"index": index, **answer}
             if waits:
@@ -140,7 +141,12 @@ def _error(code: Code, why: str | None = None) -> dict[str, Any]:
 
 def _has_many_partitions(request: Any) -> bool:
     topics = request.topic_data
-    return len(topics) > MANY or any(len(topic.partition_data) > MANY for topic in topics)
+    if len(topics) > MANY:
+        return True
+    for topic in topics:  # noqa: SIM110 -- a generator costs more than the rest of it
+        if len(topic.partition_data) > MANY:
+            return True
+    return False
 
 
 async def _refused_whole(
@@ -228,35 +234,12 @@ def _may_write(node: Node, context: Context, name: str) -> bool:
     return may(node, context, Operation.WRITE, AclResource.TOPIC, name)
 
 
-class _Batch:
-    """What a request has for one partition."""
-
-    __slots__ = ("_checked", "name", "partition", "records")
-
-    def __init__(self, name: str, partition: int, records: bytes | None) -> None:
-        self.name = name
-        self.partition = partition
-        self.records = records
-        self._checked: Checked | Refused | None = None
-
-    def checked_for(self, log: PartitionLog, records: bytes, now_ms: int) -> Checked:
-        """The batch, to be appended to the log. Raises _TakesLong, and Refused."""
-        checked = self._checked
-        if checked is None:
-            found = check(records, log.rules(now_ms))
-            if not isinstance(found, Checked):
-                raise _TakesLong(found)
-            return found
-        if isinstance(checked, Refused):
-            raise checked
-        return checked
-
-    async def check(self, node: Node, steps: Steps[Checked]) -> None:
-        """Have it checked beside other requests, for `checked_for`."""
-        try:
-            self._checked = await node.long_work.run(steps)
-        except Refused as refused:
-            self._checked = refused
+async def _checked(node: Node, steps: Steps[Checked]) -> Checked | Refused:
+    """Have a batch checked beside other requests; what `_append` is to go on with."""
+    try:
+        return await node.long_work.run(steps)
+    except Refused as refused:
+        return refused
 
 
 class _TakesLong(Exception):
@@ -268,9 +251,17 @@ class _TakesLong(Exception):
 
 
 def _append(
-    node: Node, context: Context, membership: _Membership, batch: _Batch
+    node: Node,
+    membership: _Membership,
+    place: tuple[str, int],
+    records: bytes | None,
+    checked: Checked | Refused | None,
 ) -> tuple[dict[str, Any], tuple[PartitionLog, ...]]:
     """Append one partition's batch.
+
+    Args:
+        place: topic and partition.
+        checked: what came of the steps of _TakesLong; None: the batch is to be checked.
 
     Returns:
         The answer without the index, and the logs that are to be flushed before it leaves.
@@ -281,15 +272,14 @@ def _append(
     """
     waits = _NONE
     log = asked = None
-    records = batch.records
     try:
-        log = node.led_log(batch.name, batch.partition)
+        log = node.led_log(*place)
         if records is None or len(records) < HEADER_SIZE:
             raise Refused(Code.INVALID_RECORD, "no whole batch")
         header = read_header(records)
         if not 0 <= header.magic <= MAGIC:
             raise Explained(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
-        if header.compression == Compression.ZSTD and context.version < _ZSTD_SINCE:
+        if header.compression == Compression.ZSTD and membership.version < _ZSTD_SINCE:
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
@@ -304,7 +294,12 @@ def _append(
         if membership.wants_all:
             node.cluster.check_in_sync(log)
         now_ms = node.clock.now_ms()
-        appended = log.append_checked(batch.checked_for(log, records, now_ms), now_ms=now_ms)
+        found = check(records, log.rules(now_ms), header) if checked is None else checked
+        if isinstance(found, Refused):
+            raise found
+        if not isinstance(found, Checked):
+            raise _TakesLong(found)
+        appended = log.append_checked(found, now_ms=now_ms)
     except InvalidRecords as invalid:
         errors = _record_errors(invalid)
         answer = _error(invalid.code, invalid.why)
@@ -375,12 +370,13 @@ class _Membership:
 
     __slots__ = (
         "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
-        "acks_are_wrong", "wants_all",
+        "acks_are_wrong", "version", "wants_all",
     )  # fmt: skip
 
     def __init__(self, node: Node, context: Context, request: Any) -> None:
         self._node = node
         self._context = context
+        self.version = context.version
         self._request = request
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
