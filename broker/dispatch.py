@@ -94,8 +94,7 @@ class Dispatch:
         if self._is_unstable(header):
             return key, header
         raise Malformed(
-            f"{key.name} version {header.api_version} is not served "
-            f"({lowest} to {highest} are)"
+            f"{key.name} version {header.api_version} is not served ({lowest} to {highest} are)"
         )
 
     def _is_unstable(self, header: RequestHeader) -> bool:

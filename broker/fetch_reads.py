@@ -104,7 +104,7 @@ class Reading:
     @property
     def parts(self) -> list[PartitionRead]:
         """Those that exist in the order asked and the others behind them, as Kafka answers."""
-        return self._parts + self._unknown
+        return self._parts + self._unknown if self._unknown else self._parts
 
     def read(self, wanted: Iterable[Item]) -> None:
         """Read each partition once."""

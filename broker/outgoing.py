@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final
 
 from ..protocol.batch import Bytes
-from ..protocol.fetch_answer import Pieces
+from ..protocol.fetch_answer import Pieces, Unread
 
 _IN_MEMORY: Final = frozenset((bytes, bytearray, memoryview))
 
@@ -24,9 +24,15 @@ class Outgoing:
     __slots__ = ("_pieces", "_start", "held_bytes")
 
     def __init__(self, pieces: Pieces) -> None:
-        self._pieces = deque(piece for piece in pieces if len(piece))
+        self._pieces: deque[Bytes | Unread] = deque()
         self._start = 0  # in the first of them
-        self.held_bytes = sum(len(piece) for piece in pieces if type(piece) in _IN_MEMORY)
+        self.held_bytes = 0
+        for piece in pieces:
+            if type(piece) in _IN_MEMORY:
+                self.held_bytes += len(piece)
+                if not piece:
+                    continue
+            self._pieces.append(piece)
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
@@ -38,20 +44,21 @@ class Outgoing:
             OSError: a file cannot be read; the answer cannot come to its end.
         """
         taken: list[Bytes] = []
-        left = size_bytes
-        while self._pieces and left > 0:
-            piece, start = self._pieces[0], self._start
-            size = min(len(piece) - start, left)
-            if isinstance(piece, bytes | bytearray | memoryview):
-                taken.append(
-                    piece if size == len(piece) else memoryview(piece)[start : start + size]
-                )
-            else:
+        left, pieces = size_bytes, self._pieces
+        while left > 0 and pieces:
+            piece, start = pieces[0], self._start
+            piece_bytes = len(piece)
+            size = min(piece_bytes - start, left)
+            if not isinstance(piece, bytearray | bytes | memoryview):
                 taken.append(piece.part(start, size))
+            elif size == piece_bytes:
+                taken.append(piece)
+            else:
+                taken.append(memoryview(piece)[start : start + size])
             left -= size
-            self._start += size
-            if self._start == len(piece):
-                self._pieces.popleft()
+            self._start = start + size
+            if self._start == piece_bytes:
+                pieces.popleft()
                 self._start = 0
         return taken
 

@@ -15,6 +15,7 @@ from .fetch_answer import length
 
 Body = Mapping[str, Any]
 
+_ANSWER: Final = struct.Struct(">ii")  # size, correlation id
 _INT32: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
 # Index, error code, base offset, log append time; from version 5 on the log start offset, from 8
@@ -37,7 +38,7 @@ def encode_produce_answer(version: int, correlation_id: int, body: Body) -> byte
         body: as the Produce handler answers: ProduceResponse in snake case.
     """
     flexible = version >= _FLEXIBLE_SINCE
-    out = bytearray(_INT32.size) + _INT32.pack(correlation_id)
+    out = bytearray(_ANSWER.pack(0, correlation_id))
     if flexible:
         out.append(0)
     topics = body["responses"]

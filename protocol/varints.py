@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .errors import Code, Malformed, Refused
+
+_OF_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 
 def unsigned(value: int) -> bytes:
     """A number that is not negative: seven bits a byte, the least significant first."""
     if value < 0x80:
-        return bytes((value,))
+        return _OF_ONE_BYTE[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -213,9 +213,7 @@ class PartitionLog:
         Raises:
             Refused: its producer's sequence; KAFKA_STORAGE_ERROR.
         """
-        records, header = checked
-        if self.config.stamps:
-            records, header = self._stamped(records, header, now_ms)
+        records, header = self._stamped(*checked, now_ms) if self.config.stamps else checked
         return self._append(records, header, now_ms, Origin.CLIENT)
 
     def _append(self, records: Bytes, header: BatchHeader, now_ms: int, origin: Origin) -> Appended:

@@ -96,7 +96,7 @@ def part_of(segment: Segment, position: int, offset: int, limits: ReadLimits) ->
     max_bytes = limits.max_bytes
     if max_bytes > limits.at_once:
         return _part_by_headers(segment, position, offset, limits)
-    data = segment.read_at(max(max_bytes, HEADER_SIZE), position)
+    data = segment.read_at(max_bytes if max_bytes > HEADER_SIZE else HEADER_SIZE, position)
     fields = HEADER.unpack_from(data)
     if fields[1] + LOG_OVERHEAD > max_bytes:
         return _first_alone(segment, position, offset, limits)

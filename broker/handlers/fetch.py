@@ -137,6 +137,9 @@ async def _answer(
     node: Node, context: Context, plan: _Plan, parts: list[PartitionRead]
 ) -> dict[str, Any]:
     session, topics = plan.session, list[dict[str, Any]]()
+    if len(parts) <= MANY:
+        _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
+        return _with_leaders(node, context, plan, topics, parts)
     # A thread may not let go of a file's range, which counts its readers.
     context.is_large = len(parts) > MOST_ELEMENTS and not any(
         isinstance(part.records, FileRange) for part in parts
@@ -146,6 +149,18 @@ async def _answer(
             await context.turns.pause()
         told = some if session is None else _with_news(plan, session, some)
         _add_by_topic(topics, told)
+    return _with_leaders(node, context, plan, topics, parts)
+
+
+def _with_leaders(
+    node: Node,
+    context: Context,
+    plan: _Plan,
+    topics: list[dict[str, Any]],
+    parts: list[PartitionRead],
+) -> dict[str, Any]:
+    """The answer, with the new leaders of partitions that moved."""
+    session = plan.session
     answer = {
         "session_id": session.session_id if session is not None else NO_SESSION,
         "responses": topics,
@@ -368,15 +383,17 @@ def _with_news(
 def _add_by_topic(topics: list[dict[str, Any]], parts: Iterable[PartitionRead]) -> None:
     """Partitions under their topics, in the order asked; a topic may be named more than once."""
     last: TopicRef | None = None
+    partitions: list[dict[str, Any]] = []
     if topics:
         last = topics[-1].get("topic") or topics[-1].get("topic_id")
+        partitions = topics[-1]["partitions"]
     for part in parts:
         ref, index = part.key
         if ref != last:
-            named = {"topic": ref} if isinstance(ref, str) else {"topic_id": ref}
-            topics.append({**named, "partitions": []})
-            last = ref
-        topics[-1]["partitions"].append(_partition(index, part))
+            partitions, last = [], ref
+            name = "topic" if isinstance(ref, str) else "topic_id"
+            topics.append({name: ref, "partitions": partitions})
+        partitions.append(_partition(index, part))
 
 
 def _partition(index: int, part: PartitionRead) -> dict[str, Any]:

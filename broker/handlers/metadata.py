@@ -19,7 +19,7 @@ get any. Skipped: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _IDS_SINCE: Final = 12
+_FEW: Final = 16  # elements that are answered without a look at the time
 
 
 @serves(ApiKey.METADATA, versions=(0, 13))
@@ -74,8 +75,10 @@ async def _named(
     """The ids and the names of a request, each once."""
     ids: dict[UUID, None] = {}
     names: dict[str | None, None] = {}
+    turns = context.turns if len(asked) > _FEW else None
     for topic in asked:
-        await context.turns.pause()
+        if turns is not None and turns.is_over():
+            await turns.pause()
         if topic.topic_id is not None and topic.topic_id.int != 0:
             ids[topic.topic_id] = None
         names[topic.name] = None
@@ -124,13 +127,15 @@ async def _by_id(node: Node, context: Context, ids: dict[UUID, None]) -> list[di
 
 
 async def _by_name(
-    node: Node, context: Context, request: Any, names: Iterable[str | None]
+    node: Node, context: Context, request: Any, names: Collection[str | None]
 ) -> list[dict[str, Any]]:
     present: list[dict[str, Any]] = []
     missing: dict[str, None] = {}
+    turns = context.turns if len(names) > _FEW else None
     for name in names:
         assert name is not None  # seen to before
-        await context.turns.pause()
+        if turns is not None and turns.is_over():
+            await turns.pause()
         topic = node.catalog.topics.get(name)
         if topic is None:
             missing[name] = None
@@ -157,13 +162,17 @@ def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, An
 
 
 async def _existing(node: Node, context: Context, topic: Topic) -> dict[str, Any]:
+    partitions: list[dict[str, Any]] = []
+    turns = context.turns if len(topic.partitions) > _FEW else None
+    for partition in topic.partitions:
+        if turns is not None and turns.is_over():
+            await turns.pause()
+        partitions.append(_partition(node, partition))
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "partitions": [
-            _partition(node, partition) async for partition in context.turns.each(topic.partitions)
-        ],
+        "partitions": partitions,
     }
 
 

@@ -295,10 +295,8 @@ def _append(
             node.cluster.check_in_sync(log)
         now_ms = node.clock.now_ms()
         found = check(records, log.rules(now_ms), header) if checked is None else checked
-        if isinstance(found, Refused):
-            raise found
         if not isinstance(found, Checked):
-            raise _TakesLong(found)
+            raise found if isinstance(found, Refused) else _TakesLong(found)
         appended = log.append_checked(found, now_ms=now_ms)
     except InvalidRecords as invalid:
         errors = _record_errors(invalid)
