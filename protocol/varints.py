@@ -72,6 +72,15 @@ def read_size(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
     Raises:
         Refused: INVALID_RECORD, it has more than five bytes. IndexError: it is cut.
     """
+    value = data[at]
+    if value < 0x80:
+        return (value >> 1) ^ -(value & 1), at + 1
+    value = value & 0x7F | data[at + 1] << 7
+    if value < 0x4000:
+        return (value >> 1) ^ -(value & 1), at + 2
+    value = value & 0x3FFF | data[at + 2] << 14
+    if value < 0x200000:
+        return (value >> 1) ^ -(value & 1), at + 3
     value, behind = read_signed(data, at)
     if behind - at > 5:
         raise Refused(Code.INVALID_RECORD, "a number of more than five bytes")

@@ -216,11 +216,8 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 stop = stop & 0x7F | payload[at] << 7
                 at += 1
                 if stop >= 0x4000:
-                    stop = stop & 0x3FFF | payload[at] << 14
-                    at += 1
-                    if stop >= 0x200000:
-                        stop, at = read_size(payload, at - 3)
-                        stop <<= 1
+                    stop, at = read_size(payload, at - 2)
+                    stop <<= 1
         except IndexError:
             break
         if stop & 1 or stop < LEAST_BYTES << 1:
@@ -264,11 +261,8 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 number = number & 0x7F | payload[at] << 7
                 at += 1
                 if number >= 0x4000:
-                    number = number & 0x3FFF | payload[at] << 14
-                    at += 1
-                    if number >= 0x200000:
-                        number, at = read_size(payload, at - 3)
-                        number <<= 1
+                    number, at = read_size(payload, at - 2)
+                    number <<= 1
             if number > 0 and not number & 1:
                 at += number >> 1
             at = _behind_headers(payload, at) if payload[at] else at + 1
