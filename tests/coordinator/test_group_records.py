@@ -117,6 +117,34 @@ def test_every_record_is_read_as_it_was_written(record: GroupRecord) -> None:
     assert decode(*encode(record)) == record
 
 
+@given(
+    st.builds(
+        OffsetCommitted, short_text, short_text, numbers, st.integers(-(2**63), 2**63 - 1),
+        numbers, st.text(max_size=20) | st.text("ab\u20ac", min_size=120, max_size=300), times,
+        st.none() | times, st.none() | st.uuids() | st.just(uuid.UUID(int=0)),
+    )
+)  # fmt: skip
+def test_offsets_written_by_hand_are_what_the_codec_makes_of_the_schemas(
+    record: OffsetCommitted,
+) -> None:
+    named = {"group": record.group_id, "topic": record.topic, "partition": record.partition}
+    fields = {
+        "offset": record.offset,
+        "metadata": record.metadata,
+        "commit_timestamp": record.commit_timestamp_ms,
+    }
+    if record.expire_timestamp_ms is not None:
+        version, fields = 1, fields | {"expire_timestamp": record.expire_timestamp_ms}
+    else:
+        version, fields = 4, fields | {"leader_epoch": record.leader_epoch}
+        if record.topic_id is not None:
+            fields |= {"topic_id": record.topic_id}
+    value = encode_data("OffsetCommitValue", version, fields)
+    key = encode_data("OffsetCommitKey", 1, named)
+    assert encode(record) == (key, value)
+    assert encode(OffsetRemoved(record.group_id, record.topic, record.partition)) == (key, None)
+
+
 def test_offsets_of_every_version_are_read() -> None:
     fields = {"offset": 5, "metadata": "meta", "commit_timestamp": AT_MS}
     for version in range(5):
