@@ -27,6 +27,7 @@ class Unread(Protocol):
 Body = Mapping[str, Any]
 Pieces = list[Bytes | Unread]
 
+_ANSWER: Final = struct.Struct(">ii")  # size, correlation id
 _SIZE: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
 _ERROR_AND_SESSION: Final = struct.Struct(">hi")
@@ -53,7 +54,7 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
             `diverging_epoch`, `current_leader` and `node_endpoints` alone.
     """
     flexible = version >= _FLEXIBLE_SINCE
-    head = bytearray(_SIZE.size) + _SIZE.pack(correlation_id)
+    head = bytearray(_ANSWER.pack(0, correlation_id))
     if flexible:
         head.append(0)
     head += _SIZE.pack(body.get("throttle_time_ms", 0))

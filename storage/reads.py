@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .segment import Segment
 
 ALL: Final = sys.maxsize
+_NEAR_BYTES: Final = 1 << 12  # between two entries of an index there is about so much
 
 
 class ReadLimits(NamedTuple):
@@ -85,6 +86,28 @@ class FileRange:
         if len(data) != size_bytes:
             raise OSError(f"the file has {len(data)} bytes at {position}, and had {size_bytes}")
         return data
+
+
+def position_from(segment: Segment, start: int, offset: int) -> int | None:
+    """Where the first batch begins whose last offset is at or behind `offset`; None: there is none.
+
+    Args:
+        start: where a batch begins that lies before, as an index has it: near.
+    """
+    position, end = start, segment.size_bytes
+    chunk, chunk_start = b"", 0
+    while position + HEADER_SIZE <= end:
+        at = position - chunk_start
+        if at + HEADER_SIZE > len(chunk):
+            chunk_start, at = position, 0
+            chunk = segment.read_at(min(_NEAR_BYTES, end - position), position)
+        fields = HEADER.unpack_from(chunk, at)
+        if fields[1] < HEADER_SIZE - LOG_OVERHEAD:
+            return None  # not a batch: the file was changed by somebody else
+        if fields[0] + fields[6] >= offset:
+            return position
+        position += fields[1] + LOG_OVERHEAD
+    return None
 
 
 def part_of(segment: Segment, position: int, offset: int, limits: ReadLimits) -> Found:

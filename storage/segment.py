@@ -18,7 +18,7 @@ from .doubt import Doubt, read_copy, silently
 from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES
-from .reads import FileRange, Found, ReadLimits, part_of
+from .reads import FileRange, Found, ReadLimits, part_of, position_from
 
 LOG: Final = ".log"
 INDEX: Final = ".index"
@@ -253,7 +253,10 @@ class Segment:
         tail = self._tail_offsets
         if tail and offset >= tail[0]:
             return self._tail_positions[bisect_right(tail, offset) - 1]
-        for position, header in self.headers(self._start_for(offset - self.base_offset)):
+        start = self._start_for(offset - self.base_offset)
+        if self.doubt is None or start >= self.doubt.size_bytes:
+            return position_from(self, start, offset)
+        for position, header in self.headers(start):
             if header.last_offset >= offset:
                 return position
         return None

@@ -93,10 +93,12 @@ async def _read(
 ) -> list[PartitionRead]:
     await check_old(node, context, plan.items, limits)
     reading = Reading(node, limits)
-    for some in _in_steps(plan.items):
-        if some is not plan.items:
+    if len(plan.items) <= MANY:
+        reading.read(plan.items)
+    else:
+        for some in _in_steps(plan.items):
             await context.turns.pause()
-        reading.read(some)
+            reading.read(some)
     if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
         return reading.parts
     if not plan.items or node.fetch_waits.count + len(plan.items) > MOST_PLACES:
