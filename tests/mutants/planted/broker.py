@@ -364,7 +364,7 @@ MUTANTS: Final = (
     Mutant(
         "any-version-is-served",
         "broker/dispatch.py",
-        "if lowest <= header.api_version <= highest or header.api_key == ApiKey.API_VERSIONS:",
+        "if lowest <= header.api_version <= highest or key is ApiKey.API_VERSIONS:",
         "if True:",
         "a client of the future gets answers it misreads",
         ("tests/broker/test_dispatch.py",),
@@ -372,7 +372,7 @@ MUTANTS: Final = (
     Mutant(
         "an-unknown-version-of-apiversions-closes",
         "broker/dispatch.py",
-        "if not 0 <= header.api_version <= highest:\n                return",
+        "if not 0 <= version <= highest:\n                return",
         "if False:\n                return",
         "a client of the future cannot find out what to speak",
         ("tests/broker/test_dispatch.py", "tests/broker/test_api_versions_handler.py"),
@@ -428,8 +428,8 @@ MUTANTS: Final = (
     Mutant(
         "one-connection-takes-all-turns",
         "broker/connection.py",
-        "if not is_first and self._turns.now_s() >= until_s:",
-        "if False:",
+        "elif self._turns.now_s() >= until_s:",
+        "elif False:",
         "one client that pipelines stops all others",
         ("tests/broker/test_sharing_connections.py",),
     ),

@@ -84,7 +84,7 @@ MUTANTS: Final = (
     Mutant(
         "what-came-during-a-flush-counts-as-flushed",
         "storage/log.py",
-        "self.recovery_point = max(self.recovery_point, flush.up_to)",
+        "self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))",
         "self.recovery_point = self.log_end_offset",
         "a record is acknowledged that a loss of power takes",
         ("tests/storage/test_durability.py",),
