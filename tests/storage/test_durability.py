@@ -344,3 +344,34 @@ def test_what_a_recovery_cut_off_does_not_come_back_before_a_later_segment() -> 
     found = open_log(disk.after_power_cut(), clean=False)
     assert ranges(found) == [(0, 0), (1, 1)]
     assert found.log_end_offset == acknowledged.last_offset + 1
+
+
+def an_aborted_transaction(log: PartitionLog) -> None:
+    log.append(in_transaction(2, 0), now_ms=NOW_MS)
+    log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
+
+
+def test_what_was_aborted_in_a_segment_that_ends_is_known_after_a_loss_of_power() -> None:
+    """All its data are on disk, so the next start does not read them again."""
+    disk = Disk()
+    log = open_log(disk, flush_messages=1)
+    an_aborted_transaction(log)
+    log.roll(NOW_MS)
+    known = log.aborted_transactions(0, 1)
+    left, index = disk.after_kill(), f"{DIRECTORY}/{file_name(0, '.txnindex')}"
+    left.files[index] = disk.after_power_cut().files[index]
+    again = open_log(left, clean=False, recovery_point=log.recovery_point)
+    assert (again.log_end_offset, again._aborted.between(0, 2)) == (2, known)
+
+
+def test_the_recovery_point_waits_for_the_files_of_a_segment_that_ended_meanwhile() -> None:
+    disk = Disk()
+    log = open_log(disk)
+    an_aborted_transaction(log)
+    flush = log.begin_flush()
+    log.roll(NOW_MS)
+    flush.run()
+    log.end_flush(flush)
+    assert log.recovery_point == 1, "the index of its transactions is not synced"
+    log.flush()
+    assert log.recovery_point == 2
