@@ -26,7 +26,7 @@ from .outgoing import Outgoing, is_read_later
 
 _BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another, before we stop reading
 _WRITE_BYTES: Final = 1 << 16  # of answers, before they leave
-_CHUNK_BYTES: Final = 1 << 20
+_CHUNK_BYTES: Final = 1 << 19
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 
 _log = Log("connection")
