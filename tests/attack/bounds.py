@@ -48,7 +48,7 @@ BOUNDS: Final[dict[str, Bound]] = {
     # transactions belong to the data.
     "transactions_that_time_out": replace(USUAL, stall_ms=150, peak_mib=160, kept_mib=160),
     # A topic of 2,000 partitions is made first, by one decision.
-    "a_transaction_over_many_partitions": replace(USUAL, stall_ms=100),
+    "a_transaction_over_many_partitions": replace(USUAL, stall_ms=150),
     "pipelined_api_versions": replace(USUAL, peak_mib=128),  # a backlog of 289 KB each
     "metadata_of_many_names": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
     "configs_of_the_broker_again_and_again": replace(USUAL, peak_mib=_LARGE_MIB, kept_mib=96),
