@@ -92,7 +92,26 @@ def _corrupt(why: object) -> Refused:
     return Refused(Code.CORRUPT_MESSAGE, f"the records do not decompress: {why}")
 
 
-class _Gzip:
+class _Pieced:
+    """One whose library gives as little as it is asked for."""
+
+    is_finished: bool
+
+    def read(self, max_bytes: int, *, whole_blocks: bool = False) -> bytes:
+        out = b""
+        for _ in range(_BLOCKS_IN_A_READ):
+            piece = self._more(max_bytes - len(out))
+            out = out + piece if out else piece
+            if self.is_finished or len(out) >= max_bytes:
+                break
+        return out
+
+    def _more(self, max_bytes: int) -> bytes:
+        """The next bytes, fewer than `max_bytes` where the input ends first."""
+        raise AssertionError("each codec has its own")
+
+
+class _Gzip(_Pieced):
     """Members one after another, as java.util.zip.GZIPInputStream has them."""
 
     _MEMBER = b"\x1f\x8b\x08"
@@ -110,15 +129,6 @@ class _Gzip:
         self._unused: bytes = b""  # what it was given and could not use for the piece
         self._member = zlib.decompressobj(self._FRAME)
         self.is_finished = False
-
-    def read(self, max_bytes: int, *, whole_blocks: bool = False) -> bytes:
-        out = b""
-        for _ in range(_BLOCKS_IN_A_READ):
-            piece = self._more(max_bytes - len(out))
-            out = out + piece if out else piece
-            if self.is_finished or len(out) >= max_bytes:
-                break
-        return out
 
     def _more(self, max_bytes: int) -> bytes:
         given: Bytes = self._unused
@@ -307,7 +317,7 @@ class _Lz4:
         return bytes(memoryview(self._room)[:size])
 
 
-class _Zstd:
+class _Zstd(_Pieced):
     """Frames one after another, as zstd-jni's ZstdInputStream has them."""
 
     def __init__(self, packed: Bytes) -> None:
@@ -318,15 +328,6 @@ class _Zstd:
         self._frame: zstd.ZstdDecompressor | None = None
         self._is_behind_a_frame = False
         self.is_finished = not self._packed
-
-    def read(self, max_bytes: int, *, whole_blocks: bool = False) -> bytes:
-        out = b""
-        for _ in range(_BLOCKS_IN_A_READ):
-            piece = self._more(max_bytes - len(out))
-            out = out + piece if out else piece
-            if self.is_finished or len(out) >= max_bytes:
-                break
-        return out
 
     def _more(self, max_bytes: int) -> bytes:
         frame = self._frame
