@@ -29,6 +29,7 @@ TOPICS = {
     "transactional": PARTITIONS,
 }
 PLACE = r"^\| offset: \d+ |CreateTime: \d+ |sequence: \S+ |"
+TOPIC_ID = ',"topicId":"ID"'
 Pair = tuple[Path, Path]
 
 
@@ -134,7 +135,11 @@ def test_the_metadata_log_has_the_same_decisions(pair: Pair) -> None:
 def records_told(dump: str) -> list[str]:
     """What the records of a dump say, in order."""
     return [
-        masked(re.sub(r'"transactionPartitions":\[(.*?\])\}\]', in_order, re.sub(PLACE, "", line)))
+        without_topic_id(
+            masked(
+                re.sub(r'"transactionPartitions":\[(.*?\])\}\]', in_order, re.sub(PLACE, "", line))
+            )
+        )
         for line in dump.splitlines()
         if line.startswith("| ")
     ]
@@ -143,6 +148,20 @@ def records_told(dump: str) -> list[str]:
 def in_order(partitions: re.Match[str]) -> str:
     """The partitions of a transaction are a set: sorted."""
     return " ".join(sorted(re.findall(r'"\w+":"[^"]+"|\d+', partitions[0])))
+
+
+def without_topic_id(line: str) -> str:
+    """The same for a committed offset without its topic's id, which Kafka 4.1 leaves out.
+
+    Ottla's value is longer by a tag, a size and the 16 bytes of the id.
+    """
+    if TOPIC_ID not in line:
+        return line
+    return re.sub(
+        r"valueSize: (\d+)",
+        lambda size: f"valueSize: {int(size[1]) - 18}",
+        line.replace(TOPIC_ID, ""),
+    )
 
 
 def masked(text: str) -> str:
