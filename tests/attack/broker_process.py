@@ -116,6 +116,8 @@ class BrokerProcess:
 
     def _environment(self) -> dict[str, str]:
         environment = dict(os.environ)
+        # An installed Ottla is compiled; compiling at the first request of an API is not its stall.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if self._place.steps_clock:
             self.step_clock(0)
             paths = [str(CLOCK_DIRECTORY), *filter(None, [environment.get("PYTHONPATH")])]

@@ -199,7 +199,8 @@ def test_a_group_reads_on_whoever_coordinates_it(
         "group.protocol": protocol,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
-        # The default, rebootstrap, may wait for ever when the node that it asks is gone.
+        # With the default, rebootstrap, librdkafka's main thread can block for ever while it
+        # decommissions the brokers it knows: nothing it sent is unanswered then.
         "metadata.recovery.strategy": "none",
     }
     read: list[str] = []
