@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-ROOMS := broker coordinator protocol spark storage
+ROOMS := broker coordinator metadata protocol spark storage
 # The first Python that is new enough; PYTHON=... chooses another.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -31,7 +31,7 @@ setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned de
 jars: .venv/.installed
 	@$(PY) -m ottla.spark.connector
 
-.typing/ottla: $(wildcard facade/*.py)
+.typing/ottla: Makefile $(wildcard facade/*.py)
 	@rm -rf $@ && mkdir -p $@
 	@ln -sf $(addprefix ../../,$(wildcard facade/*) $(ROOMS)) $@/
 

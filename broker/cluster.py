@@ -1,77 +1,232 @@
-"""The cluster as clients are told of it: brokers, where to reach them, and what one may do.
+"""The nodes of this process, and what they share: one storage, one catalog, one controller.
 
-Shared by the handlers that answer with brokers or authorized operations.
+Each node leads its part of the partitions; all have the same logs. So a replica on another node is
+in sync as soon as that node is there, and moving a leader is a record of the metadata log.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..coordinator.partitioning import partition_for
+from ..metadata.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
+from ..metadata.features import why_unreadable
+from ..metadata.fencing import balanced
+from ..protocol.errors import Code, Refused
+from ..storage.doubt import Damage
+from ..storage.files import RealFiles
+from ..storage.log import PartitionLog
+from ..storage.log_directory import LogDirectory, WrongDirectory
+from ..storage.metadata_log import MetadataLog
+from .clock import Clock
+from .log_output import Log
+from .runtime.controller import Controller
+from .runtime.fetch_waits import FetchWaits
+from .runtime.flushes import Flushes
+from .runtime.loading import Loading
+from .runtime.storage_trouble import StorageTrouble
+from .scheduling.large_requests import LargeRequests
+from .scheduling.long_work import LongWork
+from .scheduling.workers import Workers
+from .settings.config import BrokerConfig
+from .upkeep.background import Background
+from .upkeep.directory_watch import DirectoryWatch
+from .upkeep.metadata_snapshots import MetadataSnapshots, metadata_log_config
+from .upkeep.removals import Removals
 
 if TYPE_CHECKING:
-    from ..storage.catalog import Broker
-    from .context import Context
+    from ..coordinator.transactions.coordinator import Transactions
     from .node import Node
+    from .runtime.shard import Shard
 
-# AclOperation's numbers; without an authorizer everybody may do everything a resource knows of.
-TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
-CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
-TOPIC_OPERATION_BITS: Final = sum(1 << operation for operation in TOPIC_OPERATIONS)
-
-
-def address_of(node: Node, context: Context, broker: Broker) -> tuple[str, int]:
-    """Host and port of a broker, as who asks can reach it: by the listener they came through."""
-    here = context.connection.advertised
-    if broker.node_id == node.node_id or not broker.end_points:
-        return here
-    known = node.catalog.brokers.get(node.node_id)
-    own = () if known is None else known.end_points
-    listener = next((each.name for each in own if (each.host, each.port) == here), None)
-    by_name = {each.name: each for each in broker.end_points}
-    end_point = by_name.get(listener or "", broker.end_points[0])
-    return end_point.host, end_point.port
+_MOST_ELECTIONS: Final = 1000
+_log = Log("nodes")
 
 
-class NewLeaders:
-    """Who leads the partitions that a client asked the wrong node for, and where (KIP-951)."""
+class Cluster:
+    """What all nodes of a process share.
 
-    __slots__ = ("_context", "_node", "endpoints")
+    Args:
+        config: of the first node; its settings hold for the storage and for new topics.
+        data_dir: where the logs are; locked while they are open.
+        clock: the time.
+        cluster_id: the id of the cluster that the directory belongs to; None: any.
 
-    def __init__(self, node: Node, context: Context) -> None:
-        self._node = node
-        self._context = context
-        self.endpoints: dict[int, dict[str, Any]] = {}
+    Attributes:
+        nodes: by id, running or not; the first is the one that the directory belongs to.
+        directory_watch: sees that the data directory is removed.
+        peers: addresses, HOST:PORT, from which nodes connect to each other.
+        workers: threads for long work that needs nothing of the broker's state.
+        long_work: opens and checks what takes long beside the requests.
 
-    def of(self, topic: str, partition: int) -> dict[str, int]:
-        """The leader's id and epoch, -1 where nobody knows; where it is goes to `endpoints`."""
-        known = self._node.catalog.topics.get(topic)
-        if known is None or not 0 <= partition < len(known.partitions):
-            return {"leader_id": -1, "leader_epoch": -1}
-        leader_id = known.partitions[partition].leader_id
-        broker = self._node.catalog.brokers.get(leader_id)
-        if broker is not None and not broker.is_fenced and leader_id not in self.endpoints:
-            host, port = address_of(self._node, self._context, broker)
-            self.endpoints[leader_id] = {
-                "node_id": leader_id, "host": host, "port": port, "rack": broker.rack
-            }  # fmt: skip
-        return {
-            "leader_id": leader_id,
-            "leader_epoch": known.partitions[partition].leader_epoch,
-        }
+    Raises:
+        DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
+        Refused: CORRUPT_MESSAGE: the log of the metadata is damaged.
+    """
+
+    def __init__(
+        self, config: BrokerConfig, data_dir: Path, clock: Clock, *, cluster_id: str | None = None
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.nodes: dict[int, Node] = {}
+        self.peers: set[str] = set()
+        self.storage_trouble = StorageTrouble(clock)
+        self.fetch_waits = FetchWaits()
+        self.loading = Loading()
+        self.workers = Workers()
+        self.large_requests = LargeRequests()
+        self.long_work = LongWork(self.workers)
+        now_ms = clock.now_ms()
+        self.logs = LogDirectory.open(
+            RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms
+        )
+        self.logs.report = _tell_of_damage
+        self.catalog = Catalog()
+        metadata_log = MetadataLog.open(
+            self.logs, now_ms=now_ms, config=metadata_log_config(config)
+        )
+        metadata_log.replay_into(self.catalog)
+        unreadable = why_unreadable(self.catalog.features)
+        if unreadable is not None:  # Kafka does not start either
+            raise WrongDirectory(f"{data_dir}: {unreadable}")
+        self.flushes = Flushes(metadata_log.log)
+        self.removals = Removals(self.logs.files)
+        self.logs.on_doomed = self.removals.directory
+        self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
+        self.controller = Controller(
+            self.catalog, metadata_log, self.logs, node_id=config.node_id, config=config,
+            clock=clock,
+        )  # fmt: skip
+        self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
+        self.controller.on_decided = self._snapshots.decided
+        self.controller.bootstrap()
+        self.controller.topic_logs.open_all()
+        self.controller.on_topic_created.append(self._follow)
+        self.controller.on_topic_deleted.append(self._topic_deleted)
+        self.controller.on_partitions_created.append(lambda topic, _: self._follow(topic))
+        self.controller.on_leaders_changed.append(self._leaders_changed)
+        self.controller.on_configs_changed.append(self._configs_changed)
+        self._background = Background(self)
+        self.directory_watch = DirectoryWatch(self.logs)
+        self._runs = False
+        self._balancing: asyncio.TimerHandle | None = None
+
+    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition; None: see `Node.why_missing`."""
+        log = self.logs.log_of(topic, partition)
+        if log is None:
+            if (topic, partition) in self.logs.failed:
+                # The disk may have room again.
+                self.controller.topic_logs.open_of(self.catalog.topics[topic])
+            else:
+                self.controller.topic_logs.make_now(topic, partition)
+            log = self.logs.log_of(topic, partition)
+        return log
+
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """Whether as many replicas are in sync as acks=all wants (Partition.effectiveMinIsr).
+
+        Raises:
+            Refused: NOT_ENOUGH_REPLICAS.
+        """
+        known = self.catalog.topics[log.topic].partitions[log.partition]
+        wanted = min(log.config.min_insync_replicas, len(known.replicas))
+        if len(known.isr) < wanted:
+            why = f"{len(known.isr)} replicas of {log.topic}-{log.partition} are in sync"
+            raise Refused(Code.NOT_ENOUGH_REPLICAS, f"{why}, {wanted} are wanted")
+
+    def transaction_shard(self, transactional_id: str) -> Shard[Transactions]:
+        """The coordinator of a transactional id, on its node. Raises Refused NOT_COORDINATOR."""
+        topic = self.catalog.topics.get(TRANSACTION_STATE)
+        if topic is None:
+            raise Refused(Code.NOT_COORDINATOR)
+        partition = topic.partitions[partition_for(transactional_id, len(topic.partitions))]
+        node = self.nodes.get(partition.leader_id)
+        if node is None:
+            raise Refused(Code.NOT_COORDINATOR)
+        return node.transactions.shard_at(partition.index)
+
+    def start(self) -> None:
+        """Begin with what is done by the clock, once; the event loop runs."""
+        if not self._runs:
+            self._runs = True
+            self.controller.fence_others(self.nodes.keys())
+            self._background.start()
+            self.directory_watch.start()
+            self._snapshots.start()
+            if len(self.nodes) > 1 and self.config["auto.leader.rebalance.enable"]:
+                self._balance_later()
+
+    def _balance_later(self) -> None:
+        interval_s = self.config["leader.imbalance.check.interval.seconds"]
+        self._balancing = asyncio.get_running_loop().call_later(interval_s, self._balance)
+
+    def _balance(self) -> None:
+        """Preferred replicas lead again: a node that was away has its part of the work back."""
+        self._balance_later()
+        try:
+            self.controller.change_partitions(balanced(self.catalog, _MOST_ELECTIONS))
+        except Refused as refused:  # the disk; it comes again
+            _log.error("leaders could not be balanced", reason=str(refused))
+
+    def close(self, *, clean: bool = True) -> None:
+        """Stop all nodes, flush and close all logs, and leave the clean mark."""
+        self.loading.stop()
+        if self._balancing is not None:
+            self._balancing.cancel()
+        for node in self.nodes.values():
+            node.stop_coordinating()
+        self._background.stop()
+        self.directory_watch.stop()
+        self.controller.topic_logs.stop()
+        self._snapshots.stop()
+        self.flushes.close()
+        self.removals.close()
+        self.workers.close()
+        if clean:
+            for node_id in self.nodes:
+                with suppress(Refused):  # the disk fails: the next start meets brokers that live
+                    self.controller.unregister_broker(node_id)
+            self.flushes.flush_all(self.logs.logs())
+        self.logs.close(clean=clean)
+
+    def _running(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.runs]
+
+    def _follow(self, topic: Topic) -> None:
+        for node in self._running():
+            node.follow(topic)
+
+    def _topic_deleted(self, topic: Topic) -> None:
+        for node in self._running():
+            node.topic_deleted(topic)
+        for partition in topic.partitions:
+            self.fetch_waits.wake(topic.name, partition.index)
+
+    def _leaders_changed(self, topic: Topic) -> None:
+        """Coordinators go with the leaders, and so do the markers that wait for one."""
+        for partition in topic.partitions:
+            self.fetch_waits.wake(topic.name, partition.index)
+        self._follow(topic)
+        for node in self._running():
+            node.marker_channel.leaders_changed()
+
+    def _configs_changed(self, resource_type: int, resource_name: str) -> None:
+        if resource_type == ResourceType.BROKER:
+            for node in self.nodes.values():
+                node.use_dynamic_settings()
 
 
-def brokers_alive(
-    node: Node, context: Context, *, id_field: str = "node_id"
-) -> list[dict[str, Any]]:
-    """The brokers that are not fenced, by id: `id_field`, host, port and rack."""
-    alive = []
-    for node_id, broker in sorted(node.catalog.brokers.items()):
-        if not broker.is_fenced:
-            host, port = address_of(node, context, broker)
-            alive.append({id_field: node_id, "host": host, "port": port, "rack": broker.rack})
-    return alive
-
-
-def offline_replicas(node: Node, replicas: tuple[int, ...]) -> list[int]:
-    """Those of a partition's replicas whose brokers are away."""
-    brokers = node.catalog.brokers
-    return [each for each in replicas if each not in brokers or brokers[each].is_fenced]
+def _tell_of_damage(damage: Damage) -> None:
+    _log.error(
+        "data on disk are damaged",
+        file=damage.file,
+        position=damage.position,
+        first_offset=damage.first_offset,
+        end_offset=damage.end_offset,
+        reason=damage.why,
+    )

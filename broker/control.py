@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..protocol.errors import Code, Refused
-from .logs import Log
+from .log_output import Log
+from .net.sockets import NodeSockets
 from .node import Node
-from .sockets import NodeSockets
 
 _log = Log("control")
 _LINE_BYTES: Final = 1 << 16

@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from .metrics_page import Page
-from .transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
+from .runtime.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
 
 if TYPE_CHECKING:
     from .node import Node

@@ -2,7 +2,7 @@
 
 It has an id and a listener, leads partitions and coordinates what is in internal ones. The storage,
 the catalog and the controller it shares with the other nodes of the process, if there are any
-(nodes.py). It knows neither sockets nor frames.
+(cluster.py). It knows neither sockets nor frames.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..coordinator.producer_ids import ProducerIds
+from ..coordinator.transactions.producer_ids import ProducerIds
+from ..metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, ResourceType, Topic
+from ..metadata.records import EndPoint
 from ..protocol.errors import Code, Refused
-from ..storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, ResourceType, Topic
 from ..storage.log import PartitionLog
-from ..storage.metadata_records import EndPoint
-from .authorization import authorizer_of
 from .clock import Clock
-from .config import BrokerConfig
-from .coordinators import Coordinator
-from .fetch_sessions import FetchSessions
-from .listeners import Listener
-from .nodes import Cluster
+from .cluster import Cluster
+from .runtime.coordinators import Coordinator
+from .runtime.fetch_sessions import FetchSessions
+from .settings.config import BrokerConfig
+from .settings.listeners import Listener
 
 # What coordinates is imported with the first partition that there is to coordinate.
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
     from ..coordinator.moment import Moment
     from ..coordinator.outcome import Effect, Outcome
-    from ..coordinator.transaction_states import TransactionRecord
-    from ..coordinator.transactions import Transactions
-    from .marker_channel import MarkerChannel
-    from .quotas import Quotas
-    from .shard import Shard
-    from .transaction_metrics import TransactionMetrics
+    from ..coordinator.transactions.coordinator import Transactions
+    from ..coordinator.transactions.states import TransactionRecord
+    from .runtime.authorizer import Authorizer
+    from .runtime.marker_channel import MarkerChannel
+    from .runtime.quotas import Quotas
+    from .runtime.shard import Shard
+    from .runtime.transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
 
@@ -83,7 +83,7 @@ class Node:
         self.logs = cluster.logs
         self.cluster_id = cluster.logs.cluster_id
         self.catalog = cluster.catalog
-        self.authorizer = authorizer_of(config, self.catalog.acls)
+        self.authorizer = _authorizer(config, self.catalog)
         self.flushes = cluster.flushes
         self.controller = cluster.controller
         self.loading = cluster.loading
@@ -126,13 +126,13 @@ class Node:
     def marker_channel(self) -> MarkerChannel:
         """Carries out what the coordinators of transactions ask for."""
         if self._marker_channel is None:
-            from .marker_channel import MarkerChannel
+            from .runtime.marker_channel import MarkerChannel
 
             self._marker_channel = MarkerChannel(self)
         return self._marker_channel
 
     def _resume_markers(self, shard: Shard[Transactions]) -> None:
-        from .marker_channel import resume
+        from .runtime.marker_channel import resume
 
         resume(self.marker_channel, shard)
 
@@ -142,7 +142,7 @@ class Node:
         if not self.catalog.quotas.by_entity:
             return None
         if self._quotas is None:
-            from .quotas import quotas_by
+            from .runtime.quotas import quotas_by
 
             self._quotas = quotas_by(self.config, self.catalog.quotas)
         return self._quotas
@@ -278,7 +278,7 @@ class Node:
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Do what a decision asked for besides records and a reply."""
-        from ..coordinator.transaction_states import WriteMarkers
+        from ..coordinator.transactions.states import WriteMarkers
 
         if isinstance(effect, WriteMarkers):
             self.marker_channel.write(shard, effect)
@@ -338,10 +338,10 @@ class Node:
         return self.catalog.features.get("transaction.version", 0)
 
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
-        from ..coordinator.transaction_records import decode, encode, value_version_of
-        from ..coordinator.transactions import Transactions
-        from .append_errors import of_transactions
-        from .shard import Shard
+        from ..coordinator.transactions.coordinator import Transactions
+        from ..coordinator.transactions.records import decode, encode, value_version_of
+        from .runtime.append_errors import of_transactions
+        from .runtime.shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
             return encode(record, value_version_of(self.transaction_version))
@@ -371,8 +371,8 @@ class Node:
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
-        from .group_settings import group_machine
-        from .shard import Shard
+        from .runtime.group_settings import group_machine
+        from .runtime.shard import Shard
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = group_machine(self.config, self.catalog)
@@ -392,3 +392,12 @@ class Node:
 
 def _forget(topic: str, machine: Groups, now: Moment) -> Outcome[None]:
     return machine.forget_topic(topic)
+
+
+def _authorizer(config: BrokerConfig, catalog: Catalog) -> Authorizer | None:
+    """The configured authorizer; None if authorization is off."""
+    if not config["authorizer.class.name"]:
+        return None
+    from .runtime.authorizer import configured_authorizer
+
+    return configured_authorizer(config, catalog.acls)

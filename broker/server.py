@@ -14,16 +14,16 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from ..metadata.catalog import ResourceType
+from ..metadata.features import is_served
 from ..protocol.codec import import_alone
 from ..protocol.errors import Malformed, Refused
-from ..storage.catalog import ResourceType
-from ..storage.features import is_served
 from .clock import SystemClock
-from .config import BrokerConfig
-from .garbage import Garbage
+from .net.sockets import NodeSockets
 from .node import Node
-from .setting_fates import is_tiered, lines_at_start
-from .sockets import NodeSockets
+from .scheduling.garbage import Garbage
+from .settings.config import BrokerConfig
+from .settings.fates import is_tiered, lines_at_start
 
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -79,7 +79,7 @@ def _with_path(trouble: Exception, directory: Path) -> str:
     failed = trouble if isinstance(trouble, OSError) else trouble.__cause__
     if not isinstance(failed, OSError) or failed.errno not in _DISK_TROUBLE:
         return said
-    from .storage_trouble import remedy
+    from .runtime.storage_trouble import remedy
 
     where = "" if str(directory) in said else f"{directory}: "
     return f"{where}{said}: {remedy(failed).partition(':')[0]}"
@@ -139,7 +139,7 @@ class _Server:
             loop.add_signal_handler(number, stopped.set)
         configs = [self._config]
         if nodes > 1:
-            from .node_configs import configs_of
+            from .settings.node_configs import configs_of
 
             configs = configs_of(self._config, nodes)
         doors = [NodeSockets(config) for config in configs]

@@ -2,7 +2,7 @@
 
 Keys and values are Kafka's (OffsetCommitKey/Value, GroupMetadataKey/Value): the first two bytes of
 a key say which kind it is. A key without a value deletes. Values are written in the versions that
-Kafka 4.1 writes, and read in all of them. Those of consumer groups are in `consumer_records.py`.
+Kafka 4.1 writes, and read in all of them. Those of consumer groups are in `consumer/records.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..protocol.messages import decode_data, encode_data
 from ..protocol.varints import unsigned
 
 if TYPE_CHECKING:
-    from .consumer_records import ConsumerRecord
+    from .consumer.records import ConsumerRecord
 
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 OFFSET_KEY_VERSION: Final = 1
@@ -128,7 +128,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
         case GroupRemoved():
             return _group_key(record.group_id), None
         case _:
-            from . import consumer_records
+            from .consumer import records as consumer_records
 
             return consumer_records.encode(record)
 
@@ -153,7 +153,7 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
             return GroupRemoved(group_id)
         return _stored(group_id, decode_data("GroupMetadataValue", value))
     if kind in CONSUMER_KEY_VERSIONS:
-        from . import consumer_records
+        from .consumer import records as consumer_records
 
         return consumer_records.decode(consumer_records.Kind(kind), key, value)
     return None

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
-from .classic_group import ClassicGroup, Member, State
-from .classic_groups import ClassicGroups
-from .classic_requests import (
+from .classic.group import ClassicGroup, Member, State
+from .classic.groups import ClassicGroups
+from .classic.requests import (
     GroupSettings,
     JoinReply,
     JoinRequest,
@@ -37,11 +37,11 @@ from .outcome import Outcome, Parked, Producer
 
 # Only who has consumer groups pays for them.
 if TYPE_CHECKING:
-    from .consumer_classic import ClassicMembers
-    from .consumer_group import ConsumerGroup
-    from .consumer_groups import ConsumerGroups, ConsumerSetup
-    from .consumer_member import ConsumerMember
-    from .consumer_requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
+    from .consumer.classic_members import ClassicMembers
+    from .consumer.group import ConsumerGroup
+    from .consumer.groups import ConsumerGroups, ConsumerSetup
+    from .consumer.member import ConsumerMember
+    from .consumer.requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
@@ -124,7 +124,7 @@ class Groups:
     def _consumers(self) -> ConsumerGroups:
         """The consumer groups; from now on there may be some."""
         if self._consumer is None:
-            from .consumer_groups import ConsumerGroups, ConsumerSetup
+            from .consumer.groups import ConsumerGroups, ConsumerSetup
 
             make = self._consumer_setup or ConsumerSetup
             self._consumer = ConsumerGroups(
@@ -134,7 +134,7 @@ class Groups:
 
     @property
     def _classic_members(self) -> ClassicMembers:
-        from .consumer_classic import ClassicMembers
+        from .consumer.classic_members import ClassicMembers
 
         return ClassicMembers(self._consumers)
 
@@ -438,7 +438,7 @@ class Groups:
             case GroupStored() | GroupRemoved():
                 self._classic.replay(record)
             case _:
-                from .consumer_records import ConsumerRemoved
+                from .consumer.records import ConsumerRemoved
 
                 if not isinstance(record, ConsumerRemoved):
                     self._classic.forget(record.group_id)  # offsets alone were known of it so far

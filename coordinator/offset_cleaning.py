@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .classic_group import ClassicGroup, State
-from .classic_groups import ClassicGroups
-from .classic_requests import GroupSettings
+from .classic.group import ClassicGroup, State
+from .classic.groups import ClassicGroups
+from .classic.requests import GroupSettings
 from .group_records import GroupRecord, GroupRemoved, OffsetCommitted
 from .moment import Moment
 from .offsets import Offsets, Partition
 from .outcome import Outcome
 
 if TYPE_CHECKING:
-    from .consumer_group import ConsumerGroup
-    from .consumer_groups import ConsumerGroups
+    from .consumer.group import ConsumerGroup
+    from .consumer.groups import ConsumerGroups
 
 LOOKED_AT_TOGETHER: Final = 100
 """How many offsets one decision looks at."""

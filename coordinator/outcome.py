@@ -1,7 +1,7 @@
 """What a decision of a state machine asks for.
 
 A machine decides and returns an `Outcome`; it changes nothing itself. The runtime
-(`broker/shard.py`) appends the records, replays them, carries out the effects and replies.
+(`broker/runtime/shard.py`) appends the records, replays them, carries out the effects and replies.
 """
 
 from __future__ import annotations

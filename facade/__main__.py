@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ottla.broker.config import BrokerConfig
+    from ottla.broker.settings.config import BrokerConfig
     from ottla.client import Client
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
@@ -202,11 +202,11 @@ class _Version(argparse.Action):
 
 
 def _broker_config(given: argparse.Namespace) -> BrokerConfig:
-    from ottla.broker.config import BadSetting, BrokerConfig
+    from ottla.broker.settings.config import BadSetting, BrokerConfig
 
     settings: dict[str, str] = {}
     if given.config is not None:
-        from ottla.broker.properties import read_properties
+        from ottla.broker.settings.properties import read_properties
 
         try:
             settings = read_properties(given.config.read_text())
@@ -235,8 +235,8 @@ def _known_variables() -> dict[str, str]:
     """
     import os
 
-    from ottla.broker.config import is_known
-    from ottla.broker.properties import settings_from_environment
+    from ottla.broker.settings.config import is_known
+    from ottla.broker.settings.properties import settings_from_environment
 
     known: dict[str, str] = {}
     unknown = []
@@ -255,7 +255,7 @@ def _known_variables() -> dict[str, str]:
 def _cluster_id() -> str | None:
     import os
 
-    from ottla.broker.properties import cluster_id_from_environment
+    from ottla.broker.settings.properties import cluster_id_from_environment
 
     try:
         return cluster_id_from_environment(os.environ)
@@ -274,7 +274,7 @@ def _serve(given: argparse.Namespace) -> int:
 
 
 def _served(given: argparse.Namespace) -> int:
-    from ottla.broker.config import BadSetting
+    from ottla.broker.settings.config import BadSetting
 
     config = _broker_config(given)
     metrics = None if given.metrics is None else _address(given.metrics)

@@ -16,14 +16,14 @@ def described(topic: str, record: Record) -> str:
     """Key and value of a record, as short as they say what they say."""
     try:
         if topic == "__cluster_metadata":
-            from ottla.storage.metadata_records import ForeignRecord
-            from ottla.storage.metadata_records import decode as decode_metadata
+            from ottla.metadata.records import ForeignRecord
+            from ottla.metadata.records import decode as decode_metadata
 
             known: Any = decode_metadata(record.value or b"")
             if isinstance(known, ForeignRecord):
                 known = None
         elif topic == "__transaction_state":
-            from ottla.coordinator.transaction_records import decode as decode_transaction
+            from ottla.coordinator.transactions.records import decode as decode_transaction
 
             known = decode_transaction(record.key or b"", record.value)
         elif topic == "__consumer_offsets":

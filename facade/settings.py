@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.settings_broker import BROKER_SETTINGS
-from ottla.storage.catalog import ResourceType
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS
+from ottla.broker.settings.config import BrokerConfig
+from ottla.metadata.catalog import ResourceType
 
 
 def describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
@@ -19,8 +19,8 @@ def describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
         for name in sorted(names):
             yield _line(config, name)
         return
-    from ottla.broker.setting_fates import limits
-    from ottla.broker.settings_docs import documentation
+    from ottla.broker.settings.docs import documentation
+    from ottla.broker.settings.fates import limits
 
     for setting in BROKER_SETTINGS.shown():
         yield ""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from ottla.broker.setting_fates import Fate, fate_of
-from ottla.broker.settings import Table
-from ottla.broker.settings_broker import BROKER_SETTINGS
-from ottla.broker.settings_docs import documentation, why_harmless
-from ottla.broker.settings_topic import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
-from ottla.storage.catalog import ResourceType
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS
+from ottla.broker.settings.definitions import Table
+from ottla.broker.settings.docs import documentation, why_harmless
+from ottla.broker.settings.fates import Fate, fate_of
+from ottla.broker.settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+from ottla.metadata.catalog import ResourceType
 
 HEAD = """\
 # Settings
 
 Every setting of Apache Kafka 4.1 has one of these fates. This page is made from the tables in
-`broker/settings_*.py` by `make settings-page`.
+`broker/settings/` by `make settings-page`.
 
 | fate | what it means |
 |---|---|

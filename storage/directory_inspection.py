@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ..metadata.catalog import CLUSTER_METADATA, ResourceType
 from ..protocol.errors import Refused
-from .catalog import CLUSTER_METADATA, ResourceType
 from .doubt import Damage
 from .files import read_if_there
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition

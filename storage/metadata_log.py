@@ -15,13 +15,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from ..metadata.catalog import CLUSTER_METADATA, Catalog
+from ..metadata.records import MetadataRecord, decode, encode
 from ..protocol.batch import BatchHeader, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.records import records_in
-from .catalog import CLUSTER_METADATA, Catalog
 from .log import Origin, PartitionLog
 from .log_config import LONG_MAX, LogConfig
-from .metadata_records import MetadataRecord, decode, encode
 from .metadata_snapshot import (
     SnapshotName,
     Steps,

@@ -13,11 +13,11 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
+from ..metadata.records import MetadataRecord, decode, encode
 from ..protocol.batch import BatchHeader, build, crc_is_right, headers_in
 from ..protocol.errors import Code, Refused
 from ..protocol.records import records_in
 from .files import Files, append_whole
-from .metadata_records import MetadataRecord, decode, encode
 from .quorum import KRAFT_VERSION_TYPE, VOTERS_TYPE
 
 SUFFIX: Final = ".checkpoint"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 
 TABLE = Path(__file__).parent.parent / "docs" / "COMPATIBILITY.md"

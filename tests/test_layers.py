@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,49 @@ ROOT = Path(__file__).parent.parent
 # The rooms a room may import, and the packages of others.
 ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "protocol": (set(), {"kafka", "crc32c", "cramjam", "xxhash", "backports", "compression"}),
-    "storage": ({"protocol"}, set()),
+    "metadata": ({"protocol"}, set()),
+    "storage": ({"protocol", "metadata"}, set()),
     "coordinator": ({"protocol"}, {"re2", "xxhash"}),
     "broker": (
-        {"protocol", "storage", "coordinator"},
+        {"protocol", "metadata", "storage", "coordinator"},
         {"uvloop", "structlog", "prometheus_client"},
     ),
     # `ottla log` reads directories without a broker.
     "facade": (
-        {"broker", "spark", "storage", "coordinator", "protocol", "facade"},
+        {"broker", "spark", "storage", "coordinator", "metadata", "protocol", "facade"},
         {"pytest", "rich"},
     ),
     "spark": ({"protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
 }
+# What a sub-room may import of its room at run time: other sub-rooms, and files beside them. The
+# files that a room has beside its sub-rooms, and that are not named here, may import all of them.
+BASE = {"broker/clock", "broker/log_output", "broker/principals"}
+SUB_ROOMS: dict[str, set[str]] = {
+    "broker/settings": {"broker/log_output"},
+    "broker/scheduling": {"broker/clock"},
+    "broker/runtime": {"broker/settings", "broker/scheduling", *BASE},
+    "broker/upkeep": {"broker/runtime", "broker/settings", *BASE},
+    "broker/requests": {"broker/runtime", "broker/settings", "broker/scheduling", *BASE},
+    "broker/handlers": {
+        *("broker/requests", "broker/runtime", "broker/settings", "broker/scheduling"),
+        *BASE,
+    },
+    "broker/net": {"broker/requests", "broker/runtime", "broker/settings", "broker/node", *BASE},
+    "coordinator/transactions": {
+        *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
+    },
+    "coordinator/classic": {
+        *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
+        *("coordinator/group_records", "coordinator/java_order"),
+    },
+    "coordinator/consumer": {
+        *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
+        *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
+    },
+    "protocol/schemas": set(),
+}
 # What decides is given time, chance and bytes; it does not go and get them.
-PURE_ROOMS = {"protocol", "coordinator"}
+PURE_ROOMS = {"protocol", "metadata", "coordinator"}
 WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
 CLOCK = "broker/clock.py"
 MODULES = sorted(
@@ -78,6 +107,59 @@ def test_a_room_imports_only_the_rooms_below_it(module: str) -> None:
     assert not wrong
 
 
+def inner_imports(module: str) -> Iterator[tuple[int, str]]:
+    """Line and target of each import of the same room at run time, a file without its suffix."""
+    path = Path(module)
+    tree = ast.parse((ROOT / module).read_text())
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in for_types:
+            continue
+        if node.level >= len(path.parts):
+            continue  # another room
+        base = path.parents[node.level - 1] / Path(*(node.module or "").split("."))
+        for name in node.names:
+            target = base / name.name
+            is_module = (ROOT / f"{target}.py").exists() or (ROOT / target).is_dir()
+            yield node.lineno, (target if is_module else base).as_posix()
+
+
+def test_all_sub_rooms_are_known() -> None:
+    found = {str(Path(module).parent) for module in MODULES}
+    assert {each for each in found if "/" in each} == SUB_ROOMS.keys()
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in MODULES if str(Path(module).parent) in SUB_ROOMS]
+)
+def test_a_sub_room_imports_only_the_sub_rooms_below_it(module: str) -> None:
+    room = str(Path(module).parent)
+    allowed = SUB_ROOMS[room] | {room}
+    wrong = [
+        f"{module}:{line} imports {target}"
+        for line, target in inner_imports(module)
+        if target not in allowed and str(Path(target).parent) not in allowed
+    ]
+    assert not wrong
+
+
+def test_no_file_imports_itself_by_way_of_others_at_run_time() -> None:
+    graph = {
+        module.removesuffix(".py"): {target for _, target in inner_imports(module)}
+        for module in MODULES
+    }
+    order = TopologicalSorter(graph)
+    try:
+        order.prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_a_room_uses_only_the_packages_it_is_there_for(module: str) -> None:
     room = module.split("/")[0]
@@ -108,4 +190,4 @@ def test_the_time_comes_from_the_clock(module: str) -> None:
 
 def test_the_rooms_are_found() -> None:
     assert {module.split("/")[0] for module in MODULES} == ROOMS.keys()
-    assert ("room:storage" in {name for _, name in imports("broker/config.py")}) is True
+    assert ("room:storage" in {name for _, name in imports("broker/settings/config.py")}) is True

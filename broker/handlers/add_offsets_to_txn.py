@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...coordinator.outcome import Producer
 from ...coordinator.partitioning import partition_for
-from ...coordinator.transaction_states import ADDS_EXPLICITLY
+from ...coordinator.transactions.states import ADDS_EXPLICITLY
+from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import CONSUMER_OFFSETS
-from ..code_versions import code_for
-from ..context import Context
-from ..dispatch import serves
+from ..requests.code_versions import code_for
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -19,13 +19,13 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...coordinator.outcome import Producer
-from ...coordinator.transaction_states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
+from ...coordinator.transactions.states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
+from ...metadata.catalog import INTERNAL_TOPICS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import INTERNAL_TOPICS
-from ..code_versions import code_for
-from ..context import Context
-from ..dispatch import serves
+from ..requests.code_versions import code_for
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

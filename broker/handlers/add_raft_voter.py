@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.quorum import ReplicaKey
-from ..context import Context
-from ..dispatch import serves
-from ..quorum_requests import (
-    CONTROLLER_LISTENER,
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.quorum_requests import (
     all_shown,
     check_cluster_id,
     check_voter,
     shown,
 )
+from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -12,12 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import ResourceType
-from ..config_changes import Change, Operation, answered, check_request, known_type, set_all
-from ..context import Context
-from ..dispatch import serves
+from ..requests.config_changes import (
+    Change,
+    Operation,
+    answered,
+    check_request,
+    known_type,
+    set_all,
+)
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ...metadata.reassignments import reassigned
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
-from ..reassignments import reassigned
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

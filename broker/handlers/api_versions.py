@@ -6,7 +6,7 @@
      supported and finalized features (KIP-584)
 4    supported features whose lowest level is 0 are told, too (KIP-1022)
 
-Skipped: nothing. A version above 4 is answered by broker/dispatch.py.
+Skipped: nothing. A version above 4 is answered by broker/requests/dispatch.py.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from ...metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES, is_served
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ...storage.features import KRAFT_VERSION, SUPPORTED_FEATURES, is_served
-from ..context import Context
-from ..dispatch import serves
-from . import HANDLERS
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.served_apis import HANDLERS
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...coordinator.consumer_member import NOTHING, Assignment, ConsumerMember
+from ...coordinator.consumer.member import NOTHING, Assignment, ConsumerMember
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..authorization import AclResource, Operation, authorized_operations, may, must
-from ..context import Context
-from ..dispatch import serves
+from ..requests.authorization import AclResource, Operation, authorized_operations, may, must
+from ..requests.context import Context
+from ..requests.dispatch import serves
 from .consumer_group_heartbeat import check_enabled
 
 if TYPE_CHECKING:

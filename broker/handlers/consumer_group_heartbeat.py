@@ -14,14 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
-from ...coordinator.consumer_member import Assignment
-from ...coordinator.consumer_requests import HeartbeatRequest
+from ...coordinator.consumer.member import Assignment
+from ...coordinator.consumer.requests import HeartbeatRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..authorization import AclResource, Operation, may, must
-from ..context import Context
-from ..dispatch import serves
-from ..group_settings import linger
+from ..requests.authorization import AclResource, Operation, may, must
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..runtime.group_settings import linger
 
 if TYPE_CHECKING:
     from ..node import Node

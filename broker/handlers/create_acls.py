@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.acls import Acl
 from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, PatternType, Permission
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog_acls import Acl
-from ..authorization import must_cluster
-from ..context import Context
-from ..controller import random_topic_id
-from ..dispatch import serves
+from ..requests.authorization import must_cluster
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..runtime.controller import random_topic_id
 from .describe_acls import check_authorizer, known
 
 if TYPE_CHECKING:

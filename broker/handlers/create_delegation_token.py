@@ -3,7 +3,7 @@
 2     flexible encoding
 3     a token for somebody else (KIP-373)
 
-Skipped: tokens (broker/delegation_tokens.py).
+Skipped: tokens (broker/requests/delegation_tokens.py).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ..context import Context
-from ..delegation_tokens import NO_TIME_MS, why_refused
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.delegation_tokens import NO_TIME_MS, why_refused
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

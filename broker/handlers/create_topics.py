@@ -16,12 +16,12 @@ from collections.abc import Container, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from ...metadata.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
-from ..context import Context
-from ..dispatch import serves
-from ..mutations import Mutate, mutations
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.mutations import Mutate, mutations
 
 if TYPE_CHECKING:
     from ..node import Node

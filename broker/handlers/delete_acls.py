@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.acls import Acl
 from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog_acls import Acl
-from ..authorization import must_cluster
-from ..context import Context
-from ..dispatch import serves
+from ..requests.authorization import must_cluster
+from ..requests.context import Context
+from ..requests.dispatch import serves
 from .describe_acls import check_authorizer, filter_of
 
 if TYPE_CHECKING:

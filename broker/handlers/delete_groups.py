@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...coordinator.groups import Groups
     from ..node import Node
-    from ..shard import Shard
+    from ..runtime.shard import Shard
 
 
 @serves(ApiKey.DELETE_GROUPS, versions=(0, 2))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
-from ..logs import Log
-from ..storage_trouble import remedy
+from ..log_output import Log
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..runtime.storage_trouble import remedy
 
 if TYPE_CHECKING:
     from ..node import Node

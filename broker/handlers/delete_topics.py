@@ -18,9 +18,9 @@ from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
-from ..mutations import Mutate, mutations
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.mutations import Mutate, mutations
 
 if TYPE_CHECKING:
     from ..node import Node

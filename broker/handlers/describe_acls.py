@@ -14,13 +14,13 @@ from enum import IntEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.acls import Acl, AclFilter
 from ...protocol.acls import AclResource, Operation, PatternType, Permission
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog_acls import Acl, AclFilter
-from ..authorization import must_cluster
-from ..context import Context, Disconnect
-from ..dispatch import serves
+from ..requests.authorization import must_cluster
+from ..requests.context import Context, Disconnect
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

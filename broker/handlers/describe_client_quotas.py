@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.client_quotas import Component
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog_quotas import Component
-from ..authorization import Operation, may_cluster
-from ..context import Context
-from ..dispatch import serves
+from ..requests.authorization import Operation, may_cluster
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..cluster import CLUSTER_OPERATIONS, address_of
-from ..context import Context
-from ..dispatch import serves
+from ..requests.cluster_description import CLUSTER_OPERATIONS, address_of
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -14,19 +14,19 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.catalog import ResourceType
+from ...metadata.topic_names import check_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...protocol.java_hash import in_scala_hash_map, kept_hash_code
-from ...storage.catalog import ResourceType
-from ..config import BrokerConfig, Source, Synonym, setting_of
-from ..config_changes import REPLICATION_RATES
-from ..context import Context
-from ..dispatch import serves
-from ..loggers import logger_levels
-from ..settings import Kind, Setting, Table, text_of
-from ..settings_broker import BROKER_SETTINGS
-from ..settings_topic import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
-from ..topic_names import check_topic_name
+from ..requests.config_changes import REPLICATION_RATES
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..settings.broker_settings import BROKER_SETTINGS
+from ..settings.config import BrokerConfig, Source, Synonym, setting_of
+from ..settings.definitions import Kind, Setting, Table, text_of
+from ..settings.loggers import logger_levels
+from ..settings.topic_settings import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -101,7 +101,7 @@ def _finish(entries: list[dict[str, Any]], documented_type: int | None, request:
 
 
 def _documentation(resource_type: int, name: str) -> str | None:
-    from ..settings_docs import documentation
+    from ..settings.docs import documentation
 
     return documentation(resource_type, name)
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ...coordinator.groups import DescribedGroup
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

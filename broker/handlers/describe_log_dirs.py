@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ..context import Context
-from ..dispatch import serves
-from ..log_dirs import log_dir, volume_bytes
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.log_dirs import log_dir, volume_bytes
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from ...metadata.catalog import CLUSTER_METADATA
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ...storage.catalog import CLUSTER_METADATA
-from ..cluster import address_of
-from ..context import Context
-from ..dispatch import serves
-from ..quorum_requests import CONTROLLER_LISTENER
+from ..requests.cluster_description import address_of
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
     from ..node import Node

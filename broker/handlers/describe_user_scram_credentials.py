@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..authorization import Operation, may_cluster
-from ..context import Context
-from ..dispatch import serves
+from ..requests.authorization import Operation, may_cluster
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -7,7 +7,8 @@
 5    each end raises the epoch, and the answer carries the new one (KIP-890)
 
 The decision is in the log when the answer leaves, and the markers are in the partitions that this
-node leads itself; for others it does not wait, and Kafka for none (broker/marker_channel.py).
+node leads itself; the answer does not wait for those of other nodes, and Kafka's for none
+(broker/runtime/marker_channel.py).
 Under transaction.version 0 a decision by version 5 is UNSUPPORTED_VERSION: its values cannot hold
 it.
 Skipped: nothing.
@@ -19,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
-from ...coordinator.transactions import Transactions
+from ...coordinator.transactions.coordinator import Transactions
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..code_versions import code_for
-from ..context import Context
-from ..dispatch import serves
+from ..requests.code_versions import code_for
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -2,7 +2,7 @@
 
 2     flexible encoding
 
-Skipped: tokens (broker/delegation_tokens.py).
+Skipped: tokens (broker/requests/delegation_tokens.py).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
-from ..context import Context
-from ..delegation_tokens import NO_TIME_MS, why_refused
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.delegation_tokens import NO_TIME_MS, why_refused
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

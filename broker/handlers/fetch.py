@@ -25,12 +25,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.reads import FileRange
-from ..awaited_bytes import AwaitedBytes
-from ..cluster import NewLeaders
-from ..context import Context
-from ..dispatch import serves
-from ..fetch_reads import MANY, NO_EPOCH, Limits, PartitionRead, Reading, check_old, name_of
-from ..fetch_sessions import (
+from ..requests.awaited_bytes import AwaitedBytes
+from ..requests.cluster_description import NewLeaders
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.fetch_reads import (
+    MANY,
+    NO_EPOCH,
+    Limits,
+    PartitionRead,
+    Reading,
+    check_old,
+    name_of,
+)
+from ..runtime.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
@@ -40,8 +48,8 @@ from ..fetch_sessions import (
     TopicRef,
     Wanted,
 )
-from ..fetch_waits import MOST_PLACES
-from ..large_requests import MOST_ELEMENTS
+from ..runtime.fetch_waits import MOST_PLACES
+from ..scheduling.large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -117,7 +125,7 @@ async def _metered(
     node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
 ) -> dict[str, Any]:
     """The answer to a client that may have a quota; one without records when it has used it up."""
-    from ..quotas import Fetching
+    from ..requests.throttling import Fetching
 
     fetching = Fetching(node, context)
     if fetching.most_bytes is not None:  # more than that would always be throttled
@@ -245,7 +253,7 @@ def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, A
 
 def _may_read(node: Node, context: Context, request: Any) -> Callable[[str], bool]:
     """Consumers need READ of each topic, followers are brokers."""
-    from ..authorization import AclResource, Operation, may, may_cluster
+    from ..requests.authorization import AclResource, Operation, may, may_cluster
 
     if _replica_id(context, request) >= 0:
         is_broker = may_cluster(node, context, Operation.CLUSTER_ACTION)

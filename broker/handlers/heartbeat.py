@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...coordinator.groups import Committer
 from ...protocol.api_keys import ApiKey
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

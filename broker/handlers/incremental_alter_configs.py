@@ -12,11 +12,11 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from ...coordinator.consumer_order import names_in_order
+from ...coordinator.java_order import names_in_order
+from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import ResourceType
-from ..config_changes import (
+from ..requests.config_changes import (
     Change,
     Operation,
     answered,
@@ -26,9 +26,9 @@ from ..config_changes import (
     known_type,
     set_all,
 )
-from ..context import Context
-from ..dispatch import serves
-from ..loggers import check_level, set_level
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..settings.loggers import check_level, set_level
 
 if TYPE_CHECKING:
     from ..node import Node

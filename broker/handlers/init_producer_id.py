@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ...coordinator.outcome import Producer
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..code_versions import code_for
-from ..context import Context
-from ..dispatch import serves
+from ..requests.code_versions import code_for
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

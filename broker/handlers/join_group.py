@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from ...coordinator.classic_requests import JoinReply, JoinRequest
+from ...coordinator.classic.requests import JoinReply, JoinRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
 from ...storage.log_directory import encode_uuid
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...coordinator.classic_requests import LeavingMember
+from ...coordinator.classic.requests import LeavingMember
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

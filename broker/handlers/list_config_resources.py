@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...protocol.java_hash import in_hash_map, java_hash_code
-from ...storage.catalog import ResourceType
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -22,8 +22,8 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 from ...storage.time_search import known_in_steps
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

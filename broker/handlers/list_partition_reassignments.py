@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...metadata.reassignments import is_in_progress
 from ...protocol.api_keys import ApiKey
-from ..context import Context
-from ..dispatch import serves
-from ..reassignments import is_in_progress
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

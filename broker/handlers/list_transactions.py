@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ...coordinator.transaction_states import STATE_OF_TITLE, Transaction
+from ...coordinator.transactions.states import STATE_OF_TITLE, Transaction
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node
@@ -62,7 +62,7 @@ def _matcher(pattern: str | None) -> Callable[[str], object] | None:
     """What tells the ids that match as a whole. Raises Refused INVALID_REGULAR_EXPRESSION."""
     if not pattern:
         return None
-    from ...coordinator.consumer_topics import compiled
+    from ...coordinator.consumer.topics import compiled
 
     if _SINGLE_BYTE.search(pattern):
         raise Refused(Code.INVALID_REGULAR_EXPRESSION, f"The pattern {pattern!r} has \\C")

@@ -24,13 +24,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from ...metadata.catalog import INTERNAL_TOPICS, Partition, Topic
+from ...metadata.topic_names import is_legal_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import INTERNAL_TOPICS, Partition, Topic
-from ..cluster import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, brokers_alive, offline_replicas
-from ..context import Context
-from ..dispatch import serves
-from ..topic_names import is_legal_topic_name
+from ..requests.cluster_description import (
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
+    brokers_alive,
+    offline_replicas,
+)
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

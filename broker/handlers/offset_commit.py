@@ -22,9 +22,9 @@ from ...coordinator.groups import Committer
 from ...coordinator.offsets import OffsetToCommit
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..code_versions import code_for
-from ..context import Context
-from ..dispatch import serves
+from ..requests.code_versions import code_for
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -21,7 +21,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
-from ...coordinator.transaction_states import BUMPS_EPOCHS, Partition
+from ...coordinator.transactions.states import BUMPS_EPOCHS, Partition
+from ...metadata.catalog import INTERNAL_TOPICS
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import (
     HEADER_SIZE,
@@ -32,24 +33,23 @@ from ...protocol.batch import (
     read_header,
 )
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import INTERNAL_TOPICS
 from ...storage.checking import Checked, check
 from ...storage.log import PartitionLog
 from ...storage.validation import InvalidRecords, NotOneBatch, frame_end
-from ..authorization import AclResource, Operation, may
-from ..cluster import NewLeaders
-from ..code_versions import code_for
-from ..context import Context, Disconnect
-from ..dispatch import serves
-from ..fetch_reads import MANY
-from ..large_requests import MOST_ELEMENTS
+from ..requests.authorization import AclResource, Operation, may
+from ..requests.cluster_description import NewLeaders
+from ..requests.code_versions import code_for
+from ..requests.context import Context, Disconnect
+from ..requests.dispatch import serves
+from ..requests.fetch_reads import MANY
+from ..scheduling.large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
-    from ...coordinator.transactions import Transactions
+    from ...coordinator.transactions.coordinator import Transactions
     from ...storage.steps import Steps
     from ..node import Node
-    from ..shard import Shard
-    from ..turns import Turns
+    from ..runtime.shard import Shard
+    from ..scheduling.turns import Turns
 
 _VALID_ACKS: Final = (0, 1, -1)
 _ALL: Final = -1

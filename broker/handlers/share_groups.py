@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
-from ..authorization import may_cluster
-from ..context import Context
-from ..dispatch import serves
+from ..requests.authorization import may_cluster
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

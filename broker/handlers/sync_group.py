@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ...coordinator.classic_requests import SyncReply, SyncRequest
+from ...coordinator.classic.requests import SyncReply, SyncRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ..context import Context
-from ..dispatch import serves
-from ..group_settings import linger
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..runtime.group_settings import linger
 
 if TYPE_CHECKING:
     from ..node import Node

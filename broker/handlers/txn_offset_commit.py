@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.groups import Committer
 from ...coordinator.outcome import Outcome, Producer
+from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import CONSUMER_OFFSETS
-from ..code_versions import code_for
-from ..context import Context
-from ..dispatch import serves
+from ..requests.code_versions import code_for
+from ..requests.context import Context
+from ..requests.dispatch import serves
 from .offset_commit import answers, offsets_to_commit
 
 if TYPE_CHECKING:
     from ...coordinator.moment import Moment
-    from ...coordinator.transactions import Transactions
+    from ...coordinator.transactions.coordinator import Transactions
     from ..node import Node
 
 _ADDS_SINCE: Final = 5

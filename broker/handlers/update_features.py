@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ...metadata.features import FeatureUpdate, UpgradeType
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
-from ...storage.features import FeatureUpdate, UpgradeType
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ..node import Node

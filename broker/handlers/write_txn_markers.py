@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
+from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.catalog import CONSUMER_OFFSETS
 from ...storage.log import PartitionLog
-from .. import markers
-from ..context import Context
-from ..dispatch import serves
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..runtime import markers
 
 if TYPE_CHECKING:
     from ..node import Node

@@ -29,7 +29,7 @@ class Bound:
 
 USUAL: Final = Bound()
 
-# What requests that have not all come yet may hold together (broker/held_memory.py).
+# What requests that have not all come yet may hold together (broker/net/held_memory.py).
 IN_HAND_MIB: Final = 256 + 32
 
 # Where the disk or the broker is taken away, clients see it.

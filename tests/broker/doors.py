@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ottla.broker.clock import SystemClock
-from ottla.broker.config import BrokerConfig
+from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
-from ottla.broker.sockets import NodeSockets
+from ottla.broker.settings.config import BrokerConfig
 from ottla.protocol.api_keys import ApiKey
 
 from .fakes import framed

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 
 import pytest
 
-from ottla.broker.context import ConnectionInfo
+from ottla.broker.requests.context import ConnectionInfo
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from tests.protocol.message_values import reference_request, schema

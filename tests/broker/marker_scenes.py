@@ -5,11 +5,11 @@ from __future__ import annotations
 from ottla.broker.node import Node
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import State, Transaction
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import State, Transaction
+from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.batch import headers_in
 from ottla.protocol.control import read_marker
-from ottla.storage.catalog import TRANSACTION_STATE
 from tests.broker.several_nodes import SeveralNodes
 
 SHOP = "shop"

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.context import ConnectionInfo, Context
-from ottla.broker.dispatch import Answer, Dispatch
-from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
+from ottla.broker.requests.context import ConnectionInfo, Context
+from ottla.broker.requests.dispatch import Answer, Dispatch
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.listeners import Listener
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.log import PartitionLog

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker import complaints as complaints_module
-from ottla.broker import connection as connection_module
-from ottla.broker import dispatch
-from ottla.broker.complaints import Complaints
-from ottla.broker.connection import Connection, Shared
-from ottla.broker.context import Context, Disconnect
-from ottla.broker.dispatch import Dispatch
-from ottla.broker.fair_turns import FairTurns
-from ottla.broker.held_memory import AnswerMemory, RequestMemory
+from ottla.broker.net import connection as connection_module
+from ottla.broker.net.connection import Connection, Shared
+from ottla.broker.net.fair_turns import FairTurns
+from ottla.broker.net.held_memory import AnswerMemory, RequestMemory
 from ottla.broker.node import Node
+from ottla.broker.requests import complaints as complaints_module
+from ottla.broker.requests import dispatch
+from ottla.broker.requests.complaints import Complaints
+from ottla.broker.requests.context import Context, Disconnect
+from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from ottla.broker.clock import SystemClock
-from ottla.broker.config import BrokerConfig
-from ottla.broker.dispatch import Dispatch
+from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
-from ottla.broker.node_configs import configs_of
-from ottla.broker.sockets import NodeSockets
+from ottla.broker.requests.dispatch import Dispatch
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.node_configs import configs_of
 from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import connection_info, frame
 from tests.broker.one_node import read

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.context import ConnectionInfo, Disconnect
-from ottla.broker.dispatch import Dispatch
-from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
+from ottla.broker.requests.context import ConnectionInfo, Disconnect
+from ottla.broker.requests.dispatch import Dispatch
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.listeners import Listener
 from ottla.protocol.errors import Malformed
 
 from ..protocol.pieces import joined

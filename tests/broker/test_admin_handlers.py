@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.context import ANONYMOUS
+from ottla.broker.principals import ANONYMOUS
 
 from ..wire.client import error_name
 from .admin_requests import PRELUDE, SCENES, play, recorded, set_config

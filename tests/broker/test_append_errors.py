@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node

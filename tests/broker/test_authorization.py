@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import authorization
-from ottla.broker.guards import is_known
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests import authorization
+from ottla.broker.requests.guards import is_known
+from ottla.broker.requests.served_apis import HANDLERS
+from ottla.broker.settings.authorizers import STANDARD
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 from ottla.protocol.errors import Code
@@ -57,7 +58,7 @@ def test_who_is_denied_is_told_of_to_those_who_look_for_it(
     log = SimpleNamespace(debug=lambda event, **fields: lines.append({"event": event, **fields}))
     monkeypatch.setattr(authorization, "_log", log)
     asked = Step("ListPartitionReassignments", 0, {"timeout_ms": 1, "topics": None})
-    with talk_with(tmp_path, {"authorizer.class.name": authorization.STANDARD}) as talk:
+    with talk_with(tmp_path, {"authorizer.class.name": STANDARD}) as talk:
         answer = talk.ask(asked, address="10.0.0.1")
     assert answer is not None
     assert answer["error_code"] == Code.CLUSTER_AUTHORIZATION_FAILED

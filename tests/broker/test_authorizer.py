@@ -7,15 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.authorizer import Authorizer
-from ottla.broker.config import BrokerConfig
-from ottla.broker.settings import BadSetting
+from ottla.broker.runtime.authorizer import Authorizer
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.definitions import BadSetting
+from ottla.metadata.acls import Acl, Acls
+from ottla.metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
-from ottla.storage.catalog_acls import Acl, Acls
-from ottla.storage.metadata_records import (
-    AccessControlEntryRecord,
-    RemoveAccessControlEntryRecord,
-)
 
 TOPIC = AclResource.TOPIC
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import turns
-from ottla.broker.large_requests import MOST_ELEMENTS
+from ottla.broker.scheduling import turns
+from ottla.broker.scheduling.large_requests import MOST_ELEMENTS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE
 from ottla.protocol.control import marker

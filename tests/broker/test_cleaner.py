@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import cleaner as cleaner_module
-from ottla.broker.cleaner import Cleaner
+from ottla.broker.upkeep import cleaner as cleaner_module
+from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import retention

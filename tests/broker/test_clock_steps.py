@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import storage_trouble
-from ottla.broker.storage_trouble import StorageTrouble
+from ottla.broker.runtime import storage_trouble
+from ottla.broker.runtime.storage_trouble import StorageTrouble
+from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS
 from tests.broker.fakes import START_MS, FakeLog, VirtualClock, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer

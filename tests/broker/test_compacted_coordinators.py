@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.shard import Shard
-from ottla.coordinator import group_records, transaction_records
-from ottla.coordinator.classic_requests import GroupSettings
+from ottla.broker.runtime.shard import Shard
+from ottla.coordinator import group_records
+from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.groups import Committer, Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transaction_states import WriteMarkers
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions import records as transaction_records
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import WriteMarkers
 from ottla.protocol.errors import Refused
 from ottla.storage.log import PartitionLog
 from tests.storage.compacting import COMPACT, compacted

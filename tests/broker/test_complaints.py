@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import complaints as complaints_module
-from ottla.broker.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
+from ottla.broker.requests import complaints as complaints_module
+from ottla.broker.requests.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
 
 from .fakes import FakeLog, in_virtual_time
 from .peers import Peer, heartbeat

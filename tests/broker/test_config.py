@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.config import BrokerConfig, Listener, Source
-from ottla.broker.settings import Kind, Table, text_of
-from ottla.broker.settings_broker import BROKER_SETTINGS, OTTLA_DEFAULTS, SYNONYMS
-from ottla.broker.settings_docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS
-from ottla.broker.settings_topic import (
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS, OTTLA_DEFAULTS, SYNONYMS
+from ottla.broker.settings.config import BrokerConfig, Listener, Source
+from ottla.broker.settings.definitions import Kind, Table, text_of
+from ottla.broker.settings.docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS
+from ottla.broker.settings.topic_settings import (
     BROKER_NAMES,
     GROUP_BROKER_NAMES,
     GROUP_SETTINGS,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.config import BadSetting, BrokerConfig
+from ottla.broker.settings.config import BadSetting, BrokerConfig
 
 # The settings, with ";" between; the name that is blamed; a part of the sentence.
 BAD = """

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import logs
-from ottla.broker.config import BrokerConfig
-from ottla.broker.context import Context
+from ottla.broker import log_output as logs
 from ottla.broker.handlers.alter_configs import alter_configs
 from ottla.broker.handlers.describe_configs import describe_configs
 from ottla.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from ottla.broker.node import Node
+from ottla.broker.requests.context import Context
+from ottla.broker.settings.config import BrokerConfig
+from ottla.metadata.catalog import ResourceType
+from ottla.metadata.records import EndPoint
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import answer
-from ottla.storage.catalog import ResourceType
-from ottla.storage.metadata_records import EndPoint
 from tests.broker.fakes import connection_info
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("kafka_defaults.json").read_text())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.properties import read_properties, settings_from_environment
+from ottla.broker.settings.properties import read_properties, settings_from_environment
 
 
 @pytest.mark.parametrize(

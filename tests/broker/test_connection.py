@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.connection import Connection
-from ottla.broker.dispatch import Dispatch
-from ottla.broker.fair_turns import SLICE_S
+from ottla.broker.net.connection import Connection
+from ottla.broker.net.fair_turns import SLICE_S
+from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.fakes import FakeTransport, correlation_ids, framed, in_virtual_time, settle

@@ -6,9 +6,9 @@ import asyncio
 import socket
 from pathlib import Path
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.connection_limits import Admission, ConnectionLimits
-from ottla.storage.catalog import ResourceType
+from ottla.broker.net.connection_limits import Admission, ConnectionLimits
+from ottla.broker.settings.config import BrokerConfig
+from ottla.metadata.catalog import ResourceType
 
 from .doors import Client, door
 from .fakes import in_virtual_time, settle

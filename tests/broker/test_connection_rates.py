@@ -6,9 +6,9 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.connection import Connection
-from ottla.broker.connection_rates import WAITING_AT_MOST, CreationRates
+from ottla.broker.net.connection import Connection
+from ottla.broker.net.connection_rates import WAITING_AT_MOST, CreationRates
+from ottla.broker.settings.config import BrokerConfig
 
 from .fakes import in_virtual_time
 

@@ -10,14 +10,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.group_settings import consumer_group_settings, limits_by_group
-from ottla.broker.group_topics import CatalogTopics
-from ottla.coordinator.consumer_requests import ConsumerGroupSettings
+from ottla.broker.runtime.group_settings import consumer_group_settings, limits_by_group
+from ottla.broker.runtime.group_topics import CatalogTopics
+from ottla.broker.settings.config import BrokerConfig
+from ottla.coordinator.consumer.requests import ConsumerGroupSettings
+from ottla.metadata.catalog import Catalog, ResourceType
+from ottla.metadata.records import PartitionRecord, TopicRecord
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.catalog import Catalog, ResourceType
-from ottla.storage.metadata_records import PartitionRecord, TopicRecord
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 

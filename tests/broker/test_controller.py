@@ -9,14 +9,14 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.controller import Controller, random_topic_id
+from ottla.broker.runtime.controller import Controller, random_topic_id
+from ottla.broker.settings.config import BrokerConfig
+from ottla.metadata.catalog import Catalog, ResourceType
+from ottla.metadata.features import FEATURES
+from ottla.metadata.records import BeginTransactionRecord, EndPoint, TopicRecord
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import Catalog, ResourceType
-from ottla.storage.features import FEATURES
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
-from ottla.storage.metadata_records import BeginTransactionRecord, EndPoint, TopicRecord
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import batch
 

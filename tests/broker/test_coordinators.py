@@ -7,9 +7,9 @@ from typing import Any, Final, cast
 
 import pytest
 
-from ottla.broker.coordinators import Coordinator
-from ottla.broker.loading import Loading
-from ottla.broker.shard import Shard
+from ottla.broker.runtime.coordinators import Coordinator
+from ottla.broker.runtime.loading import Loading
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.errors import Code, Refused
 

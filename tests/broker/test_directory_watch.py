@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import directory_watch
-from ottla.broker.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK, DirectoryWatch
+from ottla.broker.upkeep import directory_watch
+from ottla.broker.upkeep.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK, DirectoryWatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused

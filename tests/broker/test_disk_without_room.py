@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import dispatch, nodes
+from ottla.broker import cluster as nodes
+from ottla.broker.requests import dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code

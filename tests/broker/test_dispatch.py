@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker import dispatch
-from ottla.broker.context import Context, Disconnect
-from ottla.broker.dispatch import Answer, Dispatch, handler_of, serves
-from ottla.broker.handlers import HANDLERS
 from ottla.broker.node import Node
+from ottla.broker.requests import dispatch
+from ottla.broker.requests.context import Context, Disconnect
+from ottla.broker.requests.dispatch import Answer, Dispatch, handler_of, serves
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed, Refused
 from tests.broker.fakes import FakeLog, connection_info, frame, in_virtual_time, settle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ottla.broker.fair_turns import READ_BYTES, SLICE_S, TURN_S, FairTurns
+from ottla.broker.net.fair_turns import READ_BYTES, SLICE_S, TURN_S, FairTurns
 
 from .fakes import in_virtual_time, settle
 

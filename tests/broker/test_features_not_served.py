@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.config import BrokerConfig
 from ottla.broker.node import Node
 from ottla.broker.server import _Server
-from ottla.broker.setting_fates import lines_at_start
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.fates import lines_at_start
+from ottla.metadata.catalog import ResourceType
+from ottla.metadata.features import FEATURES, SUPPORTED_FEATURES, is_served
+from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.catalog import ResourceType
-from ottla.storage.features import FEATURES, SUPPORTED_FEATURES, is_served
 from ottla.storage.log_directory import WrongDirectory
-from ottla.storage.metadata_records import FeatureLevelRecord
 from tests.broker.fakes import VirtualClock, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 

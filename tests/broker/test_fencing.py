@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.fencing import balanced, caught_up, fenced
-from ottla.storage.catalog import Catalog, Partition
-from ottla.storage.metadata_records import (
+from ottla.metadata.catalog import Catalog, Partition
+from ottla.metadata.fencing import balanced, caught_up, fenced
+from ottla.metadata.records import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
     MetadataRecord,

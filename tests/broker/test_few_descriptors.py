@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker import flushes as flushes_module
-from ottla.broker import sockets as sockets_module
-from ottla.broker.flushes import Flushes
+from ottla.broker.net import sockets as sockets_module
+from ottla.broker.runtime import flushes as flushes_module
+from ottla.broker.runtime.flushes import Flushes
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from ottla.storage.open_files import RESERVED, OpenFiles

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import flushes as flushes_module
-from ottla.broker import storage_trouble
-from ottla.broker.flushes import Flushes
-from ottla.broker.shard import Shard
+from ottla.broker.runtime import flushes as flushes_module
+from ottla.broker.runtime import storage_trouble
+from ottla.broker.runtime.flushes import Flushes
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome
 from ottla.protocol.api_keys import ApiKey

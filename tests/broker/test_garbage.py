@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.garbage import ALL_EVERY_S, Garbage
+from ottla.broker.scheduling.garbage import ALL_EVERY_S, Garbage
 from tests.broker.fakes import in_virtual_time
 
 MANY, IN_A_TURN = 200_000, 1000

@@ -11,17 +11,17 @@ from uuid import UUID
 
 import pytest
 
-from ottla.broker.context import ConnectionInfo, Context
-from ottla.broker.coordinators import Coordinator
-from ottla.broker.dispatch import handler_of
-from ottla.broker.group_settings import group_settings
-from ottla.broker.loading import Loading
-from ottla.coordinator.classic_requests import GroupSettings
+from ottla.broker.requests.context import ConnectionInfo, Context
+from ottla.broker.requests.dispatch import handler_of
+from ottla.broker.runtime.coordinators import Coordinator
+from ottla.broker.runtime.group_settings import group_settings
+from ottla.broker.runtime.loading import Loading
+from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.groups import Groups
+from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.messages import answer
-from ottla.storage.catalog import CONSUMER_OFFSETS
 
 NOBODY: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, lambda partition: 1 / 0, Loading())  # type: ignore
 CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", ("localhost", 9092))
@@ -160,7 +160,7 @@ def test_there_are_no_groups_to_list(version: int) -> None:
 
 
 def test_the_limits_are_those_of_the_configuration() -> None:
-    from ottla.broker.config import BrokerConfig
+    from ottla.broker.settings.config import BrokerConfig
 
     assert group_settings(BrokerConfig.from_settings({})) == GroupSettings()
     changed = BrokerConfig.from_settings(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.complaints import LINES
-from ottla.broker.connection import Connection
-from ottla.broker.held_memory import SMALL_BYTES, STALLED_S
+from ottla.broker.net.connection import Connection
+from ottla.broker.net.held_memory import SMALL_BYTES, STALLED_S
+from ottla.broker.requests.complaints import LINES
 
 from .fakes import FakeTransport, correlation_ids, in_virtual_time, settle
 from .peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import dispatch
-from ottla.broker.large_requests import MOST_ELEMENTS, LargeRequests
+from ottla.broker.requests import dispatch
+from ottla.broker.scheduling.large_requests import MOST_ELEMENTS, LargeRequests
 from ottla.coordinator.groups import Groups
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed

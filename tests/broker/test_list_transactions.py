@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.code_versions import code_for
-from ottla.broker.context import Context
 from ottla.broker.handlers.list_transactions import list_transactions
-from ottla.coordinator.transactions import Transactions
+from ottla.broker.requests.code_versions import code_for
+from ottla.broker.requests.context import Context
+from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from tests.broker.fakes import connection_info

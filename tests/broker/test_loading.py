@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import loading, shard
-from ottla.broker.shard import Shard
+from ottla.broker.runtime import loading, shard
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.outcome import Outcome
+from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 
@@ -52,7 +52,9 @@ async def fill(directory: Path) -> None:
 @pytest.fixture
 def _every_batch_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard, "_SLICE_S", -1)
-    monkeypatch.setattr("ottla.broker.turns.SLICE_S", math.inf)  # the requests take one turn each
+    monkeypatch.setattr(
+        "ottla.broker.scheduling.turns.SLICE_S", math.inf
+    )  # the requests take one turn each
     monkeypatch.setattr(loading, "AT_ONCE_BYTES", 1000)
 
 

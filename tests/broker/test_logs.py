@@ -8,7 +8,7 @@ import sys
 
 FIRST_LINE = """
 import sys
-from ottla.broker.logs import Log
+from ottla.broker.log_output import Log
 Log("room").warning("something", number=7)
 assert "rich" not in sys.modules, "the event loop waits for that"
 import rich.table

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.broker.long_work import AT_A_TIME, LongWork
-from ottla.broker.workers import Workers
+from ottla.broker.scheduling.long_work import AT_A_TIME, LongWork
+from ottla.broker.scheduling.workers import Workers
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.steps import Steps, elsewhere
 

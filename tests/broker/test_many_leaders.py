@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import controller
+from ottla.broker.runtime import controller
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
 
 MOST = 5

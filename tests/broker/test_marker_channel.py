@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import marker_channel, marker_requests, markers, topic_logs, turns
+from ottla.broker.runtime import marker_channel, marker_requests, markers, topic_logs
+from ottla.broker.scheduling import turns
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import State
+from ottla.coordinator.transactions.states import State
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Malformed, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.fakes import FakeLog
 from tests.broker.marker_scenes import (
     ONE_PARTITION,

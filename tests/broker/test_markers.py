@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import loading, marker_channel, markers
-from ottla.broker.config import BrokerConfig
-from ottla.broker.listeners import Listener
 from ottla.broker.node import Node
+from ottla.broker.runtime import loading, marker_channel, markers
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.listeners import Listener
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import State, Transaction
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import State, Transaction
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.fakes import broken_markers
 
 SHOP = "shop"

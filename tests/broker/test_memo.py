@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.memo import Memo, texts_bytes
+from ottla.broker.runtime.memo import Memo, texts_bytes
 
 
 def test_what_was_kept_is_known_until_it_is_too_much() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import metadata_snapshots
+from ottla.broker.upkeep import metadata_snapshots
 from ottla.storage.directory_inspection import inspect_directory
 from tests.broker.fakes import ChattyLog, FakeLog
 from tests.broker.one_node import OneNode, one_node, until

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.dispatch import Dispatch
-from ottla.broker.reassignments import reassigned
+from ottla.broker.requests.dispatch import Dispatch
+from ottla.metadata.catalog import CLUSTER_METADATA
+from ottla.metadata.reassignments import reassigned
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.storage.catalog import CLUSTER_METADATA
 
 from ..wire.batches import batch
 from ..wire.client import decode, encode

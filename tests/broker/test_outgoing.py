@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import connection as connection_module
-from ottla.broker.fair_turns import SLICE_S
-from ottla.broker.outgoing import Outgoing, is_read_later
+from ottla.broker.net import connection as connection_module
+from ottla.broker.net.fair_turns import SLICE_S
+from ottla.broker.net.outgoing import Outgoing, is_read_later
 
 from .fakes import correlation_ids, in_virtual_time, settle
 from .peers import Peer, fetch, heartbeat, until_served

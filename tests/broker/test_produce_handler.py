@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.context import Disconnect
+from ottla.broker.requests.context import Disconnect
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, build
 from ottla.protocol.checksum import crc32c

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 import pytest
 
-from ottla.broker.long_work import AT_A_TIME
+from ottla.broker.scheduling.long_work import AT_A_TIME
 from ottla.protocol import opening as opening_module
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Compression

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import marker_channel, marker_requests, markers
 from ottla.broker.node import Node
+from ottla.broker.runtime import marker_channel, marker_requests, markers
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transaction_states import State
+from ottla.coordinator.transactions.states import State
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import FakeLog, settle
 from tests.broker.marker_scenes import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import removals as removals_module
-from ottla.broker.removals import Removals
+from ottla.broker.upkeep import removals as removals_module
+from ottla.broker.upkeep.removals import Removals
 from ottla.storage.files import RealFiles
 from tests.broker.fakes import FakeLog, in_virtual_time
 from tests.broker.one_node import one_node

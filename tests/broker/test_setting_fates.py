@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.config import BadSetting, BrokerConfig, validate_topic_configs
-from ottla.broker.setting_fates import Fate, fate_of, is_tiered, lines_at_start, refusal
-from ottla.broker.settings import Kind, Setting, Table
-from ottla.broker.settings_broker import BROKER_SETTINGS, SYNONYMS
-from ottla.broker.settings_docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS, why_harmless
-from ottla.broker.settings_topic import (
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS, SYNONYMS
+from ottla.broker.settings.config import BadSetting, BrokerConfig, validate_topic_configs
+from ottla.broker.settings.definitions import Kind, Setting, Table
+from ottla.broker.settings.docs import BROKER_DOCS, GROUP_DOCS, TOPIC_DOCS, why_harmless
+from ottla.broker.settings.fates import Fate, fate_of, is_tiered, lines_at_start, refusal
+from ottla.broker.settings.topic_settings import (
     BROKER_NAMES,
     GROUP_BROKER_NAMES,
     GROUP_SETTINGS,
@@ -33,17 +33,17 @@ TABLES = {
 ROWS = [(kind, name) for kind, table in TABLES.items() for name in table]
 # Files that name settings without heeding them: the tables, and what checks a value by itself.
 NOT_READERS = {
-    "config_changes.py", "config_rules.py", "setting_fates.py", "settings_broker.py",
-    "settings_docs.py", "settings_topic.py",
+    "config_changes.py", "rules.py", "fates.py", "broker_settings.py",
+    "docs.py", "topic_settings.py",
 }  # fmt: skip
 # Settings whose names the code puts together, or that take effect in a check: who reads them.
 READERS = {
-    "allow.everyone.if.no.acl.found": "broker/authorization.py",
-    "group.consumer.max.heartbeat.interval.ms": "broker/config_changes.py: _check_group",
-    "group.consumer.max.session.timeout.ms": "broker/config_changes.py: _check_group",
-    "group.consumer.min.heartbeat.interval.ms": "broker/config_changes.py: _check_group",
-    "group.consumer.min.session.timeout.ms": "broker/config_changes.py: _check_group",
-    "remote.storage.enable": "broker/config.py: validate_topic_configs",
+    "allow.everyone.if.no.acl.found": "broker/requests/authorization.py",
+    "group.consumer.max.heartbeat.interval.ms": "broker/requests/config_changes.py: _check_group",
+    "group.consumer.max.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
+    "group.consumer.min.heartbeat.interval.ms": "broker/requests/config_changes.py: _check_group",
+    "group.consumer.min.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
+    "remote.storage.enable": "broker/settings/config.py: validate_topic_configs",
 }
 # What protects somebody is in such a name.
 GUARDS = re.compile(
@@ -140,7 +140,7 @@ def test_every_row_has_a_fate_and_what_works_is_read(kind: str, name: str) -> No
 
 def _is_ruled(name: str) -> bool:
     """Whether a rule looks at it: enough where only one value is right, as for process.roles."""
-    from ottla.broker.config_rules import RULES
+    from ottla.broker.settings.rules import RULES
 
     ruled = fate_of(BROKER_SETTINGS[name]) is Fate.RULED
     return ruled and any(name in names for names, _ in RULES)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.cluster import brokers_alive
-from ottla.broker.config import BadSetting, BrokerConfig
-from ottla.broker.context import ConnectionInfo, Context
-from ottla.broker.node_configs import configs_of
+from ottla.broker.requests.cluster_description import brokers_alive
+from ottla.broker.requests.context import ConnectionInfo, Context
+from ottla.broker.settings.config import BadSetting, BrokerConfig
+from ottla.broker.settings.node_configs import configs_of
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import shard as shard_module
-from ottla.broker.shard import Shard
+from ottla.broker.runtime import shard as shard_module
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.batch import build, headers_in

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import shard as shard_module
-from ottla.broker.shard import Shard
+from ottla.broker.runtime import shard as shard_module
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
@@ -110,7 +110,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
 
 @pytest.fixture
 def _every_decision_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ottla.broker.turns.Turns.is_over", lambda turns: True)
+    monkeypatch.setattr("ottla.broker.scheduling.turns.Turns.is_over", lambda turns: True)
 
 
 MANY = [f"chore-{number:03}" for number in range(40)]
@@ -273,7 +273,7 @@ async def test_what_was_written_before_the_log_refused_is_done_and_the_rest_come
 async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
     said: FakeLog, monkeypatch: pytest.MonkeyPatch, slice_s: float
 ) -> None:
-    monkeypatch.setattr("ottla.broker.turns.SLICE_S", slice_s)
+    monkeypatch.setattr("ottla.broker.scheduling.turns.SLICE_S", slice_s)
     place = Place()
     place.plan(*MANY, at_ms=1000)
     with refusing(place, MANY[3], code=Code.MESSAGE_TOO_LARGE):

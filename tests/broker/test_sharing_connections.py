@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.fair_turns import SLICE_S, TURN_S
+from ottla.broker.net.fair_turns import SLICE_S, TURN_S
 
 from .fakes import correlation_ids, in_virtual_time, settle
 from .peers import Peer, fetch, heartbeat, produce, until_served

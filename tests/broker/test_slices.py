@@ -15,17 +15,18 @@ from typing import Any, Final
 
 import pytest
 
-from ottla.broker import topic_logs, turns
-from ottla.broker.context import Context
-from ottla.broker.dispatch import handler_of
-from ottla.broker.fetch_reads import MANY as MANY_IN_A_STEP
-from ottla.broker.guards import guarded
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.context import Context
+from ottla.broker.requests.dispatch import handler_of
+from ottla.broker.requests.fetch_reads import MANY as MANY_IN_A_STEP
+from ottla.broker.requests.guards import guarded
+from ottla.broker.requests.served_apis import HANDLERS
+from ottla.broker.runtime import topic_logs
+from ottla.broker.scheduling import turns
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.messages import read_request, read_request_header
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.broker.one_node import OneNode, one_node
 
 FEW: Final = 25

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from ottla.broker import topic_logs
+from ottla.broker.runtime import topic_logs
+from ottla.metadata.catalog import ResourceType
 from ottla.protocol.errors import Code
-from ottla.storage.catalog import ResourceType
 from tests.broker.one_node import OneNode, one_node, until
 
 MANY = 160

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.cleaner import Cleaner
-from ottla.broker.config import LOG_CONFIG_FIELDS
-from ottla.broker.settings_topic import TOPIC_SETTINGS
+from ottla.broker.settings.config import LOG_CONFIG_FIELDS
+from ottla.broker.settings.topic_settings import TOPIC_SETTINGS
+from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.retention import delete_old_segments

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import marker_channel, turns
-from ottla.broker.fetch_reads import MANY
-from ottla.coordinator.transaction_states import State
+from ottla.broker.requests.fetch_reads import MANY
+from ottla.broker.runtime import marker_channel
+from ottla.broker.scheduling import turns
+from ottla.coordinator.transactions.states import State
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused

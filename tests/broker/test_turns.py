@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import turns as module
-from ottla.broker.turns import RequestTurns, Turns
+from ottla.broker.scheduling import turns as module
+from ottla.broker.scheduling.turns import RequestTurns, Turns
 from tests.broker.fakes import in_virtual_time, settle
 
 

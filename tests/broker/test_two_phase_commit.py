@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ottla.coordinator.transaction_states import NO_TIMEOUT_MS
+from ottla.coordinator.transactions.states import NO_TIMEOUT_MS
+from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed
-from ottla.storage.catalog import TRANSACTION_STATE
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.coordinator.moments import at

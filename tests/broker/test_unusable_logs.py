@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import coordinators, nodes, topic_logs
+from ottla.broker import cluster as nodes
+from ottla.broker.runtime import coordinators, topic_logs
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code
 from ottla.protocol.records import records_in
-from ottla.storage.catalog import TRANSACTION_STATE
 from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import controller, shard
+from ottla.broker.runtime import controller, shard
 from ottla.coordinator.groups import Groups
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import FakeLog, in_virtual_time
 from tests.broker.one_node import OneNode, one_node, until
@@ -137,8 +137,10 @@ async def test_a_topic_with_more_offsets_than_a_batch_holds_is_deleted_with_them
 async def test_other_requests_are_served_while_offsets_are_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ottla.broker.turns.SLICE_S", math.inf)  # the requests take one turn each
-    monkeypatch.setattr("ottla.broker.turns.Turns.is_over", lambda turns: True)
+    monkeypatch.setattr(
+        "ottla.broker.scheduling.turns.SLICE_S", math.inf
+    )  # the requests take one turn each
+    monkeypatch.setattr("ottla.broker.scheduling.turns.Turns.is_over", lambda turns: True)
     async with one_node(tmp_path, **SMALL) as it:
         await with_offsets(it, "orders")
         await at_rest(it)

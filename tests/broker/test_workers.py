@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from ottla.broker.workers import Workers
+from ottla.broker.scheduling.workers import Workers
 
 
 def _where() -> str:

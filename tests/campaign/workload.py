@@ -15,22 +15,23 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.controller import Controller
-from ottla.broker.group_settings import group_settings
-from ottla.broker.shard import Shard
-from ottla.coordinator import group_records, transaction_records
+from ottla.broker.runtime.controller import Controller
+from ottla.broker.runtime.group_settings import group_settings
+from ottla.broker.runtime.shard import Shard
+from ottla.broker.settings.config import BrokerConfig
+from ottla.coordinator import group_records
 from ottla.coordinator.groups import Committer, Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions import records as transaction_records
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
+from ottla.metadata.records import EndPoint
 from ottla.protocol.control import marker
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
 from ottla.storage.doubt import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
-from ottla.storage.metadata_records import EndPoint
 from tests.campaign.crash_disk import CrashDisk
 from tests.storage.compacting import committed, compacted, values
 from tests.storage.logs import batch, everything, in_transaction, sent_by

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ottla.coordinator.consumer_group import ConsumerGroup
-from ottla.coordinator.consumer_groups import ConsumerSetup
-from ottla.coordinator.consumer_member import Assignment
-from ottla.coordinator.consumer_requests import (
+from ottla.coordinator.consumer.group import ConsumerGroup
+from ottla.coordinator.consumer.groups import ConsumerSetup
+from ottla.coordinator.consumer.member import Assignment
+from ottla.coordinator.consumer.requests import (
     ConsumerGroupSettings,
     GroupLimits,
     HeartbeatReply,
     HeartbeatRequest,
 )
-from ottla.coordinator.consumer_topics import TopicFacts
+from ottla.coordinator.consumer.topics import TopicFacts
 from ottla.coordinator.groups import Groups
 from ottla.protocol.errors import Code, Refused
 

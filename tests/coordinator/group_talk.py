@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any, TypeVar
 
-from ottla.coordinator.classic_group import Protocols
-from ottla.coordinator.classic_requests import (
+from ottla.coordinator.classic.group import Protocols
+from ottla.coordinator.classic.requests import (
     GroupSettings,
     JoinReply,
     JoinRequest,

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordinator.classic_group import MAY_FOLLOW, State
-from ottla.coordinator.classic_requests import JoinReply, JoinRequest, LeavingMember, SyncRequest
+from ottla.coordinator.classic.group import MAY_FOLLOW, State
+from ottla.coordinator.classic.requests import JoinReply, JoinRequest, LeavingMember, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.moments import at

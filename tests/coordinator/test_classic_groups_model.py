@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ottla.coordinator.classic_group import ClassicGroup
+from ottla.coordinator.classic.group import ClassicGroup
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordinator.classic_requests import JoinReply, LeavingMember, SyncRequest
+from ottla.coordinator.classic.requests import JoinReply, LeavingMember, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Answer, Effect

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordinator.consumer_assignors import ASSIGNORS, Assigned, Spec, assign_range
-from ottla.coordinator.consumer_member import Assignment
-from ottla.coordinator.consumer_order import (
+from ottla.coordinator.consumer.assignment import Assigned, Spec
+from ottla.coordinator.consumer.assignors import ASSIGNORS, assign_range
+from ottla.coordinator.consumer.member import Assignment
+from ottla.coordinator.java_order import (
     ids_in_order,
     in_timeline_table,
     members_in_order,

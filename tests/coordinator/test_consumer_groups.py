@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ottla.coordinator.consumer_member import ConsumerMember, MemberState
-from ottla.coordinator.consumer_reconcile import reconciled
-from ottla.coordinator.consumer_records import CurrentMember
-from ottla.coordinator.consumer_requests import GroupLimits
+from ottla.coordinator.consumer.member import ConsumerMember, MemberState
+from ottla.coordinator.consumer.reconcile import reconciled
+from ottla.coordinator.consumer.records import CurrentMember
+from ottla.coordinator.consumer.requests import GroupLimits
 from ottla.protocol.errors import Code, Refused
 
 from .consumer_talk import REBALANCE_MS, Consumer, ConsumerTalk, FakeTopics, settle, stable

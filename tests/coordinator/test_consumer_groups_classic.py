@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ottla.coordinator.classic_group import Protocols
-from ottla.coordinator.classic_requests import JoinReply, LeavingMember
-from ottla.coordinator.consumer_protocol import read_assignment, write_assignment
-from ottla.coordinator.consumer_records import TargetMember
+from ottla.coordinator.classic.group import Protocols
+from ottla.coordinator.classic.requests import JoinReply, LeavingMember
+from ottla.coordinator.consumer.classic_protocol import read_assignment, write_assignment
+from ottla.coordinator.consumer.records import TargetMember
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Malformed, Refused

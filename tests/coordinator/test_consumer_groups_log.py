@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordinator.consumer_member import ClassicMember, ConsumerMember, MemberState
-from ottla.coordinator.consumer_records import (
+from ottla.coordinator.consumer.member import ClassicMember, ConsumerMember, MemberState
+from ottla.coordinator.consumer.records import (
     ConsumerRemoved,
     CurrentMember,
     GroupEpoch,

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ottla.coordinator.consumer_group import ConsumerGroup
+from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.protocol.errors import Code, Refused
 
 from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle

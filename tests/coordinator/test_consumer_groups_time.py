@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.coordinator.consumer_member import STATIC_LEAVING_EPOCH
+from ottla.coordinator.consumer.member import STATIC_LEAVING_EPOCH
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code

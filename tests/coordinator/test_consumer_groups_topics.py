@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from ottla.coordinator.consumer_steps import REGEX_PAUSE_MS
-from ottla.coordinator.consumer_topics import NoTopics, TopicFacts, matches, metadata_hash
+from ottla.coordinator.consumer.steps import REGEX_PAUSE_MS
+from ottla.coordinator.consumer.topics import NoTopics, TopicFacts, matches, metadata_hash
 from ottla.protocol.errors import Code
 
 from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle, stable

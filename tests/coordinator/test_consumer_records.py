@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordinator.consumer_member import Assignment, ClassicMember, ConsumerMember, MemberState
-from ottla.coordinator.consumer_records import (
+from ottla.coordinator.consumer.member import Assignment, ClassicMember, ConsumerMember, MemberState
+from ottla.coordinator.consumer.records import (
     ConsumerRecord,
     ConsumerRemoved,
     CurrentMember,

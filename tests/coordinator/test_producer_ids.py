@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ottla.coordinator.producer_ids import ProducerIds
+from ottla.coordinator.transactions.producer_ids import ProducerIds
 
 
 def blocks_of(size: int) -> Iterator[tuple[int, int]]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordinator.transaction_records import decode, encode, value_version_of
-from ottla.coordinator.transaction_states import Expired, State, Transaction
+from ottla.coordinator.transactions.records import decode, encode, value_version_of
+from ottla.coordinator.transactions.states import Expired, State, Transaction
 from ottla.protocol.errors import Malformed
 from ottla.protocol.messages import encode_data
 

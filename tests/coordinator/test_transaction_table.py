@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import (
+from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
+from ottla.coordinator.transactions.states import (
     LAST_EPOCH,
     MAY_FOLLOW,
     PREPARED,
@@ -22,7 +23,6 @@ from ottla.coordinator.transaction_states import (
     State,
     Transaction,
 )
-from ottla.coordinator.transactions import DAY_MS, Transactions
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transaction_table import cells
 from tests.coordinator.transaction_talk import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import ADDS_EXPLICITLY, AT_REST, BUMPS_EPOCHS, State
+from ottla.coordinator.transactions.states import ADDS_EXPLICITLY, AT_REST, BUMPS_EPOCHS, State
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transaction_talk import (
     NOW_MS,

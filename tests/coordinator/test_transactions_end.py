@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import State, WriteMarkers
+from ottla.coordinator.transactions.states import State, WriteMarkers
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transaction_talk import (
     FIRST_ID,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_records import decode, encode
-from ottla.coordinator.transaction_states import AT_REST, State, WriteMarkers
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.records import decode, encode
+from ottla.coordinator.transactions.states import AT_REST, State, WriteMarkers
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transaction_talk import (
     FIRST_ID,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordinator.transaction_states import MAY_FOLLOW, STATE_OF_TITLE, Expired, State
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import MAY_FOLLOW, STATE_OF_TITLE, Expired, State
 from ottla.protocol.errors import Refused
 from tests.coordinator.transaction_talk import (
     NOW_MS,

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_records import decode, encode
-from ottla.coordinator.transaction_states import Expired, Partition, State, Transaction
-from ottla.coordinator.transactions import DAY_MS, Transactions
+from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
+from ottla.coordinator.transactions.records import decode, encode
+from ottla.coordinator.transactions.states import Expired, Partition, State, Transaction
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.transaction_talk import ticked
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import AT_REST, NO_TIMEOUT_MS, Expired, State
-from ottla.coordinator.transactions import DAY_MS, EXPIRE_TOGETHER, Transactions
+from ottla.coordinator.transactions.coordinator import DAY_MS, EXPIRE_TOGETHER, Transactions
+from ottla.coordinator.transactions.states import AT_REST, NO_TIMEOUT_MS, Expired, State
 from ottla.protocol.errors import Refused
 from tests.coordinator.moments import at
 from tests.coordinator.transaction_talk import (

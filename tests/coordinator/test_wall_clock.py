@@ -7,8 +7,8 @@ import pytest
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome
-from ottla.coordinator.transaction_states import Expired
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import Expired
 from ottla.protocol.errors import Code
 
 from .consumer_talk import REBALANCE_MS, Consumer, ConsumerTalk, FakeTopics, stable

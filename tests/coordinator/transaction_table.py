@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ottla.coordinator.transaction_states import State
+from ottla.coordinator.transactions.states import State
 
 TABLE = Path(__file__).with_name("transaction_table.txt")
 

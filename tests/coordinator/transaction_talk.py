@@ -7,7 +7,8 @@ from itertools import count
 from typing import TypeVar
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import (
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import (
     AT_REST,
     BUMPS_EPOCHS,
     Partition,
@@ -15,7 +16,6 @@ from ottla.coordinator.transaction_states import (
     Transaction,
     WriteMarkers,
 )
-from ottla.coordinator.transactions import Transactions
 from tests.coordinator.moments import at
 
 Reply = TypeVar("Reply")

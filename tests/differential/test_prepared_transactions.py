@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordinator.transaction_states import State
+from ottla.coordinator.transactions.states import State
 
 from ..coordinator.transaction_table import cells
 from ..wire.broker import Broker

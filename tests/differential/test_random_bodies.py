@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.codec import api_name
 
 from ..wire.broker import Broker

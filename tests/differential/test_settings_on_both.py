@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.setting_fates import limits
-from ottla.broker.settings import Setting
-from ottla.broker.settings_broker import BROKER_SETTINGS
-from ottla.broker.settings_topic import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS
+from ottla.broker.settings.definitions import Setting
+from ottla.broker.settings.fates import limits
+from ottla.broker.settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 from ..wire.broker import Broker
 from ..wire.client import error_name

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ottla.__main__ import main
-from ottla.broker.properties import cluster_id_from_environment
+from ottla.broker.settings.properties import cluster_id_from_environment
 
 # What the image of Apache Kafka 4.1 has its users set for one combined node.
 IMAGE = {

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from ottla.__main__ import main
-from ottla.broker.config import BrokerConfig
-from ottla.broker.controller import Controller
+from ottla.broker.runtime.controller import Controller
+from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.group_records import OffsetCommitted
 from ottla.coordinator.group_records import encode as encode_group
+from ottla.metadata.catalog import CONSUMER_OFFSETS, Catalog
+from ottla.metadata.records import EndPoint
 from ottla.protocol.batch import build
-from ottla.storage.catalog import CONSUMER_OFFSETS, Catalog
 from ottla.storage.files import RealFiles
 from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
-from ottla.storage.metadata_records import EndPoint
 from tests.storage.logs import NOW_MS, batch, config, end_of, in_transaction, sent_by
 
 

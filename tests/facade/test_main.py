@@ -140,16 +140,16 @@ NOT_AT_START = {
     "kafka.producer",
     "kafka.protocol.api_message",
     "kafka.protocol.metadata",
-    "ottla.broker.authorizer",
+    "ottla.broker.runtime.authorizer",
     "ottla.broker.control",
-    "ottla.broker.marker_channel",
+    "ottla.broker.runtime.marker_channel",
     "ottla.broker.metrics",
-    "ottla.broker.node_configs",
-    "ottla.broker.quotas",
-    "ottla.broker.settings_docs",
-    "ottla.broker.shard",
+    "ottla.broker.settings.node_configs",
+    "ottla.broker.runtime.quotas",
+    "ottla.broker.settings.docs",
+    "ottla.broker.runtime.shard",
     "ottla.spark",
-    "ottla.storage.catalog_records",
+    "ottla.metadata.catalog_records",
     "ottla.storage.compaction",
     "pyspark",
     "pytest",
@@ -159,7 +159,7 @@ NOT_AT_START = {
 # Of what is loaded when it is asked for, all that the first answers ask for.
 AT_START = {
     "ottla.broker.handlers": {"api_versions", "metadata"},
-    "ottla.coordinator": {"partitioning", "producer_ids"},
+    "ottla.coordinator": {"partitioning", "transactions", "transactions.producer_ids"},
 }
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 METADATA = struct.pack(">ihhihi", 14, 3, 1, 2, -1, 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ottla.broker.setting_fates import Fate, fate_of
-from ottla.broker.settings_broker import BROKER_SETTINGS
-from ottla.broker.settings_docs import BROKER_DOCS
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS
+from ottla.broker.settings.docs import BROKER_DOCS
+from ottla.broker.settings.fates import Fate, fate_of
 from ottla.settings_page import page
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "SETTINGS.md"

@@ -11,7 +11,7 @@ import uuid
 from random import Random
 from typing import Any, ClassVar
 
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from tests.library_classes import library_class
 

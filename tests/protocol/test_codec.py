@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name, data_class, message_class
 

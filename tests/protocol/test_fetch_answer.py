@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Bytes
 from ottla.protocol.errors import Code

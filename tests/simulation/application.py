@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ottla.coordinator.transaction_states import Partition
+from ottla.coordinator.transactions.states import Partition
 from ottla.protocol.errors import Code
 
 from . import requests

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ottla.broker.shard import Shard
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.outcome import Effect
-from ottla.coordinator.transaction_states import Partition, WriteMarkers
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import Partition, WriteMarkers
 from ottla.protocol.errors import Code, Refused
 from tests.broker.marker_table import MARKER_ANSWERS, STAYS_PREPARED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ottla.coordinator.transaction_states import AT_REST, Partition
+from ottla.coordinator.transactions.states import AT_REST, Partition
 from ottla.protocol.batch import headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.records import records_in

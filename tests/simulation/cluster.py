@@ -16,18 +16,19 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from ottla.broker.marker_channel import resume
-from ottla.broker.shard import Shard
-from ottla.coordinator.classic_requests import GroupSettings
+from ottla.broker.runtime.marker_channel import resume
+from ottla.broker.runtime.shard import Shard
+from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.group_records import decode as decode_of_groups
 from ottla.coordinator.group_records import encode as encode_of_groups
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.partitioning import partition_for
-from ottla.coordinator.producer_ids import ProducerIds
-from ottla.coordinator.transaction_records import decode, encode
-from ottla.coordinator.transaction_states import (
+from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
+from ottla.coordinator.transactions.producer_ids import ProducerIds
+from ottla.coordinator.transactions.records import decode, encode
+from ottla.coordinator.transactions.states import (
     NO_EPOCH,
     NO_PRODUCER_ID,
     Expired,
@@ -36,9 +37,8 @@ from ottla.coordinator.transaction_states import (
     Transaction,
     TransactionRecord,
 )
-from ottla.coordinator.transactions import DAY_MS, Transactions
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.storage.checking import Checked
 from ottla.storage.doubt import Damage
 from ottla.storage.log import Appended, PartitionLog
@@ -162,7 +162,7 @@ class _Clock:
 
 
 class _DeferredFlushes:
-    """As broker/flushes.py, with events of the scheduler for threads."""
+    """As broker/runtime/flushes.py, with events of the scheduler for threads."""
 
     def __init__(self, cluster: Cluster, longest_ms: int) -> None:
         self._cluster = cluster

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ottla.coordinator.transaction_states import Partition
+from ottla.coordinator.transactions.states import Partition
 from ottla.protocol.batch import headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.records import records_in

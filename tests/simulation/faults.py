@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transactions import DAY_MS, Transactions
+from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.protocol.errors import Refused
 from tests.broker.marker_table import MARKER_ANSWERS, NAMED, SETTLES, STAYS_PREPARED
 

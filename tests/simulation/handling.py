@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
-from ottla.broker.context import ConnectionInfo, Context
-from ottla.broker.dispatch import handler_of
-from ottla.broker.shard import Shard
-from ottla.coordinator.transaction_states import Partition
+from ottla.broker.requests.context import ConnectionInfo, Context
+from ottla.broker.requests.dispatch import handler_of
+from ottla.broker.runtime.shard import Shard
+from ottla.coordinator.transactions.states import Partition
+from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS
 from ottla.storage.log import PartitionLog
 
 from .network import Crashed, Request, Respond

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from ottla.coordinator.transaction_states import Partition
+from ottla.coordinator.transactions.states import Partition
 
 
 class Told(Enum):

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ottla.broker import marker_channel, shard, turns
+from ottla.broker.runtime import marker_channel, shard
+from ottla.broker.scheduling import turns
 
 from .scheduler import START_MS, Scheduler
 

@@ -10,22 +10,22 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from ottla.broker import marker_channel
 from ottla.broker.handlers import produce
 from ottla.broker.handlers.produce import _Membership, _NotOnDisk
-from ottla.broker.shard import Shard
-from ottla.coordinator import transaction_records
-from ottla.coordinator import transactions as machine_module
+from ottla.broker.runtime import marker_channel
+from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transaction_states import State, Transaction
-from ottla.coordinator.transactions import Transactions
+from ottla.coordinator.transactions import coordinator as machine_module
+from ottla.coordinator.transactions import records as transaction_records
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.coordinator.transactions.states import State, Transaction
+from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import log as log_module
 from ottla.storage import producer_snapshot, recovery
 from ottla.storage.aborted import AbortedTransactions
-from ottla.storage.catalog import CONSUMER_OFFSETS
 from ottla.storage.log import PartitionLog
 from ottla.storage.producers import ProducerStates
 

@@ -1,7 +1,7 @@
 """A broker as its own marker channel sees it: who leads what, its logs, its way to other nodes.
 
-`broker/marker_channel.py` is driven as it is; what is simulated is the connection between nodes,
-on which requests and answers get lost or late, and end with the connection they were sent on.
+`broker/runtime/marker_channel.py` is driven as it is; what is simulated is the connection between
+nodes, on which requests and answers get lost or late, and end with their connection.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker import markers
-from ottla.broker.marker_channel import Entry, MarkerChannel
-from ottla.coordinator.transaction_states import Partition
+from ottla.broker.runtime import markers
+from ottla.broker.runtime.marker_channel import Entry, MarkerChannel
+from ottla.coordinator.transactions.states import Partition
+from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import CONSUMER_OFFSETS
 from ottla.storage.log import PartitionLog
 
 from .network import LOST, MARKERS, Crashed
@@ -91,7 +91,7 @@ def _topics(cluster: Cluster) -> dict[str, Any]:
 
 
 class _Requests:
-    """WriteTxnMarkers to other nodes, instead of broker/marker_requests.py."""
+    """WriteTxnMarkers to other nodes, instead of broker/runtime/marker_requests.py."""
 
     def __init__(self, cluster: Cluster, node: SimulatedNode) -> None:
         self._cluster = cluster
@@ -126,7 +126,7 @@ class _Requests:
     def _arrive(
         self, node_id: int, entries: list[Entry]
     ) -> Callable[[Callable[[Any], None]], None]:
-        """What the node does when it gets them: as handlers/write_txn_markers.py."""
+        """What the node does when it gets them: as broker/handlers/write_txn_markers.py."""
 
         def request(respond: Callable[[Any], None]) -> None:
             cluster = self._cluster

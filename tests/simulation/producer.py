@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transaction_states import LAST_EPOCH, Partition
+from ottla.coordinator.transactions.states import LAST_EPOCH, Partition
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
-from ottla.coordinator.transaction_states import Partition
+from ottla.coordinator.transactions.states import Partition
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.control import marker
 from ottla.protocol.errors import Code, Refused

@@ -11,12 +11,7 @@ from random import Random
 from typing import Final
 
 from ottla.coordinator.outcome import Outcome
-from ottla.coordinator.transaction_states import (
-    LAST_EPOCH,
-    NO_PARTITIONS,
-    State,
-    Transaction,
-)
+from ottla.coordinator.transactions.states import LAST_EPOCH, NO_PARTITIONS, State, Transaction
 
 from . import checks
 from .application import Habits, Program

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import Catalog, ResourceType, topic_of
-from ottla.storage.metadata_records import (
+from ottla.metadata.catalog import Catalog, ResourceType, topic_of
+from ottla.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -32,6 +31,7 @@ from ottla.storage.metadata_records import (
     decode,
     encode,
 )
+from ottla.protocol.errors import Code, Refused
 
 ORDERS = UUID(int=100)
 DIRECTORY = UUID(int=9)

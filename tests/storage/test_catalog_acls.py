@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
+from ottla.metadata.acls import Acl, AclFilter, Acls
+from ottla.metadata.catalog import Catalog
+from ottla.metadata.records import MetadataRecord
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import Catalog
-from ottla.storage.catalog_acls import Acl, AclFilter, Acls
-from ottla.storage.metadata_records import MetadataRecord
 
 EVERY = AclFilter(AclResource.ANY, None, PatternType.ANY, None, None, Operation.ANY, Permission.ANY)
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.metadata.catalog import Catalog
+from ottla.metadata.client_quotas import Alteration, ClientQuotas, Component, Entity, entity_of
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.catalog import Catalog
-from ottla.storage.catalog_quotas import (
-    Alteration,
-    ClientQuotas,
-    Component,
-    Entity,
-    entity_of,
-)
 
 ALICE = [("user", "alice")]
 ALICE_C: list[tuple[str, str | None]] = [("user", "alice"), ("client-id", "c")]

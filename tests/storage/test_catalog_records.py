@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from ottla.storage.catalog import Catalog
-from ottla.storage.metadata_records import (
+from ottla.metadata.catalog import Catalog
+from ottla.metadata.records import (
     _WRITTEN,
     AbortTransactionRecord,
     AccessControlEntryRecord,

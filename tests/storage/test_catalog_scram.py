@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.metadata.catalog import Catalog
+from ottla.metadata.records import MetadataRecord
+from ottla.metadata.scram import Deletion, ScramCredentials, Upsertion, keys_of
 from ottla.protocol.errors import Code
-from ottla.storage.catalog import Catalog
-from ottla.storage.catalog_scram import Deletion, ScramCredentials, Upsertion, keys_of
-from ottla.storage.metadata_records import MetadataRecord
 
 SALTED = b"x" * 32
 

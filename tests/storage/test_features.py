@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.metadata.features import FEATURES, FeatureUpdate, UpgradeType, changes
+from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.features import FEATURES, FeatureUpdate, UpgradeType, changes
-from ottla.storage.metadata_records import FeatureLevelRecord
 
 TRANSACTION = "transaction.version"
 METADATA = "metadata.version"

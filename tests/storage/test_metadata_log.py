@@ -6,16 +6,13 @@ from contextlib import suppress
 
 import pytest
 
+from ottla.metadata.catalog import Catalog
+from ottla.metadata.records import MetadataRecord, encode
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.errors import Malformed
-from ottla.storage.catalog import Catalog
 from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
-from ottla.storage.metadata_records import (
-    MetadataRecord,
-    encode,
-)
 from tests.storage.decisions import BROKER, decide, orders
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import NOW_MS

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.protocol import codec
-from ottla.protocol.errors import Malformed
-from ottla.storage.metadata_records import (
+from ottla.metadata.records import (
     _WRITTEN,
     AbortTransactionRecord,
     AccessControlEntryRecord,
@@ -40,6 +38,8 @@ from ottla.storage.metadata_records import (
     decode,
     encode,
 )
+from ottla.protocol import codec
+from ottla.protocol.errors import Malformed
 
 DIRECTORY = UUID("f59a89f2-1b40-f13f-6de8-27cd989e94db")
 TOPIC = UUID("c1864db5-324f-4079-a35e-5d6948264873")

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import pytest
 
+from ottla.metadata.catalog import Catalog
+from ottla.metadata.records import FeatureLevelRecord, decode
 from ottla.protocol.batch import headers_in
 from ottla.protocol.records import records_in
-from ottla.storage.catalog import Catalog
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
-from ottla.storage.metadata_records import FeatureLevelRecord, decode
 from ottla.storage.quorum import (
     VOTERS_TYPE,
     QuorumState,

@@ -9,7 +9,7 @@ from ..mutant import Mutant
 MUTANTS: Final = (
     Mutant(
         "a-flush-succeeds-after-that-of-the-metadata-failed",
-        "broker/flushes.py",
+        "broker/runtime/flushes.py",
         "failure = failed\n        failures.append(failure)",
         "failures.append(failed)\n                continue\n        failures.append(failure)",
         "a record is acknowledged whose topic is gone after a loss of power",
@@ -17,7 +17,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-flush-leaves-the-metadata",
-        "broker/flushes.py",
+        "broker/runtime/flushes.py",
         "if log is not metadata and metadata.recovery_point < metadata.log_end_offset:",
         "if False:",
         "a record is acknowledged whose topic is gone after a loss of power",
@@ -25,7 +25,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "who-waits-for-a-later-flush-is-told-with-this-one",
-        "broker/flushes.py",
+        "broker/runtime/flushes.py",
         "told = [one for one in line.waiting if one[0] <= log.recovery_point]\n"
         "            line.waiting = [one for one in line.waiting if one[0] > log.recovery_point]",
         "told, line.waiting = line.waiting, []",
@@ -34,7 +34,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-failed-flush-is-told-as-done",
-        "broker/flushes.py",
+        "broker/runtime/flushes.py",
         "done(None if offset <= log.recovery_point else _refusal(log))\n        if",
         "done(None)\n        if",
         "a record is acknowledged that is not on disk",
@@ -42,7 +42,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-parked-reply-leaves-before-the-flush",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "return await waiting\n"
         "            if self.log.recovery_point < self.log.flush_asked:\n"
         "                await self._flushed()\n"
@@ -57,7 +57,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-reply-leaves-before-the-flush",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "            raise self._for_clients(refused) from refused.__cause__\n"
         "        if self.log.recovery_point < self.log.flush_asked:\n"
         "            await self._flushed()\n"
@@ -68,7 +68,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "effects-come-before-the-flush",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if outcome.effects and self.log.recovery_point < self.log.flush_asked:",
         "if False:",
         "markers are written for a decision that a loss of power takes back",
@@ -76,7 +76,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-failed-flush-answers-as-if-done",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if refused is not None:\n"
         "            raise Refused(self._code_for_clients(refused.code), refused.why)",
         "pass",
@@ -85,7 +85,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-sooner-deadline-does-not-rearm-the-timer",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if armed_ms is not None and deadline_ms is not None and armed_ms <= deadline_ms + 1:",
         "if armed_ms is not None and deadline_ms is not None:",
         "a short transaction times out as late as a long one",
@@ -93,7 +93,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "what-is-due-does-not-come-first",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:",
         "if False:",
         "a member commits after its session has ended",
@@ -101,7 +101,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-coordinator-of-an-old-epoch-decides",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if self.log.leader_epoch != self.leader_epoch:\n            why",
         "if False:\n            why",
         "two coordinators decide one transaction",
@@ -109,7 +109,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-loading-coordinator-decides",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if self._loading:\n            raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)",
         "pass",
         "a group loses offsets that are not loaded yet",
@@ -121,7 +121,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-unloaded-coordinator-leaves-who-waits",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "waiting.set_exception(Refused(Code.NOT_COORDINATOR))",
         "pass",
         "members wait for ever for a coordinator that is gone",
@@ -129,7 +129,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-refused-write-answers-nobody",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "self._carry_out_all(filter(_is_true_anyway, outcome.effects))",
         "pass",
         "members that were dropped wait for ever",
@@ -137,7 +137,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "loading-does-not-replay-markers",
-        "broker/shard.py",
+        "broker/runtime/shard.py",
         "if ended is not None:\n"
         "                self._any.replay_marker(producer, commit=ended.commit)\n"
         "            return",
@@ -151,7 +151,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-task-that-loads-is-not-forgotten",
-        "broker/loading.py",
+        "broker/runtime/loading.py",
         "self._task = None\n        self._at_once_bytes = AT_ONCE_BYTES",
         "self._at_once_bytes = AT_ONCE_BYTES",
         "coordinators that come later answer COORDINATOR_LOAD_IN_PROGRESS for ever",
@@ -159,7 +159,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-fenced-coordinator-settles-a-marker",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "if code in SETTLES:",
         "if code in SETTLES or code is Code.TRANSACTION_COORDINATOR_FENCED:",
         "a transaction is complete and one of its partitions stays undecided",
@@ -167,7 +167,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-refused-marker-is-not-sent-again",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "return code in RETRIES",
         "return False",
         "a transaction stays undecided until the coordinator moves",
@@ -175,7 +175,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "complete-before-all-markers",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "if ending.left or self._stopped:\n            return",
         "if self._stopped:\n            return",
         "a transaction is reported complete and a partition has no marker",
@@ -183,7 +183,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "complete-before-the-markers-are-on-disk",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "if log.recovery_point < log.flush_asked:\n                self._node",
         "if False:\n                self._node",
         "after a loss of power a complete transaction has no marker",
@@ -191,7 +191,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-completion-that-was-refused-is-forgotten",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "self._complete_later(ending)\n                return",
         "return",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
@@ -199,7 +199,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers-do-not-follow-the-leader",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "waiting = [*self.unknown_leader, *self.unwritten]",
         "waiting = [*self.unwritten]",
         "a partition whose leader was away never gets its marker",
@@ -207,7 +207,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers-for-who-is-away-are-dropped",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "self.unknown_leader.append(entry)",
         "ending.left.discard(place)",
         "a partition whose leader was away never gets its marker",
@@ -215,7 +215,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-deleted-partition-holds-up-its-transaction",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "ending.left.discard(place)  # deleted while the transaction was open",
         "pass",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
@@ -315,7 +315,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-fetch-waits-for-one-record-only",
-        "broker/awaited_bytes.py",
+        "broker/requests/awaited_bytes.py",
         "return self._left <= 0",
         "return True",
         "fetch.min.bytes is ignored after the first record",
@@ -331,7 +331,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "any-session-epoch-resumes",
-        "broker/fetch_sessions.py",
+        "broker/runtime/fetch_sessions.py",
         "if session.epoch != epoch:\n            raise Refused(Code.INVALID_FETCH_SESSION_EPOCH)",
         "pass",
         "a consumer whose request was lost misses partitions",
@@ -339,7 +339,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "one-partition-starves-the-others",
-        "broker/fetch_sessions.py",
+        "broker/runtime/fetch_sessions.py",
         "self.partitions[key] = cached\n",
         "self.partitions = {key: cached, **self.partitions}\n",
         "one busy partition keeps the others from being read",
@@ -347,7 +347,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "sessions-in-use-are-evicted",
-        "broker/fetch_sessions.py",
+        "broker/runtime/fetch_sessions.py",
         "if now_ms - oldest.used_ms < self._evict_after_ms:\n                return False",
         "pass",
         "consumers throw each other's sessions out",
@@ -355,7 +355,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "session-epochs-do-not-wrap",
-        "broker/fetch_sessions.py",
+        "broker/runtime/fetch_sessions.py",
         "self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1",
         "self.epoch += 1",
         "a consumer stops after 2147483647 fetches",
@@ -363,7 +363,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "any-version-is-served",
-        "broker/dispatch.py",
+        "broker/requests/dispatch.py",
         "if lowest <= header.api_version <= highest or key is ApiKey.API_VERSIONS:",
         "if True:",
         "a client of the future gets answers it misreads",
@@ -371,7 +371,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-unknown-version-of-apiversions-closes",
-        "broker/dispatch.py",
+        "broker/requests/dispatch.py",
         "if not 0 <= version <= highest:\n                return",
         "if False:\n                return",
         "a client of the future cannot find out what to speak",
@@ -395,7 +395,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-backlog-is-read-without-bound",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "if frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():",
         "if False:",
         "one client that pipelines fills the memory",
@@ -403,7 +403,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-full-socket-is-written-to",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "self._writable\n            and self._busy is None",
         "self._busy is None",
         "one client that does not read fills the memory",
@@ -411,7 +411,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-throttled-client-is-served",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "and self._outgoing is None\n            and self._muted is None",
         "and self._outgoing is None",
         "quotas bind no client that pipelines",
@@ -419,7 +419,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-throttled-client-is-never-read-again",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "self._muted = None\n        if not",
         "if not",
         "a client that was throttled once hangs",
@@ -427,7 +427,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "one-connection-takes-all-turns",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "elif self._turns.now_s() >= until_s:",
         "elif False:",
         "one client that pipelines stops all others",
@@ -435,7 +435,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-failed-request-leaves-its-connection",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "if failure is not None:\n"
         "            self._abort(failure, **context.log_fields())\n"
         "            return",
@@ -445,7 +445,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-waiting-request-outlives-its-connection",
-        "broker/connection.py",
+        "broker/net/connection.py",
         "if self._busy is not None:\n"
         "            self._busy.cancel()\n"
         "        self._on_closed(self)",
@@ -508,7 +508,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "refused-connections-count",
-        "broker/quotas.py",
+        "broker/runtime/quotas.py",
         "        if wait_ms > 0:\n            rate.record(-1, now_ms)\n",
         "",
         "an address that hammers is never let in again, though it would be by Kafka",
@@ -516,7 +516,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-refusal-does-not-say-how-long-to-wait",
-        "broker/dispatch.py",
+        "broker/requests/dispatch.py",
         '    if context.throttle_time_ms and has_field(key, version, "throttle_time_ms"):\n'
         '        body["throttle_time_ms"] = context.throttle_time_ms\n',
         "",
@@ -525,7 +525,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-marker-that-a-later-coordinator-fenced-counts-as-written",
-        "broker/marker_channel.py",
+        "broker/runtime/marker_channel.py",
         "        Code.UNSUPPORTED_VERSION,\n",
         "        Code.UNSUPPORTED_VERSION,\n        Code.TRANSACTION_COORDINATOR_FENCED,\n",
         "a commit is reported complete, and readers of one partition never see it",

@@ -9,7 +9,7 @@ from ..mutant import Mutant
 MUTANTS: Final = (
     Mutant(
         "any-epoch-adds-partitions",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if known.producer_epoch != producer.producer_epoch or producer",
         "if producer",
         "a fenced producer goes on in the transaction of its successor",
@@ -20,7 +20,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-id-of-another-producer-is-let-in",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if known.producer_id != producer.producer_id:\n"
         "        raise _not_its_id(known, producer)\n"
         "    if",
@@ -33,7 +33,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-new-producer-does-not-wait-for-the-markers",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if known.state in PREPARED:\n        raise Refused(",
         "if False:\n        raise Refused(",
         "a producer begins while the transaction before is still undecided for readers",
@@ -45,7 +45,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "an-open-transaction-is-not-aborted-by-the-next-producer",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if known.state is State.ONGOING:\n            aborted",
         "if False:\n            aborted",
         "records of a crashed producer join the next producer's transaction",
@@ -53,7 +53,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-fenced-transaction-keeps-its-epoch",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "return known.fenced(now_ms=now_ms)\n"
         "        return known.prepared_and_bumped(commit=False, now_ms=now_ms)",
         "return known.fenced(now_ms=now_ms)\n"
@@ -66,7 +66,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-retry-of-init-raises-the-epoch-again",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if known.producer_epoch <= LAST_EPOCH:\n                return known.producer, epoch",
         "pass",
         "a producer whose answer was lost fences itself",
@@ -74,7 +74,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "anybody-may-claim-to-be-the-owner",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "return expected.producer_id == known.producer_id or (",
         "return True or (",
         "a zombie gets a new epoch and fences the owner",
@@ -82,7 +82,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "epochs-run-out-one-too-late",
-        "coordinator/transaction_states.py",
+        "coordinator/transactions/states.py",
         "return self.producer_epoch >= LAST_EPOCH",
         "return self.producer_epoch > LAST_EPOCH",
         "a client is given the epoch that no successor can fence",
@@ -93,7 +93,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-opposite-end-is-answered-like-a-retry",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):",
         "case (State.COMPLETE_COMMIT, _) | (State.COMPLETE_ABORT, _):",
         "an application hears committed of what was aborted",
@@ -104,7 +104,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-retry-of-a-bumped-end-is-refused",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "retries = retries_rotation or (is_next and is_its_own)",
         "retries = retries_rotation",
         "a commit whose answer was lost is told as fenced",
@@ -115,7 +115,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-retry-after-a-rotation-is-refused",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "retries = retries_rotation or (is_next and is_its_own)",
         "retries = is_next and is_its_own",
         "a commit whose answer was lost is told as fenced when the producer id changed",
@@ -126,7 +126,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "anybody-one-epoch-back-retries",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "is_its_own = known.last_producer_epoch == producer.producer_epoch",
         "is_its_own = True",
         "a fenced producer hears that it has committed",
@@ -137,7 +137,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-end-of-nothing-commits",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "State.COMPLETE_ABORT, False) if is_current:",
         "State.COMPLETE_ABORT, _) if is_current:",
         "an application hears committed of a transaction that is not there",
@@ -148,7 +148,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-rotated-id-keeps-its-epoch",
-        "coordinator/transaction_states.py",
+        "coordinator/transactions/states.py",
         "0 if changes_ids else self.producer_epoch,",
         "self.producer_epoch,",
         "a producer with a new id is fenced at once",
@@ -156,7 +156,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-commit-completes-as-an-abort",
-        "coordinator/transaction_states.py",
+        "coordinator/transactions/states.py",
         "committed = self.state is State.PREPARE_COMMIT",
         "committed = False",
         "a retry of a commit hears that it was aborted",
@@ -164,7 +164,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-transaction-begins-anew-with-each-partition",
-        "coordinator/transaction_states.py",
+        "coordinator/transactions/states.py",
         "self.started_ms if self.state is State.ONGOING else now_ms,\n"
         "            self.last_producer_epoch,",
         "now_ms,\n            self.last_producer_epoch,",
@@ -176,7 +176,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "added-partitions-replace-those-before",
-        "coordinator/transaction_states.py",
+        "coordinator/transactions/states.py",
         "self.partitions | partitions,",
         "partitions,",
         "a partition gets no marker: its records stay undecided for ever",
@@ -184,7 +184,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "partitions-not-added-may-be-written",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if missing:\n            names",
         "if False:\n            names",
         "a record outside of the transaction is never decided",
@@ -192,7 +192,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers-of-another-transaction-complete-this-one",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "if self._by_id.get(prepared.transactional_id) != prepared:\n"
         "            return Outcome(None)",
         "if prepared.transactional_id not in self._by_id:\n            return Outcome(None)",
@@ -205,7 +205,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-restart-forgets-the-markers",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "for prepared in self._prepared.values()",
         "for prepared in ()",
         "a transaction decided before a crash stays undecided for readers",
@@ -216,7 +216,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "timeouts-longer-than-allowed",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "elif not 0 < timeout_ms <= self._max_timeout_ms:",
         "elif not 0 < timeout_ms:",
         "a client holds up readers for longer than transaction.max.timeout.ms",
@@ -224,7 +224,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "transactions-never-time-out",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "self._timeouts.set(known.transactional_id, known.deadline_ms)",
         "pass",
         "a crashed producer holds up readers for ever",
@@ -232,7 +232,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-timed-out-transaction-gets-no-markers",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "yield Outcome(None, (aborted,), self._markers(aborted))",
         "yield Outcome(None, (aborted,))",
         "a crashed producer holds up readers until the coordinator moves",
@@ -240,7 +240,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "blocks-of-producer-ids-overlap",
-        "coordinator/producer_ids.py",
+        "coordinator/transactions/producer_ids.py",
         "self._left = iter(range(first_id, first_id + size))",
         "self._left = iter(range(first_id, first_id + size + 1))",
         "two producers share an id, and one's records are dropped as duplicates",
@@ -320,7 +320,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "old-generations-commit",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "group.check_member(member_id, group_instance_id)\n"
         "            if generation_id != group.generation_id:\n"
         "                raise Refused(Code.ILLEGAL_GENERATION)\n"
@@ -335,7 +335,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "strangers-commit-into-a-group",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "elif not transactional:\n            raise Refused(Code.UNKNOWN_MEMBER_ID)",
         "else:\n            pass",
         "a tool overwrites the offsets of running consumers",
@@ -343,7 +343,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "old-generations-sync",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "if request.generation_id != group.generation_id:\n"
         "            raise Refused(Code.ILLEGAL_GENERATION)",
         "pass",
@@ -352,7 +352,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-rebalance-is-not-told-to-heartbeats",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "return Outcome(Code.REBALANCE_IN_PROGRESS)\n        return Outcome(Code.NONE)",
         "return Outcome(Code.NONE)\n        return Outcome(Code.NONE)",
         "members do not rejoin and are dropped",
@@ -360,7 +360,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "heartbeats-do-not-count",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "raise Refused(Code.ILLEGAL_GENERATION)\n"
         "        self._rebalances.extend_session(group, member, now.monotonic_ms)",
         "raise Refused(Code.ILLEGAL_GENERATION)",
@@ -372,7 +372,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-full-group-takes-more",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "if not group.has_room(request.member_id, settings.max_size):",
         "if False:",
         "group.max.size binds nobody",
@@ -383,7 +383,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-leader-that-rejoins-disturbs-nobody",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "case State.STABLE if same and group.leader != member_id:",
         "case State.STABLE if same:",
         "new partitions of a topic are read by nobody",
@@ -391,7 +391,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-replaced-static-member-hears-nothing",
-        "coordinator/classic_groups.py",
+        "coordinator/classic/groups.py",
         "turn.answer(old.join_ticket, JoinReply(old_member_id, Code.FENCED_INSTANCE_ID))",
         "pass",
         "two processes with one instance id wait for each other",
@@ -399,7 +399,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "who-did-not-rejoin-stays",
-        "coordinator/classic_rebalance.py",
+        "coordinator/classic/rebalance.py",
         "if member.join_ticket is None and member.group_instance_id is None:",
         "if False:",
         "partitions are assigned to a dead consumer",
@@ -410,7 +410,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "generations-do-not-rise",
-        "coordinator/classic_group.py",
+        "coordinator/classic/group.py",
         "self.generation_id += 1",
         "self.generation_id += 0",
         "a member of the last generation commits over the next one",
@@ -418,7 +418,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "partitions-are-given-before-they-are-free",
-        "coordinator/consumer_reconcile.py",
+        "coordinator/consumer/reconcile.py",
         "available = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)",
         "available = missing",
         "two members read one partition",
@@ -429,7 +429,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-member-that-has-not-given-up-goes-on",
-        "coordinator/consumer_reconcile.py",
+        "coordinator/consumer/reconcile.py",
         "if _has_any(owned, member.pending_revocation):\n                return member",
         "pass",
         "two members read one partition",
@@ -440,7 +440,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-epoch-rises-before-all-is-given-up",
-        "coordinator/consumer_reconcile.py",
+        "coordinator/consumer/reconcile.py",
         "member_epoch=epoch,\n"
         "            previous_member_epoch=member.member_epoch,\n"
         "            assigned=assigned,\n"
@@ -454,7 +454,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "old-epochs-of-members-are-let-in",
-        "coordinator/consumer_steps.py",
+        "coordinator/consumer/steps.py",
         "and owned is not None\n        and _is_within(owned, member.assigned)",
         "and True",
         "a member goes on with partitions that it lost",
@@ -462,7 +462,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "static-members-share-an-instance",
-        "coordinator/consumer_steps.py",
+        "coordinator/consumer/steps.py",
         "if member.member_epoch != STATIC_LEAVING_EPOCH:",
         "if False:",
         "two processes with one instance id read the same partitions",
@@ -470,7 +470,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "who-leaves-changes-no-epoch",
-        "coordinator/consumer_groups.py",
+        "coordinator/consumer/groups.py",
         "subscribed = group.subscribers_after(gone, gone_regexes=regexes)\n"
         "        hashed = metadata_hash(subscribed, self._topics)\n"
         "        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))",
@@ -480,7 +480,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "changed-topics-are-not-noticed",
-        "coordinator/consumer_steps.py",
+        "coordinator/consumer/steps.py",
         "if bump or hashed != group.metadata_hash:",
         "if bump:",
         "new partitions of a topic are read by nobody",
@@ -488,7 +488,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "members-that-do-not-give-up-have-no-deadline",
-        "coordinator/consumer_steps.py",
+        "coordinator/consumer/steps.py",
         "self.deadlines.set(key, turn.now_ms + updated.rebalance_timeout_ms)",
         "pass",
         "one stuck member holds up the whole group",
@@ -496,7 +496,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-group-of-the-largest-size-does-not-become-classic",
-        "coordinator/consumer_groups.py",
+        "coordinator/consumer/groups.py",
         "and left <= self._max_classic_size",
         "and left < self._max_classic_size",
         "a full group of classic consumers keeps a protocol they do not speak",
@@ -504,7 +504,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-late-abort-gets-the-epoch-kept-for-fencing",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "                if known.producer_epoch > LAST_EPOCH:\n",
         "                if known.producer_epoch > LAST_EPOCH + 1:\n",
         "a producer goes on under epoch 32767, which nothing can fence",
@@ -512,7 +512,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "who-was-fenced-before-gets-the-epoch-of-an-abort",
-        "coordinator/transaction_states.py",
+        "coordinator/transactions/states.py",
         "            last_producer_epoch=NO_EPOCH,\n        )",
         "        )",
         "below transaction.version 2 an owner two epochs back is let in again",
@@ -520,7 +520,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-wall-clock-is-looked-at-once",
-        "coordinator/transactions.py",
+        "coordinator/transactions/coordinator.py",
         "_LOOK_AT_TIMEOUTS_MS: Final = 10_000\n",
         "_LOOK_AT_TIMEOUTS_MS: Final = 1 << 50\n",
         "after a clock that was set back is set right, transactions stay open past their timeout",
@@ -528,7 +528,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "sessions-of-consumers-go-by-the-wall",
-        "coordinator/consumer_groups.py",
+        "coordinator/consumer/groups.py",
         "        due_ms = turn.now_ms + limits.session_timeout_ms\n",
         "        due_ms = now.wall_ms + limits.session_timeout_ms\n",
         "a step of the wall clock fences every member, or keeps the dead",

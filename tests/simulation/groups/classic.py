@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from ottla.coordinator.classic_group import Protocols
-from ottla.coordinator.classic_requests import (
+from ottla.coordinator.classic.group import Protocols
+from ottla.coordinator.classic.requests import (
     JoinedMember,
     JoinReply,
     JoinRequest,
@@ -21,7 +21,7 @@ from ottla.coordinator.classic_requests import (
     SyncReply,
     SyncRequest,
 )
-from ottla.coordinator.consumer_topics import TopicFacts
+from ottla.coordinator.consumer.topics import TopicFacts
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import Any, Final
 
-from ottla.coordinator.consumer_member import Assignment
-from ottla.coordinator.consumer_requests import HeartbeatReply, HeartbeatRequest
+from ottla.coordinator.consumer.member import Assignment
+from ottla.coordinator.consumer.requests import HeartbeatReply, HeartbeatRequest
 from ottla.protocol.errors import Code
 
 from ..scheduler import Steps

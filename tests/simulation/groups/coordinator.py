@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ottla.coordinator.classic_requests import GroupSettings
-from ottla.coordinator.consumer_records import (
+from ottla.coordinator.classic.requests import GroupSettings
+from ottla.coordinator.consumer.records import (
     ConsumerRemoved,
     CurrentMember,
     MemberSubscription,
     TargetEpoch,
 )
-from ottla.coordinator.consumer_requests import ConsumerGroupSettings
+from ottla.coordinator.consumer.requests import ConsumerGroupSettings
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetRemoved, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
@@ -36,7 +36,7 @@ from .oracle import Oracle
 Decide = Callable[[Groups, Moment], Outcome[Any]]
 DecideParked = Callable[[Groups, Moment, int], Outcome[Any]]
 
-_RETRY_MS: Final = 1_000  # as in broker/shard.py
+_RETRY_MS: Final = 1_000  # as in broker/runtime/shard.py
 _MOST_TICKS_AT_ONCE: Final = 100
 _SLICE_ENDS: Final = 0.1
 """How likely the event loop has other work after a decision of a timer."""

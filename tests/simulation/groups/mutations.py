@@ -9,21 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from ottla.coordinator import (
-    consumer_groups,
-    consumer_migration,
-    consumer_reconcile,
-    consumer_records,
-    consumer_steps,
-)
-from ottla.coordinator.classic_group import ClassicGroup, Member
-from ottla.coordinator.classic_groups import ClassicGroups
-from ottla.coordinator.classic_rebalance import Rebalances, Turn
-from ottla.coordinator.consumer_group import ConsumerGroup
-from ottla.coordinator.consumer_groups import ConsumerGroups
-from ottla.coordinator.consumer_member import NOTHING, ConsumerMember
-from ottla.coordinator.consumer_records import CurrentMember, GroupEpoch, Kind
-from ottla.coordinator.consumer_steps import ConsumerTurn, Steps, Timer
+from ottla.coordinator.classic.group import ClassicGroup, Member
+from ottla.coordinator.classic.groups import ClassicGroups
+from ottla.coordinator.classic.rebalance import Rebalances, Turn
+from ottla.coordinator.consumer import groups as consumer_groups
+from ottla.coordinator.consumer import migration as consumer_migration
+from ottla.coordinator.consumer import reconcile as consumer_reconcile
+from ottla.coordinator.consumer import records as consumer_records
+from ottla.coordinator.consumer import steps as consumer_steps
+from ottla.coordinator.consumer.group import ConsumerGroup
+from ottla.coordinator.consumer.groups import ConsumerGroups
+from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
+from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
+from ottla.coordinator.consumer.steps import ConsumerTurn, Steps, Timer
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment

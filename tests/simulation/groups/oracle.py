@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ottla.coordinator.consumer_group import ConsumerGroup
-from ottla.coordinator.consumer_records import (
+from ottla.coordinator.consumer.group import ConsumerGroup
+from ottla.coordinator.consumer.records import (
     ConsumerRemoved,
     CurrentMember,
     GroupEpoch,

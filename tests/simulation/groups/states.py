@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ottla.coordinator.classic_group import ClassicGroup, State
-from ottla.coordinator.consumer_group import ConsumerGroup
+from ottla.coordinator.classic.group import ClassicGroup, State
+from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.coordinator.groups import Groups
 
 _AT_REST = (State.STABLE, State.EMPTY)

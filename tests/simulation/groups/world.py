@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Final
 
-from ottla.coordinator.classic_requests import GroupSettings
-from ottla.coordinator.consumer_requests import ConsumerGroupSettings
+from ottla.coordinator.classic.requests import GroupSettings
+from ottla.coordinator.consumer.requests import ConsumerGroupSettings
 from tests.coordinator.consumer_talk import FakeTopics
 
 from ..network import Chances

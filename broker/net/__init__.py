@@ -1,0 +1,1 @@
+"""Sockets and connections: bytes to frames, frames to requests, answers to bytes."""

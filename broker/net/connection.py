@@ -1,0 +1,482 @@
+"""One connection: bytes to frames, frames to dispatch, answers back in the order of the requests.
+
+One request of a connection is handled at a time, as in Kafka; later ones are read meanwhile, up to
+a limit. `fair_turns.py` says when, and for how long at a time; the answers of one such slice leave
+in one write. No rule of the protocol is in here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Container
+from typing import Any, Final, NamedTuple, cast
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.batch import Bytes
+from ...protocol.errors import Malformed
+from ...protocol.frames import BadLength, Frames
+from ...protocol.messages import read_request_header
+from ..log_output import Log
+from ..principals import NODE
+from ..requests.complaints import Complaints
+from ..requests.context import ConnectionInfo, Context, Disconnect
+from ..requests.dispatch import Answer, Dispatch
+from .fair_turns import FairTurns
+from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
+from .outgoing import Outgoing, is_read_later
+
+_BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another, before we stop reading
+_WRITE_BYTES: Final = 1 << 16  # of answers, before they leave
+_CHUNK_BYTES: Final = 1 << 19
+_HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
+
+_log = Log("connection")
+
+
+class Shared(NamedTuple):
+    """What the connections of a node have together.
+
+    Attributes:
+        turns: say when each is served.
+        requests, answers: count what each holds of them.
+        complaints: limit the log lines about clients.
+    """
+
+    turns: FairTurns
+    requests: RequestMemory
+    answers: AnswerMemory
+    complaints: Complaints
+
+
+class Connection(asyncio.Protocol):
+    """A client's connection.
+
+    Args:
+        dispatch: answers one frame.
+        shared: with the node's other connections.
+        size_limit_bytes: socket.request.max.bytes.
+        number: counts the node's connections, for the connection id.
+        advertised: host and port of the listener, as clients are told them.
+        on_opened: called once it has its `info`, with this connection.
+        on_closed: called once, with this connection.
+        nodes: addresses, HOST:PORT, from which other nodes of this process connect.
+    """
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        shared: Shared,
+        *,
+        size_limit_bytes: int,
+        number: int,
+        advertised: tuple[str, int],
+        on_closed: Callable[[Connection], None],
+        on_opened: Callable[[Connection], None] | None = None,
+        nodes: Container[str] = (),
+    ) -> None:
+        self._dispatch = dispatch
+        self._turns, self._requests, self._answers, self._complaints = shared
+        self._counts = [False, False]  # of requests and of answers, whether it holds what counts
+        self._frames = Frames(size_limit_bytes=size_limit_bytes)
+        self._number = number
+        self._advertised = advertised
+        self._on_closed = on_closed
+        self._on_opened = on_opened
+        self._used_s = 0.0
+        self._nodes = nodes
+        self._ahead: memoryview | None = None  # the request that is served next
+        self._outgoing: Outgoing | None = None  # the answer that is being sent
+        self._busy: asyncio.Future[Answer] | None = None
+        self._busy_bytes = 0
+        self._context: Context | None = None
+        self._reading = True
+        self._is_at_end = False  # the client has said that it sends nothing more
+        self._holds = 0  # how many want it not to read
+        self._end: Malformed | None = None  # what is to be said when all before it is answered
+        self._writable = True
+        self._muted: asyncio.TimerHandle | None = None  # until when a quota keeps it from reading
+        self._draining = False
+        self._is_made = False
+        self._transport: asyncio.Transport
+        self._loop: asyncio.AbstractEventLoop
+        self.info: ConnectionInfo
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
+        self._is_made = True
+        if self._draining:  # since it was accepted, a turn ago
+            self._transport.close()
+            return
+        self._loop = asyncio.get_running_loop()
+        here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
+        local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
+        self.info = ConnectionInfo(
+            f"{local}-{peer}-{self._number}", peer, there[0], self._advertised
+        )
+        self.info.complaints = self._complaints
+        if peer in self._nodes:
+            self.info.principal = NODE
+        refusal_ms = self._dispatch.refusal_ms(there[0])
+        if refusal_ms > 0:
+            self._draining = True
+            self._mute(refusal_ms, self._transport.close)
+        self._used_s = self._loop.time()
+        if self._on_opened is not None:
+            self._on_opened(self)
+
+    @property
+    def descriptor(self) -> int:
+        """Of its socket; the process gives out the lowest that is free."""
+        bound = self._transport.get_extra_info("socket")
+        return -1 if bound is None else int(bound.fileno())
+
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+        self._holds += 1
+        self._pause()
+
+    def release(self) -> None:
+        """Read again."""
+        self._holds -= 1
+        self._read_on()
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether what it holds is a request of which a part is still to come."""
+        return self._busy is None and self._ahead is None and not self._frames.is_empty
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What it has of answers that the socket did not take."""
+        unsent = self._transport.get_write_buffer_size()
+        return unsent if self._outgoing is None else unsent + self._outgoing.held_bytes
+
+    def give_up(self, why: str) -> None:
+        """End it now, with a line that says why."""
+        self._abort(OSError(why))
+        self._transport.abort()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is served no more."""
+        return self._draining
+
+    def is_idle_since(self, seconds: float) -> bool:
+        """Whether it has neither asked nor been answered for so long."""
+        return self._busy is None and self._loop.time() - self._used_s >= seconds
+
+    def end(self) -> None:
+        """Close it once what was written is sent; at once if its client does not read that."""
+        self._draining = True
+        self._outgoing = None
+        if self._writable:
+            self._transport.close()
+        else:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._draining:
+            return
+        self._used_s = self._loop.time()
+        frames = self._frames
+        frames.receive(data)
+        if len(data) > SMALL_BYTES:
+            self._turns.received(self, len(data))
+        if self._busy is None:
+            self._turns.take(self)
+        else:
+            self._hasten()
+        if frames.is_empty and not self._counts[0]:
+            return
+        self._count_requests()
+        if not self._reading:
+            return
+        if frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():
+            self._pause()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._used_s = self._loop.time()
+        if self._counts[1]:
+            self._counts[1] = self._answers.holds(self, 0)
+        self._go_on()
+
+    def eof_received(self) -> bool:
+        """The client sends nothing more; what it has sent is served before the connection ends."""
+        self._is_at_end, self._reading = True, False
+        if self._context is not None and self._context.hasten is not None:
+            self._context.hasten()
+        if not self._has_work():
+            self._turns.end(self._read_on)
+        return True
+
+    def _has_work(self) -> bool:
+        if self._draining:
+            return self._outgoing is not None
+        return self._busy is not None or self._outgoing is not None or self._look_ahead()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._draining = True
+        self._drop_requests()
+        self._turns.forget(self)
+        self._requests.lost(self)
+        self._answers.holds(self, 0)
+        self._outgoing = None
+        if self._muted is not None:
+            self._muted.cancel()
+        if self._busy is not None:
+            self._busy.cancel()
+        self._on_closed(self)
+
+    def drain(self) -> None:
+        """Take no new work; answer what is in hand, at once where it only waits."""
+        self._draining = True
+        self._drop_requests()
+        if not self._is_made:
+            return
+        if self._busy is None:
+            self._close_when_sent()
+        elif self._context is not None and self._context.hasten is not None:
+            self._context.hasten()
+
+    def cut(self) -> None:
+        """End it now; what is in hand is not answered."""
+        self._draining = True
+        self._outgoing = None
+        self._drop_requests()
+        if self._is_made:
+            self._transport.abort()
+
+    def serve(self, until_s: float) -> bool:
+        """Handle what is there until something waits, the socket is full, or the time is up.
+
+        Returns:
+            whether something is left that could be done now.
+        """
+        is_more = False
+        while self._outgoing is None or self._send_on(until_s):
+            is_more = self._serve_requests(until_s)
+            if self._outgoing is None:
+                break
+        if self._counts[0]:
+            self._count_requests()
+        if not self._reading:
+            self._read_on()
+        return is_more or (self._outgoing is not None and self._writable)
+
+    def _serve_requests(self, until_s: float) -> bool:
+        """Returns whether the time was up before all that could be done was done."""
+        answers: list[Bytes] = []
+        gathered_bytes, is_first, frames = 0, True, self._frames
+        while self._may_serve() and self._look_ahead():
+            if is_first:
+                is_first = False
+            elif self._turns.now_s() >= until_s:
+                self._write(answers)
+                return True
+            frame, self._ahead = self._ahead, None
+            assert frame is not None
+            try:
+                context, reply = self._dispatch.serve(frame, self.info)
+            except (Malformed, Disconnect) as reason:
+                self._write(answers)
+                self._abort(reason, **_named(frame))
+                return False
+            if isinstance(reply, bytearray):
+                answers.append(reply)
+                gathered_bytes += len(reply)
+            elif reply is None:
+                pass
+            elif isinstance(reply, asyncio.Future):
+                self._busy, self._context = reply, context
+                self._busy_bytes = len(frame)
+                self._counts[0] = self._counts[0] or len(frame) > SMALL_BYTES
+                reply.add_done_callback(self._answered)
+                self._hasten()
+            elif is_read_later(reply):
+                self._outgoing = Outgoing([*answers, *reply])
+                answers = []
+            else:  # may be large: what is gathered leaves before more is done
+                whole: Any = reply  # without a cast, which costs more than all else here
+                answers += whole
+                gathered_bytes = _WRITE_BYTES
+            if gathered_bytes >= _WRITE_BYTES:
+                self._write(answers)
+                answers, gathered_bytes = [], 0
+            if context.throttle_time_ms and self._busy is None:
+                self._mute(context.throttle_time_ms, self._unmute)
+            if frames.is_empty and self._ahead is None:
+                break
+        if answers:
+            self._write(answers)
+        return False
+
+    def _send_on(self, until_s: float) -> bool:
+        """Send of the answer what the socket takes now. Returns whether it is all sent."""
+        assert self._outgoing is not None
+        while self._writable:
+            chunk_bytes = SMALL_BYTES if self._answers.is_scarce else _CHUNK_BYTES
+            try:
+                self._write(self._outgoing.take(chunk_bytes))
+            except OSError as failed:
+                self._abort(OSError(f"an answer could not be read: {failed}"))
+                return False
+            if not self._outgoing:
+                self._outgoing = None
+                if self._draining:
+                    self._transport.close()
+                return True
+            if self._turns.now_s() >= until_s:
+                break
+        return False
+
+    def _count_requests(self) -> None:
+        size_bytes = self._frames.unread_bytes
+        if self._ahead is not None:
+            size_bytes += len(self._ahead)
+        if self._busy is not None:
+            size_bytes += self._busy_bytes
+        self._counts[0] = self._requests.holds(self, size_bytes)
+
+    def _close_when_sent(self) -> None:
+        if self._outgoing is None:
+            self._transport.close()
+
+    def _may_serve(self) -> bool:
+        return (
+            self._writable
+            and self._busy is None
+            and self._outgoing is None
+            and self._muted is None
+            and not self._draining
+        )
+
+    def _look_ahead(self) -> bool:
+        """Whether a request is there that is not being handled yet."""
+        if self._ahead is None and self._end is None:
+            try:
+                self._ahead = self._frames.next()
+            except BadLength as bad:
+                self._end = bad
+                self._pause()
+        return self._ahead is not None
+
+    def _go_on(self) -> None:
+        """What kept it from serving may be over."""
+        is_to_send = self._outgoing is not None and self._writable
+        if is_to_send or (self._may_serve() and self._look_ahead()):
+            self._turns.take(self)
+        elif not self._draining:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Read again once little is left; end when what is left can never be served."""
+        if self._is_at_end and self._end is None:
+            if not self._has_work() and not self._draining:
+                self._transport.close()
+        elif self._end is not None:
+            is_answered = self._busy is None and self._outgoing is None and self._ahead is None
+            if is_answered and not self._draining:
+                self._abort(self._end)
+        elif (
+            not self._reading
+            and self._holds == 0
+            and self._muted is None
+            and not self._draining
+            and not (self._frames.unread_bytes > _BACKLOG_BYTES // 2 and self._look_ahead())
+        ):
+            self._reading = True
+            self._transport.resume_reading()
+
+    def _pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def _drop_requests(self) -> None:
+        self._ahead = None
+        self._frames = Frames(size_limit_bytes=0)
+
+    def _answered(self, reply: asyncio.Future[Answer]) -> None:
+        context = self._context
+        assert context is not None
+        self._busy = self._context = None
+        self._used_s = self._loop.time()
+        if self._counts[0]:
+            self._count_requests()
+        if reply.cancelled() or self._transport.is_closing():
+            return
+        failure = reply.exception()
+        if failure is not None:
+            self._abort(failure, **context.log_fields())
+            return
+        data = reply.result()
+        if isinstance(data, bytearray):
+            self._write([data])
+        elif data is not None and is_read_later(data):
+            self._outgoing = Outgoing(data)
+        elif data is not None:
+            self._write(cast(list[Bytes], data))
+        if context.throttle_time_ms:
+            self._mute(context.throttle_time_ms, self._unmute)
+        if self._draining:
+            self._close_when_sent()
+        self._go_on()
+
+    def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
+        """Read nothing and serve nothing for a while: the client has used up a quota (KIP-219)."""
+        self._pause()
+        self._muted = asyncio.get_running_loop().call_later(wait_ms / 1000, then)
+
+    def _unmute(self) -> None:
+        self._muted = None
+        if not self._transport.is_closing():
+            self._go_on()
+
+    def _hasten(self) -> None:
+        """A consumer that asks for offsets behind its waiting Fetch gets both answers now.
+
+        Spark's connector asks some twenty times around each poll; on Kafka each of these waits for
+        the Fetch in front of it. The time a Fetch may wait is an upper bound.
+        """
+        if self._context is None or self._context.hasten is None or not self._look_ahead():
+            return
+        assert self._ahead is not None
+        if int.from_bytes(self._ahead[:2], "big") in _HASTENING:
+            self._context.hasten()
+
+    def _write(self, answers: list[Bytes]) -> None:
+        if len(answers) == 1:
+            self._transport.write(answers[0])
+        elif answers:
+            self._transport.writelines(answers)
+        if not self._writable:
+            self._counts[1] = self._answers.holds(self, self.unsent_bytes)
+
+    def _abort(self, reason: BaseException, **fields: Any) -> None:
+        kind = f"connections closed: {type(reason).__name__}"
+        if self._complaints.may_tell(self.info.host, kind):
+            _log.warning(
+                "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
+            )
+        self._draining = True
+        self._outgoing = None
+        self._drop_requests()
+        self._transport.close()
+
+
+def _named(frame: memoryview) -> dict[str, Any]:
+    """What a log line says of a request that cannot be served, as far as it can be read."""
+    try:
+        header = read_request_header(frame)
+    except Malformed:
+        return {}
+    known = {int(key): key.name for key in ApiKey}
+    return {
+        "client_id": header.client_id,
+        "api": known.get(header.api_key, header.api_key),
+        "version": header.api_version,
+    }

@@ -1,0 +1,121 @@
+"""How many connections a node takes up in a second, in all and on each listener.
+
+As Kafka's ConnectionQuotas: over `max.connection.creation.rate` a connection waits until the rate
+is low enough, a sample of the window at most, and the others of its listener wait behind it. The
+setting may change at any time; a connection that waits already is not looked at again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from ..log_output import Log
+from ..runtime.quota_rates import Rate, Window
+from ..settings.config import BrokerConfig
+from .connection import Connection
+
+RATE: Final = "max.connection.creation.rate"
+WAITING_AT_MOST: Final = 1000
+_UNLIMITED: Final = 0x7FFFFFFF
+_log = Log("server")
+
+
+class CreationRates:
+    """Holds connections back until it is their turn.
+
+    Args:
+        config: the limits, as they are at each connection.
+        admit: called with listener and connection, once its turn has come.
+    """
+
+    def __init__(self, config: BrokerConfig, admit: Callable[[str, Connection], None]) -> None:
+        self._config = config
+        self._admit = admit
+        self._window = Window(
+            config["quota.window.num"], config["quota.window.size.seconds"] * 1000
+        )
+        self._rate = Rate(self._window)
+        self._rates: dict[str, Rate] = {}
+        self._waiting: dict[str, dict[Connection, None]] = {}  # by listener, in their order
+        self._turns: dict[str, asyncio.TimerHandle] = {}  # when the first of each may go on
+
+    def holds(self, listener: str, connection: Connection) -> bool:
+        """Whether a new connection is held back; it is admitted later, or closed if too many are.
+
+        Args:
+            listener: the name of the listener that accepted it.
+        """
+        waiting = self._waiting.get(listener, {})
+        if not waiting and listener not in self._turns:
+            wait_ms = self._wait_ms(listener)
+            if wait_ms == 0:
+                return False
+            self._set_turn(listener, wait_ms)
+        if len(waiting) >= WAITING_AT_MOST:
+            complaints, info = connection.info.complaints, connection.info
+            if complaints is None or complaints.may_tell(info.host, "refused connections"):
+                _log.info("connection refused", connection=info.id, reason="too many wait")
+            connection.end()
+            return True
+        self._waiting.setdefault(listener, waiting)[connection] = None
+        connection.hold()
+        return True
+
+    def gone(self, connection: Connection) -> None:
+        """A connection has ended; it waits no more."""
+        for waiting in self._waiting.values():
+            waiting.pop(connection, None)
+
+    def stop(self) -> None:
+        """Admit nobody any more."""
+        for turn in self._turns.values():
+            turn.cancel()
+        self._turns.clear()
+        self._waiting.clear()
+
+    def _set_turn(self, listener: str, wait_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._turns[listener] = loop.call_later(wait_ms / 1000, self._turn, listener)
+
+    def _turn(self, listener: str) -> None:
+        """The first one has waited long enough; those behind it are counted one by one."""
+        del self._turns[listener]
+        waiting = self._waiting.get(listener, {})
+        while waiting:
+            connection = next(iter(waiting))
+            del waiting[connection]
+            connection.release()
+            self._admit(listener, connection)
+            wait_ms = self._wait_ms(listener) if waiting else 0
+            if wait_ms > 0:
+                self._set_turn(listener, wait_ms)
+                return
+
+    def _wait_ms(self, listener: str) -> int:
+        """Count one more connection; how long it is to wait."""
+        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        waits = [0]
+        limit = self._config[RATE]
+        if limit < _UNLIMITED and not self._is_protected(listener):
+            waits.append(self._recorded(self._rate, limit, now_ms))
+        name = f"listener.name.{listener.lower()}.{RATE}"
+        if self._config.is_given(name):
+            rate = self._rates.setdefault(listener, Rate(self._window))
+            waits.append(self._recorded(rate, int(self._config.text(name) or 0), now_ms))
+        return max(waits)
+
+    def _recorded(self, rate: Rate, limit: int, now_ms: int) -> int:
+        rate.record(1, now_ms)
+        most_ms = self._window.sample_ms
+        return min(rate.throttle_ms(limit, now_ms), most_ms) if limit > 0 else most_ms
+
+    def _is_protected(self, listener: str) -> bool:
+        """Where brokers talk to each other the limit for all does not hold, if there are others."""
+        between = self._config["inter.broker.listener.name"]
+        return between is not None and between.upper() == listener and self._has_others
+
+    @property
+    def _has_others(self) -> bool:
+        return len(self._config.listeners) > 1

@@ -1,0 +1,68 @@
+"""An answer that is read from files while it is sent, a chunk of it at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from ...protocol.batch import Bytes
+from ...protocol.fetch_answer import Pieces, Unread
+
+_IN_MEMORY: Final = frozenset((bytes, bytearray, memoryview))
+
+
+class Outgoing:
+    """What is left of an answer.
+
+    Args:
+        pieces: of it, in order; not empty.
+
+    Attributes:
+        held_bytes: of it, that are in memory all the while, and not in files.
+    """
+
+    __slots__ = ("_pieces", "_start", "held_bytes")
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces: deque[Bytes | Unread] = deque()
+        self._start = 0  # in the first of them
+        self.held_bytes = 0
+        for piece in pieces:
+            if type(piece) in _IN_MEMORY:
+                self.held_bytes += len(piece)
+                if not piece:
+                    continue
+            self._pieces.append(piece)
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def take(self, size_bytes: int) -> list[Bytes]:
+        """The next bytes of it: `size_bytes`, or a little less, or all that is left.
+
+        Raises:
+            OSError: a file cannot be read; the answer cannot come to its end.
+        """
+        taken: list[Bytes] = []
+        left, pieces = size_bytes, self._pieces
+        while left > 0 and pieces:
+            piece, start = pieces[0], self._start
+            piece_bytes = len(piece)
+            size = min(piece_bytes - start, left)
+            if not isinstance(piece, bytearray | bytes | memoryview):
+                taken.append(piece.part(start, size))
+            elif size == piece_bytes:
+                taken.append(piece)
+            else:
+                taken.append(memoryview(piece)[start : start + size])
+            left -= size
+            self._start = start + size
+            if self._start == piece_bytes:
+                pieces.popleft()
+                self._start = 0
+        return taken
+
+
+def is_read_later(pieces: Pieces) -> bool:
+    """Whether some of an answer is in files."""
+    return not _IN_MEMORY.issuperset(map(type, pieces))

@@ -1,0 +1,233 @@
+"""The sockets of one node: where it listens, and the connections of its clients.
+
+They are opened when the node begins and closed when it stops, which in a cluster of several nodes
+may happen more than once; a port that was free at the first time is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Container
+from functools import partial
+from typing import Final
+
+from ...storage.open_files import OPEN_FILES, RESERVED
+from ..log_output import Log
+from ..node import Node
+from ..requests.complaints import Complaints
+from ..requests.dispatch import Dispatch
+from ..settings.config import BrokerConfig
+from ..settings.listeners import Listener, parse_protocols
+from .connection import Connection, Shared
+from .connection_limits import Admission, ConnectionLimits
+from .connection_rates import CreationRates
+from .fair_turns import FairTurns
+from .held_memory import UNLIMITED_REQUESTS_BYTES, AnswerMemory, RequestMemory
+
+_DRAIN_S: Final = 5.0
+_BACKLOG: Final = 1024
+_BUFFERS: Final = {
+    "socket.receive.buffer.bytes": socket.SO_RCVBUF,
+    "socket.send.buffer.bytes": socket.SO_SNDBUF,
+}
+_IDLE_CHECK_S: Final = (1.0, 60.0)  # at least and at most between two
+
+_log = Log("server")
+
+
+class NodeSockets:
+    """Binds at once. Raises OSError: a port is taken, with the address in its text.
+
+    Attributes:
+        advertised: the listeners as clients are told of them, their ports as bound.
+        between_nodes: where other nodes of this process connect to: `inter.broker.listener.name`,
+            or the first listener without encryption or login; None when there is none.
+        address: host and port of the first listener.
+    """
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
+        self._listeners = [
+            listener._replace(port=bound.getsockname()[1])
+            for listener, bound in zip(config.listeners, self._bound, strict=True)
+        ]
+        self.address: tuple[str, int] = self._bound[0].getsockname()[:2]
+        self.advertised = config.advertised({each.name: each.port for each in self._listeners})
+        self.between_nodes = self._plain()
+        self._servers: list[asyncio.Server] = []
+        self._connections: set[Connection] = set()
+        requests = RequestMemory(_request_memory_bytes(config))
+        self._shared = Shared(FairTurns(), requests, AnswerMemory(), Complaints())
+        self._limits = ConnectionLimits(config)
+        self._rates = CreationRates(config, self._admit)
+        self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
+        self._served: dict[Connection, str] = {}  # those that count, and their listeners
+        self._idle_check: asyncio.TimerHandle | None = None
+        self._accepted = 0
+        self._all_gone = asyncio.Event()
+        self._dispatch: Dispatch
+        self._nodes: Container[str] = ()
+
+    def _plain(self) -> tuple[str, int] | None:
+        protocols = parse_protocols(self._config["listener.security.protocol.map"])
+        wanted = (self._config["inter.broker.listener.name"] or "").upper()
+        plain = [each for each in self._listeners if protocols.get(each.name) == "PLAINTEXT"]
+        for each in sorted(plain, key=lambda listener: listener.name != wanted):
+            host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(each.host, each.host)
+            return host, each.port
+        return None
+
+    def bind(self) -> None:
+        """Take the ports again after `refuse`. Raises OSError: somebody else has one meanwhile."""
+        self._bound = [self._sized(_bound(listener)) for listener in self._listeners]
+
+    def _sized(self, bound: socket.socket) -> socket.socket:
+        """The buffers of all its connections, where they were set: the system knows better."""
+        for name, option in _BUFFERS.items():
+            if self._config.is_given(name) and self._config[name] >= 0:
+                bound.setsockopt(socket.SOL_SOCKET, option, self._config[name])
+        return bound
+
+    def _backlog(self) -> int:
+        name = "socket.listen.backlog.size"
+        return int(self._config[name]) if self._config.is_given(name) else _BACKLOG
+
+    async def open(self, node: Node) -> None:
+        """Accept connections for a node."""
+        self._dispatch = Dispatch(node)
+        self._nodes = node.cluster.peers
+        node.between_nodes = self.between_nodes
+        loop = asyncio.get_running_loop()
+        bound, self._bound = self._bound, []
+        self._servers = [
+            await loop.create_server(
+                partial(self._connection, told), sock=each, backlog=self._backlog()
+            )
+            for told, each in zip(self.advertised, bound, strict=True)
+        ]
+        self._close_idle()
+
+    def refuse(self) -> None:
+        """Accept no more connections."""
+        if self._idle_check is not None:
+            self._idle_check.cancel()
+            self._idle_check = None
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        self._rates.stop()
+
+    def begin_drain(self) -> None:
+        """Let every connection answer what it has in hand, and nothing more."""
+        self._all_gone.clear()
+        for connection in list(self._connections):
+            connection.drain()
+
+    async def drained(self) -> None:
+        """Wait for the last answers; connections that take too long are cut."""
+        self._shared.complaints.tell_rest()
+        if not self._connections:
+            return
+        try:
+            await asyncio.wait_for(self._all_gone.wait(), _DRAIN_S)
+        except TimeoutError:
+            _log.warning("connections cut while stopping", count=len(self._connections))
+            self.cut()
+
+    def cut(self) -> None:
+        """End all connections at once, whatever they have in hand."""
+        for connection in list(self._connections):
+            connection.cut()
+
+    def _connection(self, told: Listener) -> Connection:
+        self._accepted += 1
+        connection = Connection(
+            self._dispatch,
+            self._shared,
+            size_limit_bytes=self._config["socket.request.max.bytes"],
+            number=self._accepted,
+            advertised=(told.host, told.port),
+            on_opened=partial(self._opened, told.name),
+            on_closed=self._closed,
+            nodes=self._nodes,
+        )
+        self._connections.add(connection)
+        return connection
+
+    def _opened(self, listener: str, connection: Connection) -> None:
+        """Heed the limits; other nodes of this process are beyond them."""
+        if connection.info.peer in self._nodes:
+            return
+        if connection.descriptor >= OPEN_FILES.descriptors - RESERVED:
+            self._refuse(connection, f"no descriptors left of {OPEN_FILES.descriptors} (ulimit -n)")
+            return
+        if connection.is_ending or not self._rates.holds(listener, connection):
+            self._admit(listener, connection)
+
+    def _admit(self, listener: str, connection: Connection) -> None:
+        host = connection.info.host
+        match self._limits.admit(listener, host):
+            case Admission.ADMITTED:
+                self._served[connection] = listener
+            case Admission.WAITS:
+                self._waiting[connection] = listener
+                connection.hold()
+            case Admission.REFUSED:
+                self._refuse(connection, "too many")
+
+    def _refuse(self, connection: Connection, why: str) -> None:
+        if self._shared.complaints.may_tell(connection.info.host, "refused connections"):
+            _log.warning("connection refused", connection=connection.info.id, reason=why)
+        connection.end()
+
+    def _admit_waiting(self) -> None:
+        for connection, listener in list(self._waiting.items()):
+            if self._limits.has_room(listener):
+                del self._waiting[connection]
+                connection.release()
+                self._admit(listener, connection)
+
+    def _close_idle(self) -> None:
+        """End the connections that have not been used for `connections.max.idle.ms`."""
+        loop = asyncio.get_running_loop()
+        limit_s = self._config["connections.max.idle.ms"] / 1000
+        if limit_s >= 0:
+            for connection in [each for each in self._served if each.is_idle_since(limit_s)]:
+                connection.end()
+        pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
+        self._idle_check = loop.call_later(pause_s, self._close_idle)
+
+    def _closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._waiting.pop(connection, None)
+        self._rates.gone(connection)
+        listener = self._served.pop(connection, None)
+        if listener is not None:
+            self._limits.leave(listener, connection.info.host)
+            if self._waiting:
+                self._admit_waiting()
+        if not self._connections:
+            self._all_gone.set()
+
+
+def _request_memory_bytes(config: BrokerConfig) -> int:
+    """queued.max.request.bytes, or what is sane where that says that there is no limit."""
+    given = int(config["queued.max.request.bytes"])
+    largest = int(config["socket.request.max.bytes"])
+    return given if given > 0 else max(UNLIMITED_REQUESTS_BYTES, 2 * largest)
+
+
+def _bound(listener: Listener) -> socket.socket:
+    """A bound socket. Raises OSError with the address in its text."""
+    host = listener.host or "0.0.0.0"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, listener.port))
+    except OSError as trouble:
+        bound.close()
+        raise OSError(f"cannot listen on {host}:{listener.port}: {trouble.strerror}") from None
+    return bound

@@ -1,0 +1,1 @@
+"""From a request to its handler, and what several handlers share."""

@@ -1,0 +1,91 @@
+"""What came in for a Fetch while it waits for `min_bytes`: counted, not read (DelayedFetch).
+
+Each append costs a look at its own partition. Reading all partitions again at each append made a
+Fetch that waits for 20 MB read them 5,000 times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import Refused
+from ...storage.log import PartitionLog
+
+if TYPE_CHECKING:
+    from ...storage.segment import Segment
+    from ..node import Node
+    from ..runtime.fetch_sessions import Item, Wanted
+    from ..runtime.fetch_waits import Place
+    from .fetch_reads import Limits, PartitionRead
+
+
+class _Counted:
+    """What is known of one partition."""
+
+    __slots__ = ("bytes_there", "position", "segment", "wanted")
+
+    def __init__(self, wanted: Wanted, bytes_there: int) -> None:
+        self.wanted = wanted
+        self.bytes_there = bytes_there
+        self.segment: Segment | None = None  # that has the offset, once there is something at it
+        self.position = 0
+
+
+class AwaitedBytes:
+    """How many bytes a waiting Fetch still misses.
+
+    Args:
+        min_bytes: what it waits for.
+    """
+
+    def __init__(self, node: Node, limits: Limits, min_bytes: int) -> None:
+        self._node = node
+        self._committed = limits.committed
+        self._left = min_bytes
+        self._counted: dict[Place, _Counted] = {}
+
+    def add(self, items: Iterable[Item], parts: Iterable[PartitionRead]) -> None:
+        """Begin with what was read.
+
+        Args:
+            items: partitions that may be read.
+            parts: what was read of them, in the same order.
+        """
+        for (key, name, wanted), part in zip(items, parts, strict=True):
+            bytes_there = len(part.records)
+            self._left -= bytes_there
+            self._counted[name, key[1]] = _Counted(wanted, bytes_there)
+
+    def has_enough(self, place: Place) -> bool:
+        """Whether to read again, after an append to a partition."""
+        counted = self._counted[place]
+        log = self._node.log_of(*place)
+        offset = counted.wanted.fetch_offset
+        if log is None or not log.log_start_offset <= offset <= log.log_end_offset:
+            return True  # what is wrong is for the reader to tell
+        up_to = log.last_stable_offset if self._committed else log.high_watermark
+        if offset >= up_to:
+            return False
+        try:
+            bytes_there = self._bytes_between(counted, log, up_to)
+        except (OSError, Refused):
+            return True
+        if bytes_there is None:
+            return True
+        bytes_there = min(bytes_there, counted.wanted.max_bytes)
+        self._left -= bytes_there - counted.bytes_there
+        counted.bytes_there = bytes_there
+        return self._left <= 0
+
+    @staticmethod
+    def _bytes_between(counted: _Counted, log: PartitionLog, up_to: int) -> int | None:
+        """From the wanted offset on; None: in an older segment, which is enough for Kafka."""
+        active = log.segments[-1]
+        if counted.wanted.fetch_offset < active.base_offset:
+            return None
+        if counted.segment is not active:
+            counted.segment = active
+            counted.position = active.position_of(counted.wanted.fetch_offset) or 0
+        end = active.position_of(up_to)
+        return (active.size_bytes if end is None else end) - counted.position

@@ -1,0 +1,77 @@
+"""The cluster as clients are told of it: brokers, where to reach them, and what one may do.
+
+Shared by the handlers that answer with brokers or authorized operations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ...metadata.catalog import Broker
+    from ..node import Node
+    from .context import Context
+
+# AclOperation's numbers; without an authorizer everybody may do everything a resource knows of.
+TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
+CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
+TOPIC_OPERATION_BITS: Final = sum(1 << operation for operation in TOPIC_OPERATIONS)
+
+
+def address_of(node: Node, context: Context, broker: Broker) -> tuple[str, int]:
+    """Host and port of a broker, as who asks can reach it: by the listener they came through."""
+    here = context.connection.advertised
+    if broker.node_id == node.node_id or not broker.end_points:
+        return here
+    known = node.catalog.brokers.get(node.node_id)
+    own = () if known is None else known.end_points
+    listener = next((each.name for each in own if (each.host, each.port) == here), None)
+    by_name = {each.name: each for each in broker.end_points}
+    end_point = by_name.get(listener or "", broker.end_points[0])
+    return end_point.host, end_point.port
+
+
+class NewLeaders:
+    """Who leads the partitions that a client asked the wrong node for, and where (KIP-951)."""
+
+    __slots__ = ("_context", "_node", "endpoints")
+
+    def __init__(self, node: Node, context: Context) -> None:
+        self._node = node
+        self._context = context
+        self.endpoints: dict[int, dict[str, Any]] = {}
+
+    def of(self, topic: str, partition: int) -> dict[str, int]:
+        """The leader's id and epoch, -1 where nobody knows; where it is goes to `endpoints`."""
+        known = self._node.catalog.topics.get(topic)
+        if known is None or not 0 <= partition < len(known.partitions):
+            return {"leader_id": -1, "leader_epoch": -1}
+        leader_id = known.partitions[partition].leader_id
+        broker = self._node.catalog.brokers.get(leader_id)
+        if broker is not None and not broker.is_fenced and leader_id not in self.endpoints:
+            host, port = address_of(self._node, self._context, broker)
+            self.endpoints[leader_id] = {
+                "node_id": leader_id, "host": host, "port": port, "rack": broker.rack
+            }  # fmt: skip
+        return {
+            "leader_id": leader_id,
+            "leader_epoch": known.partitions[partition].leader_epoch,
+        }
+
+
+def brokers_alive(
+    node: Node, context: Context, *, id_field: str = "node_id"
+) -> list[dict[str, Any]]:
+    """The brokers that are not fenced, by id: `id_field`, host, port and rack."""
+    alive = []
+    for node_id, broker in sorted(node.catalog.brokers.items()):
+        if not broker.is_fenced:
+            host, port = address_of(node, context, broker)
+            alive.append({id_field: node_id, "host": host, "port": port, "rack": broker.rack})
+    return alive
+
+
+def offline_replicas(node: Node, replicas: tuple[int, ...]) -> list[int]:
+    """Those of a partition's replicas whose brokers are away."""
+    brokers = node.catalog.brokers
+    return [each for each in replicas if each not in brokers or brokers[each].is_fenced]

@@ -1,0 +1,28 @@
+"""Error codes that are younger than their API: what a client of an older version is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+
+_NEVER: Final = 1 << 15
+# The version of the API that learned the code, and the code before.
+_KNOWN_SINCE: Final[Mapping[tuple[Code, ApiKey], tuple[int, Code]]] = {
+    (Code.PRODUCER_FENCED, ApiKey.INIT_PRODUCER_ID): (4, Code.INVALID_PRODUCER_EPOCH),
+    (Code.PRODUCER_FENCED, ApiKey.ADD_PARTITIONS_TO_TXN): (2, Code.INVALID_PRODUCER_EPOCH),
+    (Code.PRODUCER_FENCED, ApiKey.ADD_OFFSETS_TO_TXN): (2, Code.INVALID_PRODUCER_EPOCH),
+    (Code.PRODUCER_FENCED, ApiKey.END_TXN): (2, Code.INVALID_PRODUCER_EPOCH),
+    (Code.PRODUCER_FENCED, ApiKey.PRODUCE): (_NEVER, Code.INVALID_PRODUCER_EPOCH),
+    (Code.TRANSACTION_ABORTABLE, ApiKey.PRODUCE): (11, Code.INVALID_TXN_STATE),
+    (Code.TRANSACTION_ABORTABLE, ApiKey.TXN_OFFSET_COMMIT): (4, Code.INVALID_TXN_STATE),
+    (Code.GROUP_ID_NOT_FOUND, ApiKey.OFFSET_COMMIT): (9, Code.ILLEGAL_GENERATION),
+}
+
+
+def code_for(code: Code, api_key: ApiKey, version: int) -> Code:
+    """The code in the words of this version of the API."""
+    since, before = _KNOWN_SINCE.get((code, api_key), (0, code))
+    return code if version >= since else before

@@ -1,0 +1,447 @@
+"""Changes of settings while the broker runs: what they lead to, and whether that may be.
+
+The settings of a resource are decided on as a whole: `check` is given all it would then have, and
+raises Refused, with Kafka's codes and words, before anything has changed. Brokers' settings are
+Kafka's ConfigAdminManager and DynamicBrokerConfig, the others its ControllerConfigurationValidator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...metadata.catalog import ResourceType
+from ...metadata.topic_names import check_topic_name
+from ...protocol.errors import Code, Refused
+from ...protocol.limits import MAX_TEXT_BYTES
+from ..settings.broker_settings import BROKER_SETTINGS
+from ..settings.config import BrokerConfig, setting_of, validate_topic_configs
+from ..settings.definitions import BadSetting, Kind, Mode, Setting, Table, Wrong, typed
+from ..settings.fates import refusal
+from ..settings.rules import check_together
+from ..settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+ELR_FEATURE = "eligible.leader.replicas.version"
+MIN_INSYNC = "min.insync.replicas"
+
+# Only for one listener: `listener.name.NAME.` before them (DynamicBrokerConfig).
+SECURITY = frozenset(
+    f"ssl.{name}"
+    for name in (
+        "key.password",
+        "keystore.certificate.chain",
+        "keystore.key",
+        "keystore.location",
+        "keystore.password",
+        "keystore.type",
+        "truststore.certificates",
+        "truststore.location",
+        "truststore.password",
+        "truststore.type",
+    )
+)
+THREADS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.reader.threads",
+)
+CLEANER_THREADS, CLEANER_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
+KAFKAS_CLASSES = ("org.apache.kafka.", "kafka.")
+# There are no classes here; this one is given to every Apache Kafka, and reports to nobody.
+REPORTERS, JMX = "metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"
+CONNECTIONS = ("max.connections", "max.connection.creation.rate")
+# How Kafka says that settings do not go together; Ottla says more to who starts it.
+REQUIRED = "requirement failed:"
+KAFKAS_WORDS = {
+    CLEANER_BUFFER: "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+    "log.retention.ms": "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
+    "log.roll.jitter.ms": "log.roll.jitter.ms must be greater than or equal to 0",
+    "log.roll.ms": "log.roll.ms must be greater than or equal to 1",
+    "max.connections.per.ip": "max.connections.per.ip can be set to zero only if "
+    "max.connections.per.ip.overrides property is set.",
+}
+# Quotas of replication: no settings of a broker's file, yet numbers (QuotaConfig).
+REPLICATION_RATES = Table("""
+follower.replication.throttled.rate long 9223372036854775807 0.. cluster
+leader.replication.throttled.rate long 9223372036854775807 0.. cluster
+replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster
+""")
+CLUSTER_LEVEL_OF_LISTENERS = ("max.connections", "max.connection.creation.rate")
+SMALL_SET = 4
+TOO_LONG = (
+    "The configuration value cannot be added because it exceeds the maximum value size of "
+    f"{MAX_TEXT_BYTES} bytes."
+)
+METRICS_INTERVAL_MS = range(100, 3_600_001)
+METRICS_MATCHES = frozenset(
+    f"client_{what}"
+    for what in ("id", "instance_id", "software_name", "software_version", "source_address",
+                 "source_port")
+)  # fmt: skip
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does with a setting."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Change(NamedTuple):
+    """One setting of a request, and what to do with it."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+def known_type(number: int) -> ResourceType:
+    """The type of a resource; raises Refused (INVALID_REQUEST) for a number that is none."""
+    try:
+        return ResourceType(number)
+    except ValueError:
+        raise Refused(Code.INVALID_REQUEST, f"Unknown resource type {number}") from None
+
+
+def check_request(changes: Sequence[Change]) -> None:
+    """Refuse what no resource may be asked: a setting twice, or set to nothing."""
+    if len({change.name for change in changes}) < len(changes):
+        raise Refused(Code.INVALID_REQUEST, "Error due to duplicate config keys")
+    without = [c.name for c in changes if c.value is None and c.operation != Operation.DELETE]
+    if without:
+        raise Refused(Code.INVALID_REQUEST, f"Null value not supported for : {', '.join(without)}")
+
+
+def changed(
+    resource_type: ResourceType, present: Mapping[str, str], changes: Sequence[Change]
+) -> dict[str, str]:
+    """What a resource would have after these changes of what it has."""
+    settings = dict(present)
+    for name, operation, value in changes:
+        match operation:
+            case Operation.SET:
+                assert value is not None
+                settings[name] = value
+            case Operation.DELETE:
+                settings.pop(name, None)
+            case Operation.APPEND | Operation.SUBTRACT:
+                setting = _list_setting(resource_type, name, Operation(operation))
+                text = settings.get(name, setting.default) or ""
+                settings[name] = _with_entries(text, Operation(operation), value or "")
+                if len(settings[name].encode()) > MAX_TEXT_BYTES:
+                    raise Refused(Code.INVALID_CONFIG, TOO_LONG)
+            case _:
+                raise Refused(Code.INVALID_REQUEST, f"Unknown operations type {operation}")
+    return settings
+
+
+def _list_setting(resource_type: ResourceType, name: str, operation: Operation) -> Setting:
+    tables = {ResourceType.TOPIC: TOPIC_SETTINGS, ResourceType.BROKER: BROKER_SETTINGS}
+    setting = tables[resource_type].get(name) if resource_type in tables else None
+    if setting is not None and setting.kind is Kind.LIST:
+        return setting
+    if resource_type == ResourceType.BROKER:
+        what = operation.name.lower()
+        why = f"Config value {what} is not allowed for config key: {name}"
+    else:
+        why = f"Can't {operation.name} to key {name} because its type is not LIST."
+    raise Refused(Code.INVALID_CONFIG, why)
+
+
+def _with_entries(text: str, operation: Operation, value: str) -> str:
+    entries = [entry for entry in text.split(",") if entry]
+    for entry in value.split(","):
+        if operation is Operation.SUBTRACT:
+            if entry in entries:
+                entries.remove(entry)
+        elif entry not in entries:
+            entries.append(entry)
+    return ",".join(entries)
+
+
+async def answered(
+    context: Context, resources: Sequence[Any], alter: Callable[[Any], None]
+) -> dict[str, Any]:
+    """Do `alter` with each resource of a request, and say what became of each."""
+    times: Counter[tuple[int, str]] = Counter()
+    async for resource in context.turns.each(resources):
+        times[resource.resource_type, resource.resource_name] += 1
+    responses = []
+    async for resource in context.turns.each(resources):
+        error, why = Code.NONE, None
+        try:
+            if times[resource.resource_type, resource.resource_name] > 1:
+                why = "Each resource must appear at most once."
+                raise Refused(Code.INVALID_REQUEST, why)
+            alter(resource)
+        except Refused as refused:
+            error, why = refused.code, refused.why
+        responses.append(
+            {
+                "error_code": error,
+                "error_message": why,
+                "resource_type": resource.resource_type,
+                "resource_name": resource.resource_name,
+            }
+        )
+    return {"responses": responses}
+
+
+def set_all(
+    node: Node,
+    resource_type: ResourceType,
+    name: str,
+    wanted: Mapping[str, str],
+    *,
+    named: Collection[str] = (),
+    dry: bool,
+) -> None:
+    """Give a resource these settings and no others, at once.
+
+    Args:
+        named: the settings that were named to be altered, also those that stay as they are.
+        dry: only say if it could be.
+
+    Raises:
+        Refused: with Kafka's code; nothing has changed.
+    """
+    check(node, resource_type, name, wanted)
+    if resource_type is ResourceType.BROKER:
+        _check_elr(node, name, wanted, named)
+    if dry:
+        return
+    present = node.catalog.overrides(resource_type, name)
+    changes: dict[str, str | None] = dict.fromkeys(key for key in present if key not in wanted)
+    changes.update((key, value) for key, value in wanted.items() if present.get(key) != value)
+    if changes:
+        node.controller.set_configs(resource_type, name, changes)
+
+
+def check(node: Node, resource_type: ResourceType, name: str, wanted: Mapping[str, str]) -> None:
+    """Raise Refused if a resource may not have these settings, or does not exist."""
+    match resource_type:
+        case ResourceType.TOPIC:
+            if not name:
+                raise Refused(Code.INVALID_REQUEST, "Default topic resources are not allowed.")
+            check_topic_name(name)
+            validate_topic_configs(wanted)
+            if name not in node.catalog.topics:
+                why = f"The topic '{name}' does not exist."
+                raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION, why)
+        case ResourceType.BROKER:
+            check_node_id(name, node.node_id)
+            present = node.catalog.overrides(resource_type, name)
+            new = {key: text for key, text in wanted.items() if present.get(key) != text}
+            _check_broker(node, name, wanted, new)
+        case ResourceType.GROUP:
+            _check_group(node.config, name, wanted)
+        case ResourceType.CLIENT_METRICS:
+            _check_metrics(name, wanted)
+
+
+def check_node_id(name: str, node_id: int) -> None:
+    """The name of a broker is its id, or nothing: the default of all brokers."""
+    if not name:
+        return
+    if not re.fullmatch(r"[+-]?[0-9]+", name):
+        raise Refused(Code.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if int(name) != node_id:
+        why = f"Unexpected broker id, expected {node_id}, but received {name}"
+        raise Refused(Code.INVALID_REQUEST, why)
+
+
+def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping[str, str]) -> None:
+    _refuse_any(
+        [key for key in new if (known := BROKER_SETTINGS.get(key)) and known.read_only],
+        "Cannot update these configs dynamically",
+    )
+    _refuse_any(
+        [key for key in new if key in SECURITY],
+        "These security configs can be dynamically updated only per-listener using the listener "
+        "prefix",
+        "HashSet",
+    )
+    for key, text in new.items():
+        _check_value(setting_of(key) or REPLICATION_RATES.get(key), text)
+    if not name:
+        _refuse_any(
+            [key for key in new if _is_for_one_broker(key)],
+            "Cannot update these configs at default cluster level, broker id must be specified",
+        )
+    if "listeners" in new:
+        why = "listeners cannot be changed while Ottla runs; set them at its start"
+        raise Refused(Code.INVALID_REQUEST, why)
+    for key in CONNECTIONS:
+        if new.get(key, "").strip() == "0":
+            raise _invalid(f"Invalid {key} 0")
+    reporters = BROKER_SETTINGS[REPORTERS].parse(new.get(REPORTERS, ""))
+    if isinstance(reporters, tuple) and not {JMX}.issuperset(reporters):
+        raise _invalid(
+            f"Validation of dynamic config update of Set({REPORTERS}) failed with class class "
+            "kafka.server.DynamicMetricsReporters"
+        )
+    _check_threads(node.config, new)
+    _check_with_the_rest(node, name, wanted)
+    _check_fates(new)
+
+
+def _check_fates(new: Mapping[str, str]) -> None:
+    """Refuse what Kafka would accept and Ottla does not have; it comes after Kafka's own checks."""
+    for key, text in new.items():
+        setting = setting_of(key)
+        why_not = None if setting is None else refusal(setting, text)
+        if why_not is not None:
+            raise Refused(Code.INVALID_CONFIG, f"{key} {why_not}")
+
+
+def _refuse_any(names: Sequence[str], why: str, kind: str = "") -> None:
+    if names:
+        # What Kafka shows is a set of Scala's, which has another name when it is big.
+        kind = kind or ("Set" if len(names) <= SMALL_SET else "HashSet")
+        raise Refused(Code.INVALID_REQUEST, f"{why}: {kind}({', '.join(names)})")
+
+
+def _check_value(setting: Setting | None, text: str) -> None:
+    if setting is None:
+        return
+    try:
+        setting.parse(text)
+        if setting.kind is Kind.CLASS and not text.strip().startswith(KAFKAS_CLASSES):
+            raise Wrong(text, f"Class {text} could not be found.")
+    except Wrong as wrong:
+        raise Refused(Code.INVALID_REQUEST, setting.complaint(wrong)) from None
+
+
+def _is_for_one_broker(name: str) -> bool:
+    if name.startswith("listener.name."):
+        return not name.endswith(CLUSTER_LEVEL_OF_LISTENERS)
+    setting = BROKER_SETTINGS.get(name)
+    return setting is not None and setting.mode is Mode.BROKER
+
+
+def _check_threads(config: BrokerConfig, new: Mapping[str, str]) -> None:
+    """Ottla has no such threads, but who changes their number is answered as Kafka does."""
+    for name in THREADS:
+        if name not in new:
+            continue
+        value, current = int(new[name]), config[name]
+        if name == CLEANER_THREADS:
+            why = f"Log cleaner threads cannot be {{}} the current value {current}"
+            more, less = "increased to more than double", "reduced to less than half"
+            wrong = why.format(more if value > 2 * current else less)
+        else:
+            if value < 1:
+                limit = "value should be at least 1"
+            elif value > 2 * current:
+                limit = f"value should not be greater than double the current value {current}"
+            else:
+                limit = f"value should be at least half the current value {current}"
+            wrong = f"Dynamic thread count update validation failed for {name}={value}, {limit}"
+        if value < 1 or not current // 2 <= value <= 2 * current:
+            raise _invalid(wrong)
+
+
+def _invalid(why: str) -> Refused:
+    """What Kafka makes of a ConfigException that comes late."""
+    return Refused(
+        Code.INVALID_REQUEST,
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {why} for configuration "
+        "Invalid dynamic configuration",
+    )
+
+
+def _check_elr(node: Node, name: str, wanted: Mapping[str, str], named: Collection[str]) -> None:
+    """The least ISR is one for the whole cluster while replicas may lead by it (KIP-966)."""
+    if not node.catalog.features.get(ELR_FEATURE, 0):
+        return
+    present = node.catalog.overrides(ResourceType.BROKER, name)
+    if name and (MIN_INSYNC in named or wanted.get(MIN_INSYNC) != present.get(MIN_INSYNC)):
+        why = f"Broker-level {MIN_INSYNC} cannot be altered while ELR is enabled."
+        raise Refused(Code.INVALID_CONFIG, why)
+    if not name and MIN_INSYNC in present and MIN_INSYNC not in wanted:
+        why = f"Cluster-level {MIN_INSYNC} cannot be removed while ELR is enabled."
+        raise Refused(Code.INVALID_CONFIG, why)
+
+
+def _check_with_the_rest(node: Node, name: str, wanted: Mapping[str, str]) -> None:
+    overrides = node.catalog.overrides
+    other = overrides(ResourceType.BROKER, "" if name else str(node.node_id))
+    candidate = BrokerConfig(node.config.given)
+    candidate.use_dynamic(*((other, wanted) if name else (wanted, other)))
+    buffer_bytes, threads = candidate[CLEANER_BUFFER], candidate[CLEANER_THREADS]
+    if wanted.keys() & {CLEANER_BUFFER, CLEANER_THREADS} and buffer_bytes <= threads << 20:
+        raise Refused(Code.INVALID_REQUEST, f"{REQUIRED} {KAFKAS_WORDS[CLEANER_BUFFER]}")
+    try:
+        check_together(candidate)
+    except BadSetting as bad:
+        words = KAFKAS_WORDS.get(bad.name)
+        why = str(bad) if words is None else f"{REQUIRED} {words}"
+        raise Refused(Code.INVALID_REQUEST, why) from None
+
+
+def _check_group(config: BrokerConfig, name: str, wanted: Mapping[str, str]) -> None:
+    if not name:
+        raise Refused(Code.INVALID_REQUEST, "Default group resources are not allowed.")
+    for key in wanted:
+        if key not in GROUP_SETTINGS:
+            raise Refused(Code.INVALID_CONFIG, f"Unknown group config name: {key}")
+    for key, text in wanted.items():
+        typed(GROUP_SETTINGS[key], text)
+    for setting in GROUP_SETTINGS.shown():
+        kind, _, what = setting.name.partition(".")
+        least, most = f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"
+        if setting.name == "streams.num.standby.replicas":
+            most = "group.streams.max.standby.replicas"
+        value = config.group_value(setting.name, wanted)
+        if least in BROKER_SETTINGS and value < config[least]:
+            why = f"{setting.name} must be greater than or equal to {least}"
+            raise Refused(Code.INVALID_CONFIG, why)
+        if most in BROKER_SETTINGS and value > config[most]:
+            why = f"{setting.name} must be less than or equal to {most}"
+            raise Refused(Code.INVALID_CONFIG, why)
+
+
+def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
+    """KIP-714's subscriptions (ClientMetricsConfigs.validate)."""
+    if not name:
+        raise Refused(Code.INVALID_REQUEST, "Subscription name can't be empty")
+    for key, text in wanted.items():
+        if key not in METRICS_SETTINGS:
+            raise Refused(Code.INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
+        value = typed(METRICS_SETTINGS[key], text)
+        if key == "interval.ms" and value not in METRICS_INTERVAL_MS:
+            why = (
+                f"Invalid value {value} for interval.ms, interval must be between 100 and 3600000 "
+                "(1 hour)"
+            )
+            raise Refused(Code.INVALID_REQUEST, why)
+        if key == "match" and isinstance(value, tuple):
+            for pattern in value:
+                _check_match(pattern)
+
+
+def _check_match(pattern: str) -> None:
+    what, equals, expression = pattern.partition("=")
+    equals = "" if "=" in expression else equals
+    try:
+        re.compile(expression)
+        legal = bool(equals) and what.strip() in METRICS_MATCHES
+    except (re.error, RecursionError, OverflowError):  # as deep or as long as no pattern is
+        legal = False
+    if not legal:
+        raise Refused(Code.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

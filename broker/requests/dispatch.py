@@ -1,0 +1,309 @@
+"""From a whole frame to the bytes of its answer: version check, decoding, handler, errors.
+
+A handler is a coroutine function that usually never waits. Its first step is run right here; only
+one that does wait becomes a task, so that most requests are answered in the turn they came in.
+A request or an answer of very many elements is decoded or encoded in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ...protocol.api_keys import ApiKey
+from ...protocol.decoding import TooManyElements
+from ...protocol.errors import Code, Malformed, Refused
+from ...protocol.fetch_answer import Pieces, encode_fetch_answer
+from ...protocol.messages import (
+    RequestHeader,
+    answer,
+    has_field,
+    has_more_elements,
+    read_request,
+    read_request_header,
+)
+from ...protocol.produce_answer import encode_produce_answer
+from ..clock import monotonic_s
+from ..log_output import Log
+from ..scheduling.large_requests import MOST_ELEMENTS
+from .context import ConnectionInfo, Context, Disconnect
+from .handler import Handler
+from .served_apis import HANDLERS
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+# A whole frame, or one in pieces written one after another; None: the client waits for none.
+Answer = bytearray | Pieces | None
+
+# They may wait for long, and others must not wait for them; decoded, they are not much larger. A
+# Fetch says by itself when it waits.
+_WAITING: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+
+_log = Log("dispatch")
+_loaded: dict[int, Handler] = {}
+
+
+def serves(api_key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Function], Function]:
+    """Say which API and versions a handler serves; they must be those of `served_apis.HANDLERS`."""
+
+    def mark(function: Function) -> Function:
+        listed = HANDLERS[api_key]
+        if (listed.lowest, listed.highest) != versions:
+            raise TypeError(f"{api_key.name} is listed with {listed}, and served with {versions}")
+        _loaded[api_key] = function
+        return function
+
+    return mark
+
+
+def handler_of(api_key: int) -> Handler:
+    """The handler of an API that HANDLERS lists; imported when it is first asked for."""
+    handler = _loaded.get(api_key)
+    if handler is None:
+        import_module(f"..handlers.{HANDLERS[ApiKey(api_key)].module}", __package__)
+        handler = _loaded[api_key]
+    return handler
+
+
+class Dispatch:
+    """Answers the requests of all connections of one node."""
+
+    __slots__ = ("_node", "_versions")
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._versions = {
+            int(key): (key, max(served.lowest, served.closed_below), served.highest)
+            for key, served in HANDLERS.items()
+        }
+
+    def _header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
+        """The header of a frame whose API and version are served. Raises Malformed."""
+        header = read_request_header(frame)
+        served = self._versions.get(header.api_key)
+        if served is None:
+            raise Malformed(f"API key {header.api_key} is not served")
+        key, lowest, highest = served
+        if lowest <= header.api_version <= highest or key is ApiKey.API_VERSIONS:
+            return key, header
+        if self._is_unstable(header):
+            return key, header
+        raise Malformed(
+            f"{key.name} version {header.api_version} is not served ({lowest} to {highest} are)"
+        )
+
+    def _is_unstable(self, header: RequestHeader) -> bool:
+        """Whether a version is one of those that only `unstable.api.versions.enable` offers."""
+        listed = HANDLERS[ApiKey(header.api_key)]
+        if not listed.highest < header.api_version <= listed.highest_unstable:
+            return False
+        return bool(self._node.config["unstable.api.versions.enable"])
+
+    def refusal_ms(self, host: str) -> int:
+        """How long a connection from an address is kept unserved before it is closed; 0: not."""
+        quotas = self._node.quotas
+        return 0 if quotas is None else quotas.connect(host, self._node.clock.monotonic_ms())
+
+    def serve(
+        self, frame: memoryview, connection: ConnectionInfo
+    ) -> tuple[Context, Answer | asyncio.Future[Answer]]:
+        """Answer one request, at once or by a future.
+
+        Raises:
+            Malformed: it is no request that is served; the connection is to be closed.
+            Disconnect: the request asks for no answer, and has failed.
+        """
+        key, header = self._header_of(frame)
+        _, version, correlation_id, client_id, _ = header
+        context = Context(key, version, correlation_id, client_id, connection)
+        if self._node.quotas is not None:
+            context.size_bytes, context.started_s = len(frame), monotonic_s()
+        if key is ApiKey.API_VERSIONS:
+            *_, highest = self._versions[key]
+            if not 0 <= version <= highest:
+                return context, _unsupported_api_versions(context)
+        try:
+            request = read_request(header, frame, most_elements=MOST_ELEMENTS)
+        except Malformed as malformed:
+            raise _malformed(context, malformed) from None
+        except TooManyElements:
+            return context, self._begun(context, self._large(context, header, frame))
+        return context, self._handle(context, request)
+
+    def _handle(self, context: Context, request: Any) -> Answer | asyncio.Future[Answer]:
+        try:
+            handling = self._handling(context, request)
+            waited_for = handling.send(None)
+        except StopIteration as done:
+            body = done.value
+        except Refused as refused:
+            return _refusal(context, refused)
+        except Disconnect:
+            raise
+        except Exception as bug:
+            return _unexpected(context, bug)
+        else:
+            later = self._begun(context, self._later(context, _Started(handling, waited_for)))
+            # Cancelled before its first turn, a task never gets to the handler to tell it.
+            later.add_done_callback(lambda _: handling.close())
+            return later
+        if _is_large(context, body):
+            return self._begun(context, self._later(context, _returned(body)))
+        try:
+            return _encoded(context, body)
+        except Exception as bug:
+            return _unexpected(context, bug)
+
+    def _handling(self, context: Context, request: Any) -> Coroutine[Any, Any, Any]:
+        """The handler at work, behind what stands before it."""
+        handler = handler_of(context.api_key)
+        if self._node.authorizer is not None:
+            handler = _guarded(context.api_key, handler)
+        if context.started_s:
+            handler = _metered(handler)
+        return handler(self._node, context, request)
+
+    @staticmethod
+    def _begun(context: Context, answering: Coroutine[Any, Any, Answer]) -> asyncio.Future[Answer]:
+        """The answer of a request that is not answered in this turn."""
+        later = asyncio.ensure_future(answering)
+        later.add_done_callback(lambda _: context.rests())
+        return later
+
+    async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
+        """Answer a request that is too large to be decoded here. Raises as `serve` does."""
+        context.on_rest = await self._node.cluster.large_requests.enter()
+        try:
+            request = await self._node.workers.run(partial(read_request, header, frame))
+        except Malformed as malformed:
+            raise _malformed(context, malformed) from None
+        if context.api_key in _WAITING:
+            context.rests()
+        return await self._later(context, self._handling(context, request))
+
+    async def _later(self, context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
+        """The answer of a handler that is not done yet. Raises Disconnect."""
+        try:
+            body = await rest
+            if _is_large(context, body):
+                encode = partial(_encoded, context, body, is_large=True)
+                return await self._node.workers.run(encode)
+            return _encoded(context, body)
+        except Refused as refused:
+            return _refusal(context, refused)
+        except Disconnect:
+            raise
+        except Exception as bug:
+            return _unexpected(context, bug)
+        finally:
+            context.hasten = None
+
+
+def _guarded(api_key: ApiKey, handler: Handler) -> Handler:
+    from .guards import guarded
+
+    return guarded(api_key, handler)
+
+
+def _metered(handler: Handler) -> Handler:
+    from .throttling import metered
+
+    return metered(handler)
+
+
+class _Started:
+    """A coroutine after its first step, which had to wait: what is left of it can be awaited."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], waited_for: Any) -> None:
+        self._coroutine = coroutine
+        self._waited_for = waited_for
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waited_for = self._waited_for
+        try:
+            while True:
+                try:
+                    sent = yield waited_for
+                except BaseException as thrown:
+                    waited_for = self._coroutine.throw(thrown)
+                else:
+                    waited_for = self._coroutine.send(sent)
+        except StopIteration as done:
+            return done.value
+
+
+async def _returned(body: dict[str, Any] | None) -> dict[str, Any] | None:
+    return body
+
+
+def _is_large(context: Context, body: dict[str, Any] | None) -> bool:
+    """Whether an answer has so many elements that its encoding would stop the event loop."""
+    key = context.api_key
+    if body is None:
+        return False
+    if key is ApiKey.FETCH or key is ApiKey.PRODUCE:
+        return context.is_large
+    return has_more_elements(body, MOST_ELEMENTS)
+
+
+def _encoded(context: Context, body: dict[str, Any] | None, *, is_large: bool = False) -> Answer:
+    key, version = context.api_key, context.version
+    if body is None:
+        return None
+    if key is ApiKey.FETCH:
+        return encode_fetch_answer(version, context.correlation_id, body)
+    if key is ApiKey.PRODUCE:
+        quickly = encode_produce_answer(version, context.correlation_id, body)
+        if quickly is not None:
+            return quickly
+    return answer(key, version, context.correlation_id, body, is_large=is_large)
+
+
+def _malformed(context: Context, malformed: Malformed) -> Malformed:
+    return Malformed(f"{context.api_key.name} version {context.version}: {malformed}")
+
+
+def _refusal(context: Context, refused: Refused) -> Answer:
+    """An answer that is an error alone. Raises Disconnect where it has no place for one."""
+    key, version = context.api_key, context.version
+    if not has_field(key, version, "error_code"):
+        raise Disconnect(str(refused))
+    body: dict[str, Any] = {"error_code": refused.code}
+    if has_field(key, version, "error_message"):
+        body["error_message"] = refused.why
+    if context.throttle_time_ms and has_field(key, version, "throttle_time_ms"):
+        body["throttle_time_ms"] = context.throttle_time_ms
+    return answer(key, version, context.correlation_id, body)
+
+
+def _unexpected(context: Context, bug: Exception) -> Answer:
+    complaints, kind = context.connection.complaints, f"faults in {context.api_key.name}"
+    if complaints is None or complaints.may_tell(context.connection.host, kind):
+        fields = context.log_fields()
+        _log.error("a request failed by a fault of the broker", exc_info=bug, **fields)
+    return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
+
+
+def _unsupported_api_versions(context: Context) -> bytearray:
+    """KIP-511: an ApiVersions of a version from the future is answered in version 0."""
+    listed = HANDLERS[ApiKey.API_VERSIONS]
+    return answer(
+        ApiKey.API_VERSIONS,
+        0,
+        context.correlation_id,
+        {
+            "error_code": Code.UNSUPPORTED_VERSION,
+            "api_keys": [
+                {
+                    "api_key": ApiKey.API_VERSIONS,
+                    "min_version": listed.lowest,
+                    "max_version": listed.highest,
+                }
+            ],
+        },
+    )

@@ -1,0 +1,212 @@
+"""What a Fetch reads from the logs: limits, isolation, and what Kafka's leader checks first.
+
+Reading follows ReplicaManager.readFromLog: partitions in the order asked, each taking from what is
+left of the request's limit; the first batch of the first partition that has any is always given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...protocol.errors import Code, Refused
+from ...storage.log import PartitionLog
+from ...storage.reads import FileRange, ReadLimits
+from ..runtime.fetch_sessions import Item, PartitionKey, TopicRef, Wanted
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+NO_EPOCH = -1
+
+_AT_ONCE_BYTES: Final = 1 << 18  # of an answer; what is more is read when the socket takes it
+
+
+class Limits(NamedTuple):
+    """What holds for all partitions of a Fetch.
+
+    Attributes:
+        max_bytes: of the whole answer; zero and less let one batch through all the same.
+        committed: read_committed: nothing at or beyond the last stable offset.
+        replica_id: -1 and -2 are consumers; a follower is nobody's on one machine.
+        may_read: whether who asks may read a topic; None: everybody may.
+        from_followers: whether any replica may be read from, as by consumers of version 11 and
+            later (KIP-392).
+    """
+
+    max_bytes: int
+    committed: bool
+    replica_id: int
+    may_read: Callable[[str], bool] | None = None
+    from_followers: bool = False
+
+
+class PartitionRead(NamedTuple):
+    """One partition's part of an answer."""
+
+    key: PartitionKey
+    error: Code
+    records: bytes | memoryview | FileRange = b""
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    aborted: list[dict[str, int]] | None = None
+    diverging: tuple[int, int] | None = None  # epoch and its end offset
+
+
+MANY: Final = 64
+"""A request for more partitions goes in slices, of so many at least."""
+
+
+async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits: Limits) -> None:
+    """Let others have their turns while what an earlier life wrote is checked, before it is read.
+
+    Where that fails, `Reading` tells.
+    """
+    left = limits.max_bytes
+    turns = context.turns if len(wanted) > MANY else None
+    for key, name, asked in wanted:
+        if turns is not None and turns.is_over():
+            await turns.pause()
+        log = node.logs.log_of(name, key[1])
+        if log is None or not log.log_start_offset <= asked.fetch_offset < log.old_until:
+            continue
+        with suppress(OSError, Refused):
+            most_bytes = min(asked.max_bytes, left)
+            for _ in log.check_in_steps(asked.fetch_offset, most_bytes, committed=limits.committed):
+                await asyncio.sleep(0)
+        left -= asked.max_bytes
+        if left <= 0:
+            return
+
+
+class Reading:
+    """What is read of the partitions of a Fetch, a few at a time.
+
+    Attributes:
+        size_bytes: of the records read so far.
+        ends_wait: whether one is in error or has diverged, so that the answer does not wait.
+    """
+
+    __slots__ = ("_limits", "_node", "_parts", "_unknown", "ends_wait", "size_bytes")
+
+    def __init__(self, node: Node, limits: Limits) -> None:
+        self._node = node
+        self._limits = limits
+        self._parts: list[PartitionRead] = []
+        self._unknown: list[PartitionRead] = []
+        self.size_bytes = 0
+        self.ends_wait = False
+
+    @property
+    def parts(self) -> list[PartitionRead]:
+        """Those that exist in the order asked and the others behind them, as Kafka answers."""
+        return self._parts + self._unknown if self._unknown else self._parts
+
+    def read(self, wanted: Iterable[Item]) -> None:
+        """Read each partition once."""
+        node, limits = self._node, self._limits
+        for item in wanted:
+            key, name, _ = item
+            if limits.may_read is not None and name and not limits.may_read(name):
+                self._miss(key, Code.TOPIC_AUTHORIZATION_FAILED)
+                continue
+            log = node.log_of(name, key[1])
+            if log is None or name not in node.catalog.topics:
+                nameless = not name and not isinstance(key[0], str)
+                code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])
+                self._miss(key, code)
+                continue
+            read_bytes = self.size_bytes
+            left = limits.max_bytes - read_bytes
+            room = (left, read_bytes == 0, max(_AT_ONCE_BYTES - read_bytes, 0))
+            try:
+                part = _read(node, log, item, limits, room)
+            except Refused as refused:
+                node.storage_trouble.tell(log, refused)
+                part = PartitionRead(key, refused.code)
+            self.size_bytes += len(part.records)
+            if part.error != Code.NONE or part.diverging is not None:
+                self.ends_wait = True
+            self._parts.append(part)
+
+    def _miss(self, key: PartitionKey, code: Code) -> None:
+        self._unknown.append(PartitionRead(key, code, aborted=[]))
+        self.ends_wait = True
+
+
+def _read(
+    node: Node, log: PartitionLog, item: Item, limits: Limits, room: tuple[int, bool, int]
+) -> PartitionRead:
+    """`room` is what an answer has left for a partition: max_bytes, min_one, at_once."""
+    key, _, asked = item
+    _check_may_read(node, log, key[0], limits, asked.current_leader_epoch)
+    diverging = _divergence(log, asked)
+    high_watermark, stable = log.high_watermark, log.last_stable_offset
+    records: bytes | memoryview | FileRange = b""
+    aborted: list[dict[str, int]] | None = None
+    if diverging is None:
+        if limits.committed:
+            aborted = []
+        up_to = stable if limits.committed else high_watermark
+        offset = asked.fetch_offset
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            raise Refused(Code.OFFSET_OUT_OF_RANGE)
+        left, min_one, at_once = room
+        if offset < up_to and (min_one or left > 0):
+            max_bytes = min(asked.max_bytes, left)
+            read = log.find(offset, ReadLimits(max_bytes, up_to, min_one, at_once))
+            records = read.records
+            if limits.committed and len(records):
+                aborted = _aborted(log, offset, read.next_offset)
+            elif max_bytes > 0:
+                aborted = None  # less than a batch is asked for: not a word about transactions
+    return PartitionRead(
+        key, Code.NONE, records, high_watermark, stable, log.log_start_offset, aborted, diverging
+    )
+
+
+def _check_may_read(
+    node: Node, log: PartitionLog, ref: TopicRef, limits: Limits, leader_epoch: int
+) -> None:
+    """What a replica asks before it reads. Raises Refused."""
+    leads = node.leads(log.topic, log.partition)
+    if not leads and not node.follows(log.topic, log.partition):
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+    if not isinstance(ref, str) and node.catalog.topics[log.topic].topic_id != ref:
+        raise Refused(Code.INCONSISTENT_TOPIC_ID, "the topic was deleted and made again")
+    if limits.replica_id >= 0:
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER, "no replica of this partition is elsewhere")
+    node.check_leader_epoch(log, leader_epoch)
+    if not leads and not limits.from_followers:
+        raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
+
+
+def name_of(node: Node, ref: TopicRef) -> str:
+    """The name of a topic; empty when no topic has the id."""
+    if isinstance(ref, str):
+        return ref
+    topic = node.catalog.topic_by_id(ref)
+    return "" if topic is None else topic.name
+
+
+def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
+    """Where the asker's log and this one part (KIP-595); None when they do not."""
+    if asked.last_fetched_epoch == NO_EPOCH:
+        return None
+    epoch, end_offset = log.offset_for_leader_epoch(asked.last_fetched_epoch)
+    if epoch == NO_EPOCH or end_offset == -1:
+        raise Refused(Code.OFFSET_OUT_OF_RANGE, "an epoch that this log never had")
+    if epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
+        return epoch, end_offset
+    return None
+
+
+def _aborted(log: PartitionLog, first_offset: int, next_offset: int) -> list[dict[str, Any]]:
+    return [
+        {"producer_id": aborted.producer_id, "first_offset": aborted.first_offset}
+        for aborted in log.aborted_transactions(first_offset, next_offset - 1)
+    ]

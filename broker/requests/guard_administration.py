@@ -1,0 +1,260 @@
+"""Guards of what administrators ask: topics, settings, replicas and the cluster.
+
+A topic is made by who may CREATE on the cluster or on it, and its settings are told to who may
+DESCRIBE_CONFIGS. Of a topic that may not be described nobody is told whether it exists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from ...metadata.catalog import ResourceType
+from ...protocol.acls import AclResource, Operation
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from .authorization import WHY, may, may_cluster, may_topic, must_cluster
+from .guard_clients import cluster_operations
+from .guards import Handler, guards, parted, told_of_each
+from .handler import Body
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+_TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
+_CLUSTER_REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
+
+
+@guards(ApiKey.CREATE_TOPICS)
+async def create_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    times = Counter(topic.name for topic in request.topics)
+    anywhere = may_cluster(node, context, Operation.CREATE)
+    request.topics, refused = await parted(
+        context,
+        request.topics,
+        lambda topic: (
+            anywhere
+            or times[topic.name] > 1  # refused for that
+            or may_topic(node, context, Operation.CREATE, topic.name)
+        ),
+    )
+    body = await handle(node, context, request)
+    hidden = {"num_partitions": -1, "replication_factor": -1, "configs": []}
+    async for topic in context.turns.each(body["topics"]):
+        is_made = topic.get("error_code", Code.NONE) == Code.NONE
+        if is_made and not may_topic(node, context, Operation.DESCRIBE_CONFIGS, topic["name"]):
+            topic.update(hidden, topic_config_error_code=_TOPIC_REFUSED)
+    why = "Authorization failed."
+    body["topics"] += [
+        {"name": topic.name, "error_code": _TOPIC_REFUSED, "error_message": why, **hidden}
+        for topic in refused
+    ]
+    return body
+
+
+@guards(ApiKey.DELETE_TOPICS)
+async def delete_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if may_cluster(node, context, Operation.DELETE):
+        return await handle(node, context, request)
+    request.topic_names, names = await parted(
+        context, request.topic_names, lambda name: _may_delete(node, context, name)
+    )
+    request.topics, topics = await parted(
+        context, request.topics, lambda topic: _may_delete(node, context, _name_of(node, topic))
+    )
+    body = await handle(node, context, request)
+    refused = {"error_code": _TOPIC_REFUSED, "error_message": WHY[_TOPIC_REFUSED]}
+    body["responses"] += [{"name": name, **refused} for name in dict.fromkeys(names)]
+    for topic in topics:
+        name = _name_of(node, topic)
+        if topic.name is None and not may_topic(node, context, Operation.DESCRIBE, name or ""):
+            name = None
+        body["responses"].append({"name": name, "topic_id": topic.topic_id, **refused})
+    return body
+
+
+def _name_of(node: Node, topic: Any) -> str | None:
+    """None for an id that nobody has."""
+    if topic.name is not None:
+        return str(topic.name)
+    known = None if topic.topic_id is None else node.catalog.topic_by_id(topic.topic_id)
+    return None if known is None else known.name
+
+
+def _may_delete(node: Node, context: Context, name: str | None) -> bool:
+    """Whether the handler may say what becomes of it: that it is not there is told to few."""
+    if name is None:
+        return True
+    is_there = name in node.catalog.topics
+    return may_topic(node, context, Operation.DELETE if is_there else Operation.DESCRIBE, name)
+
+
+@guards(ApiKey.CREATE_PARTITIONS)
+async def create_partitions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: may_topic(node, context, Operation.ALTER, topic.name)
+    )
+    body = await handle(node, context, request)
+    body["results"] += [
+        {"name": topic.name, "error_code": _TOPIC_REFUSED, "error_message": None}
+        for topic in refused
+    ]
+    return body
+
+
+@guards(ApiKey.DELETE_RECORDS)
+async def delete_records(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    request.topics, refused = await parted(
+        context,
+        request.topics,
+        lambda topic: may_topic(node, context, Operation.DELETE, topic.name),
+    )
+    body = await handle(node, context, request)
+    body["topics"] += await told_of_each(
+        context,
+        refused,
+        "partitions",
+        lambda partition: {
+            "partition_index": partition.partition_index,
+            "low_watermark": -1,
+            "error_code": _TOPIC_REFUSED,
+        },
+    )
+    return body
+
+
+def _refusal_of(node: Node, context: Context, operation: Operation, resource: Any) -> Code | None:
+    """Why the settings of a resource are not for who asks; None when they are."""
+    name = resource.resource_name or ""
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            is_right = may_topic(node, context, operation, name)
+            code = _TOPIC_REFUSED
+        case ResourceType.GROUP:
+            is_right = may(node, context, operation, AclResource.GROUP, name)
+            code = Code.GROUP_AUTHORIZATION_FAILED
+        case _:
+            is_right = may_cluster(node, context, operation)
+            code = _CLUSTER_REFUSED
+    return None if is_right else code
+
+
+def _told(resource: Any, code: Code, why: str | None) -> Body:
+    return {
+        "error_code": code,
+        "error_message": why,
+        "resource_type": resource.resource_type,
+        "resource_name": resource.resource_name,
+    }
+
+
+@guards(ApiKey.DESCRIBE_CONFIGS)
+async def describe_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    known = {int(kind) for kind in ResourceType}
+    if any(resource.resource_type not in known for resource in request.resources):
+        return await handle(node, context, request)  # wrong as a whole
+    refused: list[Body] = []
+    right = []
+    async for resource in context.turns.each(request.resources):
+        code = _refusal_of(node, context, Operation.DESCRIBE_CONFIGS, resource)
+        if code is None:
+            right.append(resource)
+        else:
+            refused.append({**_told(resource, code, WHY[code]), "configs": []})
+    request.resources = right
+    body = await handle(node, context, request)
+    body["results"] += refused
+    return body
+
+
+@guards(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+async def alter_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    times: Counter[tuple[int, str]] = Counter()
+    async for each in context.turns.each(request.resources):
+        times[each.resource_type, each.resource_name] += 1
+    refused, right = [], []
+    async for resource in context.turns.each(request.resources):
+        is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
+        code = _refusal_of(node, context, Operation.ALTER_CONFIGS, resource)
+        is_wrong = times[resource.resource_type, resource.resource_name] > 1
+        if is_logger and context.api_key == ApiKey.ALTER_CONFIGS:
+            is_wrong = True
+        if code is None or is_wrong:
+            right.append(resource)
+        else:
+            refused.append(_told(resource, code, None if is_logger else WHY[code]))
+    request.resources = right
+    body = await handle(node, context, request)
+    body["responses"] += refused
+    return body
+
+
+@guards(ApiKey.DESCRIBE_CLUSTER)
+async def describe_cluster(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    body = await handle(node, context, request)
+    if body.get("authorized_operations") is not None:
+        body["authorized_operations"] = cluster_operations(node, context)
+    return body
+
+
+@guards(ApiKey.ALTER_REPLICA_LOG_DIRS)
+async def alter_replica_log_dirs(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body:
+    if may_cluster(node, context, Operation.ALTER):
+        return await handle(node, context, request)
+    return {
+        "results": [
+            {
+                "topic_name": topic.name,
+                "partitions": [
+                    {"partition_index": index, "error_code": _CLUSTER_REFUSED}
+                    for index in topic.partitions
+                ],
+            }
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    }
+
+
+@guards(ApiKey.ELECT_LEADERS)
+async def elect_leaders(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    try:
+        must_cluster(node, context, Operation.ALTER)
+    except Refused as refused:
+        told = {"error_code": refused.code, "error_message": refused.why}
+        return {
+            "error_code": refused.code,
+            "replica_election_results": [
+                {
+                    "topic": topic.topic,
+                    "partition_result": [
+                        {"partition_id": index, **told} for index in topic.partitions
+                    ],
+                }
+                for topic in request.topic_partitions or ()
+            ],
+        }
+    return await handle(node, context, request)
+
+
+@guards(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
+async def alter_partition_reassignments(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body:
+    try:
+        must_cluster(node, context, Operation.ALTER)
+    except Refused as refused:
+        told = {"error_code": refused.code, "error_message": refused.why}
+        return {
+            **told,
+            "responses": await told_of_each(
+                context,
+                request.topics,
+                "partitions",
+                lambda partition: {"partition_index": partition.partition_index, **told},
+            ),
+        }
+    return await handle(node, context, request)

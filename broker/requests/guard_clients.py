@@ -1,0 +1,227 @@
+"""Guards of what every client asks: topics, their offsets, and who coordinates.
+
+Topics must be describable (READ, WRITE, DELETE and ALTER imply it). Metadata of all topics leaves
+out the others; one that is asked for by name gets TOPIC_AUTHORIZATION_FAILED whether it is there or
+not, one that would be made needs CREATE on the cluster or on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, bits
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+from .authorization import WHY, authorized_operations, may, may_cluster, may_topic
+from .guards import Handler, guards, parted, told_of_each
+from .handler import Body
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+_IDS_SINCE: Final = 12
+_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def _may_describe(node: Node, context: Context, name: str) -> bool:
+    return may_topic(node, context, Operation.DESCRIBE, name)
+
+
+@guards(ApiKey.METADATA)
+async def metadata(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    refused: list[Body] = []
+    asked = request.topics
+    is_all = asked is None or (context.version == 0 and not asked)
+    if not is_all:
+        right, wrong = await parted(context, asked, lambda topic: _may_see(node, context, topic))
+        refused = [_unseen(topic) for topic in wrong]
+        if request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]:
+            right, wrong = await parted(
+                context, right, lambda topic: _may_be_made(node, context, topic.name)
+            )
+            refused += [_unseen(topic) for topic in wrong]
+        request.topics = right
+    if not is_all and not request.topics and context.version == 0:
+        request.topics, is_none = None, True
+    else:
+        is_none = False
+    body = await handle(node, context, request)
+    topics = [] if is_none else body["topics"]
+    if is_all:
+        topics = [
+            topic
+            async for topic in context.turns.each(topics)
+            if _may_describe(node, context, topic["name"])
+        ]
+    async for topic in context.turns.each(topics):
+        if topic.get("authorized_operations") is not None:
+            may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
+            topic["authorized_operations"] = may_do
+    body["topics"] = topics + refused
+    if body.get("authorized_operations") is not None:
+        body["authorized_operations"] = cluster_operations(node, context)
+    return body
+
+
+def _may_see(node: Node, context: Context, topic: Any) -> bool:
+    """By id or by name; an id that nobody has is told as such."""
+    topic_id = topic.topic_id if context.version >= _IDS_SINCE else None
+    if topic_id is not None and topic_id.int:
+        known = node.catalog.topic_by_id(topic_id)
+        return known is None or _may_describe(node, context, known.name)
+    return topic.name is None or _may_describe(node, context, topic.name)
+
+
+def _may_be_made(node: Node, context: Context, name: str | None) -> bool:
+    return (
+        name is None
+        or name in node.catalog.topics
+        or may_cluster(node, context, Operation.CREATE)
+        or may_topic(node, context, Operation.CREATE, name)
+    )
+
+
+def _unseen(topic: Any) -> Body:
+    topic_id = getattr(topic, "topic_id", None)
+    if topic_id is not None and topic_id.int:
+        return {"error_code": _REFUSED, "name": None, "topic_id": topic_id}
+    return {"error_code": _REFUSED, "name": topic.name}
+
+
+def cluster_operations(node: Node, context: Context) -> frozenset[int]:
+    """What who asks may do to the cluster; nothing for whom it is not describable."""
+    if not may_cluster(node, context, Operation.DESCRIBE):
+        return frozenset()
+    return authorized_operations(node, context, AclResource.CLUSTER, CLUSTER_NAME)
+
+
+@guards(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+async def describe_topic_partitions(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body:
+    asked = request.topics
+    refused: list[Any] = []
+    is_all = not asked
+    if is_all:
+        made = type(asked)  # the request names nobody: it is about those that may be seen
+        names = [
+            name
+            async for name in context.turns.each([*node.catalog.topics])
+            if _may_describe(node, context, name)
+        ]
+        if not names:
+            return {"topics": [], "next_cursor": None}
+        request.topics = made([_Named(name) async for name in context.turns.each(names)])
+    else:
+        request.topics, refused = await parted(
+            context, asked, lambda topic: not topic.name or _may_describe(node, context, topic.name)
+        )
+    unseen = [
+        {"error_code": _REFUSED, "name": name}
+        for name in {topic.name: None async for topic in context.turns.each(refused)}
+    ]
+    if not request.topics:
+        return {"topics": unseen, "next_cursor": None}
+    body = await handle(node, context, request)
+    async for topic in context.turns.each(body["topics"]):
+        if topic.get("topic_authorized_operations") is not None:
+            may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
+            topic["topic_authorized_operations"] = bits(Operation(each) for each in may_do)
+    body["topics"] += unseen
+    return body
+
+
+class _Named:
+    """A topic as a request names it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@guards(ApiKey.LIST_OFFSETS)
+async def list_offsets(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: _may_describe(node, context, topic.name)
+    )
+    body = await handle(node, context, request)
+    body["topics"] += await told_of_each(
+        context,
+        refused,
+        "partitions",
+        lambda partition: {
+            "partition_index": partition.partition_index,
+            "error_code": _REFUSED,
+            "offset": -1,
+            "timestamp": -1,
+            "leader_epoch": -1,
+        },
+    )
+    return body
+
+
+@guards(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+async def offset_for_leader_epoch(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body:
+    if may_cluster(node, context, Operation.CLUSTER_ACTION):
+        return await handle(node, context, request)
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: _may_describe(node, context, topic.topic)
+    )
+    body = await handle(node, context, request)
+    body["topics"] += [
+        {
+            "topic": topic.topic,
+            "partitions": [
+                {
+                    "error_code": _REFUSED,
+                    "partition": partition.partition,
+                    "leader_epoch": -1,
+                    "end_offset": -1,
+                }
+                async for partition in context.turns.each(topic.partitions)
+            ],
+        }
+        for topic in refused
+    ]
+    return body
+
+
+_BATCHED_SINCE: Final = 4
+_COORDINATED: Final = {
+    0: (AclResource.GROUP, Code.GROUP_AUTHORIZATION_FAILED),
+    1: (AclResource.TRANSACTIONAL_ID, Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
+_SHARE: Final = 2
+_SHARE_SINCE: Final = 6
+
+
+@guards(ApiKey.FIND_COORDINATOR)
+async def find_coordinator(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    nowhere = {"node_id": -1, "host": "", "port": -1}
+    if request.key_type == _SHARE and context.version >= _SHARE_SINCE:
+        if not may_cluster(node, context, Operation.CLUSTER_ACTION):
+            code = Code.CLUSTER_AUTHORIZATION_FAILED
+            keys = request.coordinator_keys
+            return {"coordinators": [{"key": key, "error_code": code, **nowhere} for key in keys]}
+        return await handle(node, context, request)
+    if request.key_type not in _COORDINATED:
+        return await handle(node, context, request)
+    resource, code = _COORDINATED[request.key_type]
+    if context.version < _BATCHED_SINCE:
+        if may(node, context, Operation.DESCRIBE, resource, request.key):
+            return await handle(node, context, request)
+        return {"error_code": code, "error_message": WHY[code], **nowhere}
+    request.coordinator_keys, refused = await parted(
+        context,
+        request.coordinator_keys,
+        lambda key: may(node, context, Operation.DESCRIBE, resource, key),
+    )
+    body = await handle(node, context, request)
+    body["coordinators"] += [
+        {"key": key, "error_code": code, "error_message": "", **nowhere} for key in refused
+    ]
+    return body

@@ -1,0 +1,206 @@
+"""Guards of groups: members need READ of the group, watchers DESCRIBE, and who deletes DELETE.
+
+Of topics, members need READ to commit offsets of them and DESCRIBE to see those; who may not is
+told so for the topics they name, and is not told of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.acls import AclResource, Operation
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from .authorization import authorized_operations, may, may_cluster, may_topic, must
+from .guards import Handler, guards, parted, told_of_each
+from .handler import Body
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+_SEVERAL_SINCE: Final = 8
+_GROUP_ERROR_SINCE: Final = 2
+_GROUP_REFUSED: Final = Code.GROUP_AUTHORIZATION_FAILED
+_TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def _may_group(node: Node, context: Context, operation: Operation, group_id: str) -> bool:
+    return may(node, context, operation, AclResource.GROUP, group_id)
+
+
+@guards(ApiKey.JOIN_GROUP)
+async def join_group(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if _may_group(node, context, Operation.READ, request.group_id):
+        return await handle(node, context, request)
+    name = None if context.version >= 7 else ""
+    return {
+        "error_code": _GROUP_REFUSED,
+        "generation_id": -1,
+        "protocol_type": None,
+        "protocol_name": name,
+        "leader": "",
+        "member_id": "",
+        "members": [],
+    }
+
+
+async def offsets_refused(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
+    """The answers to commits of offsets that are refused."""
+    return await told_of_each(
+        context,
+        topics,
+        "partitions",
+        lambda partition: {"partition_index": partition.partition_index, "error_code": code},
+    )
+
+
+@guards(ApiKey.OFFSET_COMMIT)
+async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if not _may_group(node, context, Operation.READ, request.group_id):
+        return {"topics": await offsets_refused(context, request.topics, _GROUP_REFUSED)}
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
+    )
+    body = await handle(node, context, request) if request.topics else {"topics": []}
+    body["topics"] += await offsets_refused(context, refused, _TOPIC_REFUSED)
+    return body
+
+
+@guards(ApiKey.OFFSET_FETCH)
+async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if context.version < _SEVERAL_SINCE:
+        return await _fetch_of_one(node, context, request, handle)
+    groups, refused = await parted(
+        context,
+        request.groups,
+        lambda group: _may_group(node, context, Operation.DESCRIBE, group.group_id),
+    )
+    unseen = [await _without_unseen(node, context, group) for group in groups]
+    everything = [group.topics is None for group in groups]
+    request.groups = groups
+    body = await handle(node, context, request)
+    for answer, hidden, is_all in zip(body["groups"], unseen, everything, strict=True):
+        await _finish(node, context, answer, hidden, is_all=is_all)
+    body["groups"] += [
+        {"group_id": group.group_id, "topics": [], "error_code": _GROUP_REFUSED}
+        for group in refused
+    ]
+    return body
+
+
+async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if not _may_group(node, context, Operation.DESCRIBE, request.group_id):
+        if context.version >= _GROUP_ERROR_SINCE:
+            raise Refused(_GROUP_REFUSED)
+        return {"topics": await _unfetched(context, request.topics, _GROUP_REFUSED)}
+    hidden, is_all = await _without_unseen(node, context, request), request.topics is None
+    body = await handle(node, context, request)
+    await _finish(node, context, body, hidden, is_all=is_all)
+    return body
+
+
+async def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
+    """Take out of a request the topics that may not be seen, and return them."""
+    if group.topics is None:
+        return []
+    group.topics, hidden = await parted(
+        context,
+        group.topics,
+        lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name),
+    )
+    return hidden
+
+
+async def _finish(
+    node: Node, context: Context, answer: Body, hidden: list[Any], *, is_all: bool
+) -> None:
+    if is_all:
+        answer["topics"] = [
+            topic
+            async for topic in context.turns.each(answer["topics"])
+            if may_topic(node, context, Operation.DESCRIBE, topic["name"])
+        ]
+    if answer.get("error_code", Code.NONE) == Code.NONE:
+        answer["topics"] += await _unfetched(context, hidden, _TOPIC_REFUSED)
+
+
+async def _unfetched(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
+    return await told_of_each(
+        context,
+        topics,
+        "partition_indexes",
+        lambda index: {
+            "partition_index": index,
+            "committed_offset": -1,
+            "committed_leader_epoch": -1,
+            "metadata": "",
+            "error_code": code,
+        },
+    )
+
+
+@guards(ApiKey.DESCRIBE_GROUPS)
+async def describe_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    request.groups, refused = await parted(
+        context,
+        request.groups,
+        lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id),
+    )
+    body = await handle(node, context, request)
+    await _tell_operations(node, context, body["groups"])
+    body["groups"] += [
+        {"group_id": group_id, "error_code": _GROUP_REFUSED, "error_message": None}
+        for group_id in refused
+    ]
+    return body
+
+
+async def _tell_operations(node: Node, context: Context, groups: list[Body]) -> None:
+    async for group in context.turns.each(groups):
+        if group.get("authorized_operations") is not None:
+            group["authorized_operations"] = authorized_operations(
+                node, context, AclResource.GROUP, group["group_id"]
+            )
+
+
+@guards(ApiKey.LIST_GROUPS)
+async def list_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    body = await handle(node, context, request)
+    if not may_cluster(node, context, Operation.DESCRIBE):
+        body["groups"] = [
+            group
+            async for group in context.turns.each(body.get("groups", ()))
+            if _may_group(node, context, Operation.DESCRIBE, group["group_id"])
+        ]
+    return body
+
+
+@guards(ApiKey.DELETE_GROUPS)
+async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    request.groups_names, refused = await parted(
+        context,
+        request.groups_names,
+        lambda group_id: _may_group(node, context, Operation.DELETE, group_id),
+    )
+    body = await handle(node, context, request)
+    body["results"] += [
+        {"group_id": group_id, "error_code": _GROUP_REFUSED} for group_id in refused
+    ]
+    return body
+
+
+@guards(ApiKey.OFFSET_DELETE)
+async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    must(node, context, Operation.DELETE, AclResource.GROUP, request.group_id)
+    request.topics, refused = await parted(
+        context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
+    )
+    body = await handle(node, context, request)
+    if body.get("error_code", Code.NONE) == Code.NONE:
+        body["topics"] = [
+            *body.get("topics", ()),
+            *await offsets_refused(context, refused, _TOPIC_REFUSED),
+        ]
+    return body

@@ -1,0 +1,191 @@
+"""Guards of transactions: who writes under a transactional id needs WRITE of it.
+
+An idempotent producer needs IDEMPOTENT_WRITE of the cluster, or WRITE of any topic (KIP-679). What
+brokers ask of each other needs CLUSTER_ACTION.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.acls import AclResource, Operation
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code
+from .authorization import WHY, may, may_cluster, may_some, may_topic, must, must_cluster
+from .guard_groups import offsets_refused
+from .guards import Handler, guards, parted, told_of_each
+from .handler import Body
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+_FROM_BROKERS_SINCE: Final = 4
+_ID_REFUSED: Final = Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+_TOPIC_REFUSED: Final = Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def _may_write(node: Node, context: Context, transactional_id: str) -> bool:
+    return may(node, context, Operation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
+
+
+@guards(ApiKey.INIT_PRODUCER_ID)
+async def init_producer_id(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    transactional_id = request.transactional_id
+    if transactional_id is None:
+        if not may_cluster(node, context, Operation.IDEMPOTENT_WRITE) and not may_some(
+            node, context, Operation.WRITE, AclResource.TOPIC
+        ):
+            return _no_producer(Code.CLUSTER_AUTHORIZATION_FAILED)
+    elif not _may_write(node, context, transactional_id):
+        return _no_producer(_ID_REFUSED)
+    return await handle(node, context, request)
+
+
+def _no_producer(code: Code) -> Body:
+    return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
+
+
+@guards(ApiKey.ADD_PARTITIONS_TO_TXN)
+async def add_partitions_to_txn(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body:
+    if context.version >= _FROM_BROKERS_SINCE:
+        must_cluster(node, context, Operation.CLUSTER_ACTION)
+        return await handle(node, context, request)
+    topics = request.v3_and_below_topics
+    if not _may_write(node, context, request.v3_and_below_transactional_id):
+        return {"results_by_topic_v3_and_below": await _joined(context, topics, _ID_REFUSED)}
+    right, wrong = await parted(
+        context, topics, lambda topic: may_topic(node, context, Operation.WRITE, topic.name)
+    )
+    if not wrong:
+        return await handle(node, context, request)
+    unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
+    there, missing = await parted(context, right, lambda topic: topic.name in node.catalog.topics)
+    return {
+        "results_by_topic_v3_and_below": [
+            *await _joined(context, wrong, _TOPIC_REFUSED),
+            *await _joined(context, missing, unknown),
+            *await _joined(context, there, Code.OPERATION_NOT_ATTEMPTED),
+        ]
+    }
+
+
+async def _joined(context: Context, topics: Any, code: Code) -> list[Body]:
+    return [
+        {
+            "name": topic.name,
+            "results_by_partition": [
+                {"partition_index": index, "partition_error_code": code}
+                async for index in context.turns.each(topic.partitions)
+            ],
+        }
+        async for topic in context.turns.each(topics)
+    ]
+
+
+@guards(ApiKey.ADD_OFFSETS_TO_TXN)
+async def add_offsets_to_txn(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    must(node, context, Operation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id)
+    must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
+    return await handle(node, context, request)
+
+
+@guards(ApiKey.TXN_OFFSET_COMMIT)
+async def txn_offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if not _may_write(node, context, request.transactional_id):
+        return {"topics": await offsets_refused(context, request.topics, _ID_REFUSED)}
+    if not may(node, context, Operation.READ, AclResource.GROUP, request.group_id):
+        return {
+            "topics": await offsets_refused(
+                context, request.topics, Code.GROUP_AUTHORIZATION_FAILED
+            )
+        }
+    request.topics, refused = await parted(
+        context,
+        request.topics,
+        lambda topic: may_topic(node, context, Operation.READ, topic.name),
+    )
+    body = await handle(node, context, request) if request.topics else {"topics": []}
+    body["topics"] += await offsets_refused(context, refused, _TOPIC_REFUSED)
+    return body
+
+
+@guards(ApiKey.WRITE_TXN_MARKERS)
+async def write_txn_markers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if may_cluster(node, context, Operation.ALTER) or may_cluster(
+        node, context, Operation.CLUSTER_ACTION
+    ):
+        return await handle(node, context, request)
+    code = Code.CLUSTER_AUTHORIZATION_FAILED
+
+    def told(index: int) -> Body:
+        return {"partition_index": index, "error_code": code}
+
+    return {
+        "markers": [
+            {
+                "producer_id": marker.producer_id,
+                "topics": await told_of_each(context, marker.topics, "partition_indexes", told),
+            }
+            for marker in request.markers
+        ]
+    }
+
+
+@guards(ApiKey.DESCRIBE_TRANSACTIONS)
+async def describe_transactions(
+    node: Node, context: Context, request: Any, handle: Handler
+) -> Body:
+    request.transactional_ids, refused = await parted(
+        context, request.transactional_ids, lambda each: _may_describe(node, context, each)
+    )
+    body = await handle(node, context, request)
+    async for state in context.turns.each(body["transaction_states"]):
+        if "topics" in state:
+            state["topics"] = [
+                topic
+                for topic in state["topics"]
+                if may_topic(node, context, Operation.DESCRIBE, topic["topic"])
+            ]
+    body["transaction_states"] += [
+        {"error_code": _ID_REFUSED, "transactional_id": each} for each in refused
+    ]
+    return body
+
+
+def _may_describe(node: Node, context: Context, transactional_id: str) -> bool:
+    return may(node, context, Operation.DESCRIBE, AclResource.TRANSACTIONAL_ID, transactional_id)
+
+
+@guards(ApiKey.LIST_TRANSACTIONS)
+async def list_transactions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    body = await handle(node, context, request)
+    body["transaction_states"] = [
+        state
+        async for state in context.turns.each(body.get("transaction_states", ()))
+        if _may_describe(node, context, state["transactional_id"])
+    ]
+    return body
+
+
+@guards(ApiKey.DESCRIBE_PRODUCERS)
+async def describe_producers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    request.topics, refused = await parted(
+        context,
+        request.topics,
+        lambda topic: may_topic(node, context, Operation.READ, topic.name),
+    )
+    body = await handle(node, context, request)
+    body["topics"] += await told_of_each(
+        context,
+        refused,
+        "partition_indexes",
+        lambda index: {
+            "partition_index": index,
+            "error_code": _TOPIC_REFUSED,
+            "error_message": WHY[_TOPIC_REFUSED],
+        },
+    )
+    return body

@@ -1,0 +1,203 @@
+"""What stands between a request and its handler when there is an authorizer: one guard an API.
+
+A guard takes out of the request what its sender may not do, lets the handler answer the rest, and
+puts the refusals into the answer where Kafka has them (KafkaApis, ControllerApis, AuthHelper). So
+most handlers know nothing of rights; those of `BY_THEMSELVES` ask in the midst of their work.
+Without an authorizer nothing of this is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from ...protocol.acls import AclResource, Operation
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from .authorization import WHY, may_cluster, must, must_cluster
+from .handler import Body
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+    from .handler import Handler as AnyHandler
+
+# Of what has a guard every handler answers; Produce, whose client may want no answer, has none.
+Handler = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body]]
+Guard = Callable[["Node", "Context", Any, Handler], Coroutine[Any, Any, Body]]
+
+# Requests that are right or wrong as a whole, and whose answer says so at its top.
+_OF_CLUSTER: Final[Mapping[ApiKey, Operation]] = {
+    ApiKey.DESCRIBE_LOG_DIRS: Operation.DESCRIBE,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Operation.DESCRIBE,
+    ApiKey.DESCRIBE_QUORUM: Operation.DESCRIBE,
+    ApiKey.LIST_CONFIG_RESOURCES: Operation.DESCRIBE_CONFIGS,
+    ApiKey.UPDATE_FEATURES: Operation.ALTER,
+    ApiKey.UNREGISTER_BROKER: Operation.ALTER,
+}
+_OF_NAMED: Final[Mapping[ApiKey, tuple[Operation, AclResource, str]]] = {
+    ApiKey.HEARTBEAT: (Operation.READ, AclResource.GROUP, "group_id"),
+    ApiKey.SYNC_GROUP: (Operation.READ, AclResource.GROUP, "group_id"),
+    ApiKey.LEAVE_GROUP: (Operation.READ, AclResource.GROUP, "group_id"),
+    ApiKey.END_TXN: (Operation.WRITE, AclResource.TRANSACTIONAL_ID, "transactional_id"),
+}
+_OF_VOTERS: Final = frozenset({ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
+_GUARDS: Final[Mapping[ApiKey, str]] = {
+    **dict.fromkeys((ApiKey.METADATA, ApiKey.LIST_OFFSETS, ApiKey.FIND_COORDINATOR), "clients"),
+    **dict.fromkeys((ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.DESCRIBE_TOPIC_PARTITIONS), "clients"),
+    **dict.fromkeys((ApiKey.JOIN_GROUP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH), "groups"),
+    **dict.fromkeys((ApiKey.DESCRIBE_GROUPS, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS), "groups"),
+    ApiKey.OFFSET_DELETE: "groups",
+    **dict.fromkeys((ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN), "transactions"),
+    **dict.fromkeys((ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT), "transactions"),
+    **dict.fromkeys((ApiKey.WRITE_TXN_MARKERS, ApiKey.LIST_TRANSACTIONS), "transactions"),
+    **dict.fromkeys((ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS), "transactions"),
+    **dict.fromkeys((ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS), "administration"),
+    **dict.fromkeys((ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_RECORDS), "administration"),
+    **dict.fromkeys((ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS), "administration"),
+    **dict.fromkeys((ApiKey.DESCRIBE_CONFIGS, ApiKey.DESCRIBE_CLUSTER), "administration"),
+    **dict.fromkeys((ApiKey.ALTER_REPLICA_LOG_DIRS, ApiKey.ELECT_LEADERS), "administration"),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: "administration",
+}
+
+OPEN: Final = frozenset(
+    {
+        ApiKey.API_VERSIONS,
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey.PUSH_TELEMETRY,
+        # Over a plain connection nobody has a token: these are refused before rights are looked at.
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        # So are these: share groups are switched off.
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    }
+)
+"""For everybody."""
+
+BY_THEMSELVES: Final = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+    }
+)
+"""Their handlers ask."""
+
+_found: dict[ApiKey, Guard] = {}
+
+
+def guards(*api_keys: ApiKey) -> Callable[[Guard], Guard]:
+    """Say which APIs a guard is for; `_GUARDS` says in which module it is."""
+
+    def mark(guard: Guard) -> Guard:
+        _found.update(dict.fromkeys(api_keys, guard))
+        return guard
+
+    return mark
+
+
+def guarded(api_key: ApiKey, handler: AnyHandler) -> AnyHandler:
+    """A handler behind its guard; an API that nothing is said of is for nobody."""
+    if api_key in OPEN or api_key in BY_THEMSELVES:
+        return handler
+    guard = _found.get(api_key)
+    if guard is None:
+        guard = _found[api_key] = _guard(api_key)
+
+    def both(node: Node, context: Context, request: Any) -> Coroutine[Any, Any, Body]:
+        return guard(node, context, request, cast("Handler", handler))
+
+    return both
+
+
+def is_known(api_key: ApiKey) -> bool:
+    """Whether something is said of who may use an API."""
+    tables = (OPEN, BY_THEMSELVES, _OF_CLUSTER, _OF_NAMED, _OF_VOTERS, _GUARDS)
+    return any(api_key in table for table in tables)
+
+
+def _guard(api_key: ApiKey) -> Guard:
+    if api_key in _GUARDS:
+        import_module(f".guard_{_GUARDS[api_key]}", __package__)
+        return _found[api_key]
+    if api_key in _OF_NAMED:
+        return _whole(*_OF_NAMED[api_key])
+    if api_key in _OF_VOTERS:
+        return _voters
+    return _cluster(_OF_CLUSTER.get(api_key, Operation.CLUSTER_ACTION))
+
+
+def _whole(operation: Operation, resource: AclResource, field: str) -> Guard:
+    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+        must(node, context, operation, resource, getattr(request, field))
+        return await handle(node, context, request)
+
+    return guard
+
+
+def _cluster(operation: Operation) -> Guard:
+    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+        must_cluster(node, context, operation)
+        return await handle(node, context, request)
+
+    return guard
+
+
+async def _voters(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    if not may_cluster(node, context, Operation.ALTER):  # in words of its own, as Kafka
+        code = Code.CLUSTER_AUTHORIZATION_FAILED
+        raise Refused(code, WHY[code])
+    return await handle(node, context, request)
+
+
+async def parted(
+    context: Context, items: Iterable[Any], allowed: Callable[[Any], bool]
+) -> tuple[list[Any], list[Any]]:
+    """Those that are allowed, and those that are not, in order."""
+    yes: list[Any] = []
+    no: list[Any] = []
+    async for item in context.turns.each(items):
+        (yes if allowed(item) else no).append(item)
+    return yes, no
+
+
+async def told_of_each(
+    context: Context, topics: Iterable[Any], field: str, told: Callable[[Any], Body]
+) -> list[Body]:
+    """An answer that says something of each partition of each topic.
+
+    Args:
+        field: of a topic in the request: its partitions, or their indexes.
+        told: what is said of one of those.
+    """
+    return [
+        {
+            "name": topic.name,
+            "partitions": [told(each) async for each in context.turns.each(getattr(topic, field))],
+        }
+        async for topic in context.turns.each(topics)
+    ]

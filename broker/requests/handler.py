@@ -1,0 +1,15 @@
+"""The type of a handler: what answers the requests of one API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .context import Context
+
+Body: TypeAlias = dict[str, Any]
+"""The fields of an answer, by name."""
+Handler: TypeAlias = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body | None]]
+"""Takes the node, the context and the decoded request. None: the client waits for no answer."""

@@ -1,0 +1,40 @@
+"""What the APIs about the controller's quorum ask of their requests (org.apache.kafka.raft)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import Code, Refused
+from ...storage.log_directory import encode_uuid
+from ...storage.quorum import ReplicaKey
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+def check_cluster_id(node: Node, request: Any) -> None:
+    """Raise Refused (INCONSISTENT_CLUSTER_ID) for another cluster's id; None is any cluster."""
+    given = request.cluster_id
+    if given not in (None, node.cluster_id):
+        raise Refused(
+            Code.INCONSISTENT_CLUSTER_ID,
+            f'The given id "{given}" doesn\'t match the cluster id "{node.cluster_id}"',
+        )
+
+
+def shown(voter: ReplicaKey) -> str:
+    """As Java shows it."""
+    return f"ReplicaKey(id={voter.node_id}, directoryId={encode_uuid(voter.directory_id)})"
+
+
+def all_shown(node: Node) -> str:
+    """The voters, as Java shows them."""
+    return f"[{', '.join(map(shown, node.controller.voters))}]"
+
+
+def check_voter(request: Any, verb: str) -> None:
+    """Raise Refused (INVALID_REQUEST) for a voter without an id, or without a directory's."""
+    directory = request.voter_directory_id
+    if request.voter_id < 0 or directory is None or directory.int == 0:
+        why = f"{verb} voter request didn't include a valid voter"
+        raise Refused(Code.INVALID_REQUEST, why)

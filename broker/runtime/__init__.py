@@ -1,0 +1,1 @@
+"""The state machines at work: their logs, their coordinators, their markers and waits."""

@@ -1,0 +1,36 @@
+"""What a client sees of a coordinator's log that does not take what was decided.
+
+The coordinators' APIs know nothing of logs: such an error sends the client to look for a
+coordinator, or is one of the server.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...protocol.errors import Code
+
+TOO_LARGE: Final = frozenset({Code.MESSAGE_TOO_LARGE, Code.RECORD_LIST_TOO_LARGE})
+
+_CODES: Final = {
+    Code.UNKNOWN_TOPIC_OR_PARTITION: Code.COORDINATOR_NOT_AVAILABLE,
+    Code.NOT_ENOUGH_REPLICAS: Code.COORDINATOR_NOT_AVAILABLE,
+    Code.REQUEST_TIMED_OUT: Code.COORDINATOR_NOT_AVAILABLE,
+    Code.NOT_LEADER_OR_FOLLOWER: Code.NOT_COORDINATOR,
+    Code.KAFKA_STORAGE_ERROR: Code.NOT_COORDINATOR,
+    Code.MESSAGE_TOO_LARGE: Code.UNKNOWN_SERVER_ERROR,
+    Code.RECORD_LIST_TOO_LARGE: Code.UNKNOWN_SERVER_ERROR,
+    Code.INVALID_FETCH_SIZE: Code.UNKNOWN_SERVER_ERROR,
+}
+
+
+def of_groups(code: Code) -> Code:
+    """By the code of the log, for the APIs of groups (CoordinatorOperationExceptionHelper)."""
+    return _CODES.get(code, code)
+
+
+def of_transactions(code: Code) -> Code:
+    """The same for those of transactions (TransactionStateManager.appendTransactionToLog)."""
+    if code is Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+        return Code.COORDINATOR_NOT_AVAILABLE
+    return _CODES.get(code, Code.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,529 @@
+"""Changes to topics, settings, brokers and producer id blocks, in one order each.
+
+Decide on the catalog, append to the metadata log, replay, then make it so on disk and tell who
+wants to know. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid4
+
+from ...metadata.catalog import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    PRODUCER_ID_BLOCK_SIZE,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    Assignments,
+    Catalog,
+    ResourceType,
+    Topic,
+    topic_of,
+)
+from ...metadata.features import FEATURES, KRAFT_VERSION, SUPPORTED_FEATURES, FeatureUpdate, changes
+from ...metadata.fencing import caught_up, fenced
+from ...metadata.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    EndPoint,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from ...metadata.topic_names import check_topic_name
+from ...protocol.errors import Code, Refused
+from ...storage.log_directory import LogDirectory, WrongDirectory
+from ...storage.quorum import ReplicaKey, Voter
+from ..log_output import Log
+from ..settings.config import BrokerConfig, validate_topic_configs
+from ..settings.listeners import CONTROLLER_LISTENER
+from .topic_logs import TopicLogs
+
+if TYPE_CHECKING:
+    from ...storage.metadata_log import MetadataLog
+    from ..clock import Clock
+
+MOST_RECORDS: Final = 10_000
+"""Of one batch, where a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH)."""
+
+_log = Log("controller")
+
+_NO_CONFIGS: Final[Mapping[str, str | None]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _InternalTopic:
+    """Settings of the broker that an internal topic is made by, and settings of its own."""
+
+    partitions: str
+    replication_factor: str
+    segment_bytes: str
+    min_isr: str | None
+    configs: Mapping[str, str]
+
+
+_INTERNAL: Final = {
+    CONSUMER_OFFSETS: _InternalTopic(
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "offsets.topic.segment.bytes",
+        None,
+        {"compression.type": "producer", "cleanup.policy": "compact"},
+    ),
+    TRANSACTION_STATE: _InternalTopic(
+        "transaction.state.log.num.partitions",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.segment.bytes",
+        "transaction.state.log.min.isr",
+        {
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "unclean.leader.election.enable": "false",
+        },
+    ),
+    SHARE_GROUP_STATE: _InternalTopic(
+        "share.coordinator.state.topic.num.partitions",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.segment.bytes",
+        "share.coordinator.state.topic.min.isr",
+        {"compression.type": "producer", "cleanup.policy": "delete", "retention.ms": "-1"},
+    ),
+}
+
+
+def random_topic_id() -> UUID:
+    """An id whose text in Kafka's base64 does not begin with a dash (Uuid.randomUuid)."""
+    while True:
+        topic_id = uuid4()
+        if topic_id.bytes[0] >> 2 != 62:
+            return topic_id
+
+
+def _pairs(assignments: Assignments | Mapping[int, Sequence[int]] | None) -> Assignments | None:
+    if isinstance(assignments, Mapping):
+        return list(assignments.items())
+    return assignments or None
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
+class Controller:
+    """The one who changes the catalog.
+
+    Args:
+        node_id: the node that asks for producer ids and whose dynamic settings count.
+        new_id: makes topic ids.
+
+    Attributes:
+        topic_logs: the logs of the topics, kept to what the catalog says.
+        on_topic_created, on_topic_deleted: called after the logs are there, or gone.
+        on_partitions_created: called with the topic as it is now, and the first new index.
+        on_configs_changed: called with the type and name of the resource.
+        on_leaders_changed: called with a topic of which leaders or replicas in sync have changed.
+        on_decided: called when a decision is in the log and true.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        metadata_log: MetadataLog,
+        directory: LogDirectory,
+        *,
+        node_id: int,
+        config: BrokerConfig,
+        clock: Clock,
+        new_id: Callable[[], UUID] = random_topic_id,
+    ) -> None:
+        self.catalog = catalog
+        self.topic_logs = TopicLogs(catalog, directory, config, clock)
+        self.on_topic_created: list[Callable[[Topic], None]] = []
+        self.on_topic_deleted: list[Callable[[Topic], None]] = []
+        self.on_partitions_created: list[Callable[[Topic, int], None]] = []
+        self.on_configs_changed: list[Callable[[int, str], None]] = []
+        self.on_leaders_changed: list[Callable[[Topic], None]] = []
+        self.on_decided: Callable[[], None] = _nothing
+        self._metadata_log = metadata_log
+        self._directory = directory
+        self._node_id = node_id
+        self._config = config
+        self._clock = clock
+        self._new_id = new_id
+
+    def _commit(self, records: Sequence[MetadataRecord]) -> None:
+        """Append one decision and make it true."""
+        if not records:
+            return
+        if not self._directory.is_there():
+            path = self._directory.path
+            raise Refused(Code.KAFKA_STORAGE_ERROR, f"{path} was removed or replaced")
+        offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
+        for delta, record in enumerate(records):
+            self.catalog.replay(record, offset + delta)
+        self.on_decided()
+        changed = [record.topic_id for record in records if type(record) is PartitionChangeRecord]
+        for topic_id in dict.fromkeys(changed):
+            topic = self.catalog.topic_by_id(topic_id)
+            if topic is not None:
+                self.topic_logs.take_leader_epochs(topic)
+                _tell_all(self.on_leaders_changed, topic)
+
+    def _commit_each(self, records: Iterable[MetadataRecord]) -> None:
+        """Append changes of which each is true without the others, so many at a time.
+
+        Any number of partitions may lose their leader at once (ControllerResult.of in Kafka).
+        """
+        left = tuple(records)
+        for first in range(0, len(left), MOST_RECORDS):
+            self._commit(left[first : first + MOST_RECORDS])
+
+    def change(self, records: Sequence[MetadataRecord]) -> None:
+        """Make true what a part of the catalog has decided: ACLs, credentials, quotas."""
+        self._commit(records)
+
+    # Start.
+
+    def bootstrap(self) -> None:
+        """Lead; give a new cluster its features; close what Kafka was deciding when it died.
+
+        Raises:
+            WrongDirectory: the metadata log is lost: nothing is to be set aside by an empty one.
+        """
+        others = self._directory.partitions_found() - {f"{CLUSTER_METADATA}-0"}
+        if others and not self._metadata_log.end_offset:
+            why = f"has no records, and there are {len(others)} directories of partitions"
+            raise WrongDirectory(f"{self._metadata_log.log.directory} {why}")
+        self._metadata_log.lead(self._node_id, now_ms=self._clock.now_ms())
+        if self.catalog.is_undecided:
+            self._commit([AbortTransactionRecord()])
+        if not self.catalog.features:
+            features = [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
+            self._metadata_log.write_bootstrap(features, now_ms=self._clock.now_ms())
+            self._commit(
+                [
+                    BeginTransactionRecord("Bootstrap records"),
+                    *features,
+                    # Eligible leader replicas want the minimum to be the cluster's (KIP-966).
+                    ConfigRecord(
+                        ResourceType.BROKER,
+                        "",
+                        "min.insync.replicas",
+                        str(self._config["min.insync.replicas"]),
+                    ),
+                    EndTransactionRecord(),
+                ]
+            )
+        self._use_dynamic_settings()
+
+    def register_broker(
+        self,
+        node_id: int,
+        end_points: Iterable[EndPoint],
+        *,
+        incarnation_id: UUID | None = None,
+        rack: str | None = None,
+    ) -> None:
+        """A node has come, and listens: under a new epoch each time, as with Kafka."""
+        epoch = self._metadata_log.end_offset
+        self._commit(
+            [
+                RegisterBrokerRecord(
+                    broker_id=node_id,
+                    incarnation_id=incarnation_id or self._new_id(),
+                    broker_epoch=epoch,
+                    end_points=tuple(end_points),
+                    features=SUPPORTED_FEATURES,
+                    rack=rack,
+                    log_dirs=(self._directory.directory_id,),
+                )
+            ]
+        )
+        self._commit([BrokerRegistrationChangeRecord(node_id, epoch, fenced=-1)])
+        self._is_registered(node_id)
+
+    def unregister_broker(self, node_id: int) -> None:
+        """A node stops: whoever opens the directory next need not wait for its session to end.
+
+        Its partitions stay its own, where Kafka leaves them without a leader: it is the only one
+        that may lead them, and a stop must not cost a record for each.
+        """
+        broker = self.catalog.brokers.get(node_id)
+        if broker is not None and not broker.is_fenced:
+            self._commit([BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)])
+
+    def fence_broker(self, node_id: int) -> None:
+        """A node has stopped while others go on: they lead what it led, if they may."""
+        broker = self.catalog.brokers.get(node_id)
+        if broker is None or broker.is_fenced:
+            return
+        change = BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)
+        self._commit_each([*fenced(self.catalog, node_id, self._min_isr), change])
+
+    def fence_others(self, here: Collection[int]) -> None:
+        """Of brokers that an earlier life had, and this one has not, nobody is to expect anything.
+
+        What they led in a life that was stopped well they lead no more either.
+        """
+        for node_id in [known for known in self.catalog.brokers if known not in here]:
+            self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
+            self.unregister_broker(node_id)
+
+    def _min_isr(self, topic: Topic) -> int:
+        overrides = self.catalog.overrides(ResourceType.TOPIC, topic.name)
+        return self._config.log_config(overrides).min_insync_replicas
+
+    def _is_registered(self, node_id: int) -> None:
+        """What a node that is here may lead has a leader again; its directory knows its epoch."""
+        self._commit_each(self.catalog.revive(node_id))
+        self._finish_reassignments()
+        self._commit_each(caught_up(self.catalog, self._min_isr))
+        if node_id == self._node_id:
+            self._directory.broker_epoch = self.catalog.brokers[node_id].epoch
+        for topic in self.catalog.topics.values():
+            self.topic_logs.take_leader_epochs(topic)
+
+    def _finish_reassignments(self) -> None:
+        """Replicas that were to come to a broker are there once it is."""
+        waiting = any(
+            partition.adding_replicas or partition.removing_replicas
+            for topic in self.catalog.topics.values()
+            for partition in topic.partitions
+        )
+        if waiting:
+            from ...metadata.reassignments import finished
+
+            self._commit_each(finished(self.catalog))
+
+    # Topics.
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Assignments | Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str | None] = _NO_CONFIGS,
+        beside: Container[str] = (),
+        validate_only: bool = False,
+    ) -> Topic:
+        """Make a topic and its logs.
+
+        Args:
+            partitions, replication_factor: -1 is the broker's default, and is what they must be
+                where `assignments` gives each partition's replicas.
+            configs: settings of its own.
+            beside: see `Catalog.check_free`.
+            validate_only: the topic is returned, and not made.
+
+        Raises:
+            Refused: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_CONFIG, and what
+                `Catalog.create_topic` raises.
+        """
+        check_topic_name(name)
+        if name == CLUSTER_METADATA:
+            why = f"Creation of internal topic {CLUSTER_METADATA} is prohibited."
+            raise Refused(Code.INVALID_REQUEST, why)
+        self.catalog.check_free(name, beside)
+        settings = self._checked_configs(configs)
+        if not assignments:
+            if partitions == -1:
+                partitions = self._config["num.partitions"]
+            if replication_factor == -1:
+                replication_factor = self._config["default.replication.factor"]
+        records = self.catalog.create_topic(
+            name,
+            self._new_id(),
+            partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=_pairs(assignments),
+            configs=settings,
+            beside=beside,
+        )
+        if validate_only:
+            return topic_of(records)
+        try:
+            self._directory.forget_past_of(name)
+        except OSError as failed:
+            raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
+        self._commit(records)
+        topic = self.catalog.topics[name]
+        self.topic_logs.make_of(topic)
+        _tell_all(self.on_topic_created, topic)
+        return topic
+
+    def _checked_configs(self, configs: Mapping[str, str | None]) -> dict[str, str]:
+        nulls = [name for name, value in configs.items() if value is None]
+        if nulls:
+            raise Refused(
+                Code.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {','.join(nulls)}",
+            )
+        settings = {name: value for name, value in configs.items() if value is not None}
+        if settings:
+            validate_topic_configs(settings)
+        return settings
+
+    def create_internal_topic(self, name: str) -> Topic:
+        """`__consumer_offsets`, `__transaction_state` or `__share_group_state`, as it is or made.
+
+        The replication factor is the configured one, or the number of brokers where those are
+        fewer: Kafka's default of 3 must not keep one machine from coordinating.
+        """
+        present = self.catalog.topics.get(name)
+        if present is not None:
+            return present
+        internal = _INTERNAL[name]
+        wanted: int = self._config[internal.replication_factor]
+        replication_factor = min(wanted, len(self.catalog.brokers))
+        configs = {**internal.configs, "segment.bytes": str(self._config[internal.segment_bytes])}
+        if internal.min_isr is not None:
+            min_isr = min(self._config[internal.min_isr], replication_factor)
+            configs["min.insync.replicas"] = str(min_isr)
+        return self.create_topic(
+            name,
+            partitions=self._config[internal.partitions],
+            replication_factor=replication_factor,
+            configs=configs,
+        )
+
+    def auto_create_topic(self, name: str, beside: Container[str] = ()) -> Topic:
+        """A topic that somebody wants to write to or read from. Raises as `create_topic` does."""
+        if name in INTERNAL_TOPICS:
+            return self.create_internal_topic(name)
+        return self.create_topic(name, beside=beside)
+
+    def delete_topic(self, name: str) -> Topic:
+        """Delete a topic, its settings and its logs; what it was is returned.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        topic = self.catalog.topics.get(name)
+        if topic is None:
+            raise Refused(
+                Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        self._commit(self.catalog.delete_topic(topic.topic_id))
+        self.topic_logs.delete_of(topic)
+        _tell_all(self.on_topic_deleted, topic)
+        return topic
+
+    def create_partitions(
+        self,
+        name: str,
+        count: int,
+        *,
+        assignments: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Bring a topic to `count` partitions. Raises as `Catalog.create_partitions` does."""
+        records = self.catalog.create_partitions(name, count, assignments)
+        if validate_only:
+            return
+        first = len(self.catalog.topics[name].partitions)
+        self._commit(records)
+        topic = self.catalog.topics[name]
+        self.topic_logs.make_of(topic, first)
+        _tell_all(self.on_partitions_created, topic, first)
+
+    def change_leader(self, name: str, partition: int, leader_id: int) -> None:
+        """Let another replica lead. Raises as `Catalog.change_leader` does."""
+        self.change_partitions(self.catalog.change_leader(name, partition, leader_id))
+
+    def change_partitions(self, records: Iterable[PartitionChangeRecord]) -> None:
+        """Give partitions other leaders or replicas, as was decided."""
+        self._commit_each(records)
+
+    def forget_broker(self, node_id: int) -> None:
+        """Take a broker out of the cluster; it is back when it registers anew.
+
+        Raises:
+            Refused: BROKER_ID_NOT_REGISTERED.
+        """
+        broker = self.catalog.brokers.get(node_id)
+        if broker is None:
+            why = f"Broker ID {node_id} is not currently registered"
+            raise Refused(Code.BROKER_ID_NOT_REGISTERED, why)
+        self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
+        self._commit([UnregisterBrokerRecord(node_id, broker.epoch)])
+
+    # Features, settings and producer ids.
+
+    def update_features(
+        self, updates: Iterable[FeatureUpdate], *, validate_only: bool = False
+    ) -> None:
+        """Finalize other levels of features, all or none. Raises as `features.changes` does."""
+        updates = list(updates)
+        finalized = {**self.catalog.features, KRAFT_VERSION: self.kraft_version}
+        records = changes(finalized, updates, node_id=self._node_id)
+        if validate_only:
+            return
+        wanted = {update.name: update.level for update in updates}
+        if wanted.get(KRAFT_VERSION, 0) > self.kraft_version:
+            key = ReplicaKey(self._node_id, self._directory.directory_id)
+            at = self.catalog.brokers[self._node_id].end_points[0]
+            voter = Voter(key, CONTROLLER_LISTENER, at.host, at.port)
+            try:
+                self._metadata_log.begin_voters(voter, now_ms=self._clock.now_ms())
+            except OSError as failed:
+                raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
+            self.on_decided()
+        self._commit(records)
+
+    @property
+    def kraft_version(self) -> int:
+        """The quorum's own feature level; see `MetadataLog`."""
+        return self._metadata_log.kraft_version
+
+    @property
+    def voters(self) -> tuple[ReplicaKey, ...]:
+        """Who votes for the controller, from kraft.version 1 on."""
+        return self._metadata_log.voters
+
+    def set_configs(
+        self, resource_type: int, resource_name: str, changes: Mapping[str, str | None]
+    ) -> None:
+        """Set legal settings of a resource; None takes one away. Open logs go by them at once.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist.
+        """
+        self._commit(self.catalog.set_configs(resource_type, resource_name, changes))
+        if resource_type == ResourceType.TOPIC:
+            self.topic_logs.configure([self.catalog.topics[resource_name]])
+        elif resource_type == ResourceType.BROKER:
+            self._use_dynamic_settings()
+            self.topic_logs.configure(self.catalog.topics.values())
+        _tell_all(self.on_configs_changed, resource_type, resource_name)
+
+    def _use_dynamic_settings(self) -> None:
+        self._config.use_dynamic(
+            self.catalog.overrides(ResourceType.BROKER, ""),
+            self.catalog.overrides(ResourceType.BROKER, str(self._node_id)),
+        )
+
+    def next_producer_id_block(self, node_id: int) -> tuple[int, int]:
+        """The first of a block of producer ids that only a node gets, and how many they are."""
+        first, records = self.catalog.allocate_producer_ids(node_id)
+        self._commit(records)
+        return first, PRODUCER_ID_BLOCK_SIZE
+
+
+def _tell_all(hooks: Iterable[Callable[..., None]], *what: object) -> None:
+    """Tell who wants to know. What was decided stands, whatever becomes of what follows from it."""
+    for tell in hooks:
+        try:
+            tell(*what)
+        except Exception as fault:
+            _log.error("what follows a change of the metadata failed", exc_info=fault)

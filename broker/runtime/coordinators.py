@@ -1,0 +1,156 @@
+"""The coordinators of a node: a shard with its machine for each partition of an internal topic.
+
+They come and go with the leadership of the partitions. A shard of a new leader epoch is a new one:
+it replays the log from its beginning, and what the old one had in hand is sent away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ...coordinator.partitioning import partition_for
+from ...protocol.errors import Code, Malformed, Refused
+from ..log_output import Log
+from .loading import Loading
+
+if TYPE_CHECKING:
+    from .shard import Shard
+
+M = TypeVar("M")
+_log = Log("coordinators")
+
+
+class Coordinator(Generic[M]):
+    """All shards of one internal topic that this node leads.
+
+    Args:
+        topic: `__transaction_state` or `__consumer_offsets`.
+        make: the shard of a partition, not yet loaded. Where it raises Refused the log is not
+            there: that partition coordinates nothing, the others do.
+        loading: replays the logs, at once or beside the requests.
+        on_loaded, on_unloaded: called with a shard when it begins and when it has ended to
+            coordinate.
+
+    Attributes:
+        partition_count: of the topic, whoever leads them; zero until the topic exists.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        make: Callable[[int], Shard[M]],
+        loading: Loading,
+        *,
+        on_loaded: Callable[[Shard[M]], None] = lambda shard: None,
+        on_unloaded: Callable[[Shard[M]], None] = lambda shard: None,
+    ) -> None:
+        self.topic = topic
+        self.partition_count = 0
+        self._make = make
+        self._loading = loading
+        self._on_loaded = on_loaded
+        self._on_unloaded = on_unloaded
+        self._epochs: dict[int, int] = {}  # of the partitions led here, whatever their logs are
+        self._shards: dict[int, Shard[M]] = {}
+        self._unusable: set[int] = set()  # whose logs are damaged
+        self._unopened: set[int] = set()  # whose logs are not there, and may be at the next try
+
+    def follow(self, partition_count: int, led: Mapping[int, int]) -> None:
+        """Coordinate what this node leads from now on, and nothing else.
+
+        Args:
+            partition_count: of the topic, zero when it is gone.
+            led: the leader epoch of each partition that this node leads.
+        """
+        self.partition_count = partition_count
+        for partition in [
+            known for known, epoch in self._epochs.items() if led.get(known) != epoch
+        ]:
+            self._resign(partition)
+        for partition in [known for known in led if known not in self._epochs]:
+            self._epochs[partition] = led[partition]
+            self._take_up(partition)
+
+    def unload(self) -> None:
+        """The topic is gone, or the node stops: who waits is sent away."""
+        self.follow(0, {})
+
+    def _resign(self, partition: int) -> None:
+        del self._epochs[partition]
+        self._unusable.discard(partition)
+        self._unopened.discard(partition)
+        shard = self._shards.pop(partition, None)
+        if shard is not None:
+            shard.close()
+            self._on_unloaded(shard)
+
+    def _take_up(self, partition: int) -> None:
+        try:
+            shard = self._make(partition)
+        except Refused as failed:
+            if partition not in self._unopened:
+                self._tell(partition, failed)
+            self._unopened.add(partition)
+            return
+        self._unopened.discard(partition)
+        self._shards[partition] = shard
+        self._loading.add(shard, self._loaded)
+
+    def _loaded(self, shard: Shard[M], failed: Refused | Malformed | None) -> None:
+        if self._shards.get(shard.partition) is not shard:
+            return  # somebody else leads by now
+        if failed is None:
+            self._on_loaded(shard)
+            return
+        self._tell(shard.partition, failed)
+        self._unusable.add(shard.partition)
+        del self._shards[shard.partition]
+        shard.close()
+
+    def _tell(self, partition: int, failed: Exception) -> None:
+        _log.error(
+            "a coordinator's log cannot be used, and nobody coordinates what belongs there",
+            topic=self.topic, partition=partition, reason=str(failed),
+        )  # fmt: skip
+
+    def partition_of(self, key: str) -> int:
+        """The partition that coordinates a group or a transactional id.
+
+        Raises:
+            Refused: NOT_COORDINATOR while the internal topic does not exist; FindCoordinator
+                makes it.
+        """
+        if not self.partition_count:
+            raise Refused(Code.NOT_COORDINATOR)
+        return partition_for(key, self.partition_count)
+
+    def shard_of(self, key: str) -> Shard[M]:
+        """The shard that coordinates a group or a transactional id.
+
+        Raises:
+            Refused: NOT_COORDINATOR: see `partition_of`; or another node leads the partition, or
+                its log cannot be used.
+        """
+        return self.shard_at(self.partition_of(key))
+
+    def shard_at(self, partition: int) -> Shard[M]:
+        """The shard of a partition, loaded or not. Raises Refused NOT_COORDINATOR for none."""
+        shard = self._shards.get(partition)
+        if shard is None:
+            if partition in self._unopened:
+                self._take_up(partition)  # the disk may have room again
+            shard = self._shards.get(partition)
+            if shard is None:
+                raise Refused(Code.NOT_COORDINATOR)
+        return shard
+
+    def is_unusable(self, partition: int) -> bool:
+        """Whether this node leads the partition, and its log cannot be used."""
+        if partition in self._unopened:
+            self._take_up(partition)
+        return partition in self._unusable or partition in self._unopened
+
+    def shards(self) -> list[Shard[M]]:
+        """Those that are led here, loaded or not, in the order of their partitions."""
+        return [self._shards[partition] for partition in sorted(self._shards)]

@@ -1,0 +1,204 @@
+"""Incremental fetch sessions (KIP-227): the broker remembers what a consumer asks for.
+
+A full fetch (epoch 0) makes a session; later ones name only what changed, and are answered only
+with partitions that have news. Sessions are few and bounded: beyond the limit the least recently
+used gives way, when it is old enough, and else the newcomer gets none. So are their partitions, all
+together: a consumer that names very many gets no session where there is no room, and goes on as
+well without one.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from ...protocol.errors import Code, Refused
+
+FINAL_EPOCH: Final = -1
+INITIAL_EPOCH: Final = 0
+NO_SESSION: Final = 0
+MOST_PARTITIONS: Final = 100_000
+"""Of all sessions together; each takes about 400 bytes."""
+
+_MAX_EPOCH: Final = 0x7FFFFFFF
+
+TopicRef = uuid.UUID | str
+"""A topic as a request names it: by id from Fetch 13 on, by name before."""
+
+
+class Wanted(NamedTuple):
+    """What a consumer wants of one partition (FetchPartition in Fetch requests)."""
+
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+
+
+@dataclass(slots=True)
+class Cached:
+    """One partition of a session: what is wanted, and what the consumer was last told.
+
+    Attributes:
+        name: of the topic; a topic that was asked for by an id keeps the name it once had.
+    """
+
+    wanted: Wanted
+    name: str
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    last_stable_offset: int = -1
+    had_error: bool = False
+
+
+PartitionKey = tuple[TopicRef, int]
+Item = tuple[PartitionKey, str, Wanted]
+"""What is to be read: a partition as it was named, its topic's name ("": nobody has the id)."""
+
+
+class Session:
+    """What one consumer asks for, in the order it was asked.
+
+    Attributes:
+        epoch: of the next request that is expected.
+    """
+
+    __slots__ = ("created_ms", "epoch", "partitions", "session_id", "used_ms", "uses_topic_ids")
+
+    def __init__(self, session_id: int, *, uses_topic_ids: bool, now_ms: int) -> None:
+        self.session_id = session_id
+        self.uses_topic_ids = uses_topic_ids
+        self.partitions: dict[PartitionKey, Cached] = {}
+        self.epoch = 1
+        self.created_ms = now_ms
+        self.used_ms = now_ms
+
+    def update(self, wanted: list[Item], forgotten: list[PartitionKey], now_ms: int) -> None:
+        """Apply an incremental request."""
+        self.change(wanted, forgotten)
+        self.advance(now_ms)
+
+    def change(self, wanted: Sequence[Item], forgotten: Sequence[PartitionKey]) -> None:
+        """Take in a part of a request."""
+        for key, name, asked in wanted:
+            cached = self.partitions.get(key)
+            if cached is None:
+                self.partitions[key] = Cached(asked, name)
+            else:
+                cached.wanted = asked
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+    def advance(self, now_ms: int) -> None:
+        """The next request is expected to come under the next epoch."""
+        self.used_ms = now_ms
+        self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
+
+    def rotate(self, answered: list[PartitionKey]) -> None:
+        """Ask the partitions that just gave data last next time: no partition starves another."""
+        for key in answered:
+            cached = self.partitions.pop(key, None)
+            if cached is not None:
+                self.partitions[key] = cached
+
+
+class FetchSessions:
+    """All sessions of a node.
+
+    Args:
+        limit: max.incremental.fetch.session.cache.slots.
+        evict_after_ms: a session unused so long may be replaced (Kafka: 120000).
+        most_partitions: of all sessions together.
+
+    Attributes:
+        partitions: how many all sessions have together.
+    """
+
+    def __init__(
+        self, *, limit: int, evict_after_ms: int = 120_000, most_partitions: int = MOST_PARTITIONS
+    ) -> None:
+        self._limit = limit
+        self._most_partitions = most_partitions
+        self.partitions = 0
+        self._evict_after_ms = evict_after_ms
+        self._sessions: dict[int, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, wanted: list[Item], *, uses_topic_ids: bool, now_ms: int) -> Session | None:
+        """A new session; None when there is no room, and the consumer goes on without."""
+        session = self.begin_empty(len(wanted), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+        if session is not None:
+            self.change(session, wanted)
+        return session
+
+    def begin_empty(self, size: int, *, uses_topic_ids: bool, now_ms: int) -> Session | None:
+        """A new session that will have so many partitions, by `change`; None as by `begin`."""
+        if not self._room(size, now_ms):
+            return None
+        session = Session(self._new_id(), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+        self._sessions[session.session_id] = session
+        return session
+
+    def change(
+        self, session: Session, wanted: Sequence[Item], forgotten: Sequence[PartitionKey] = ()
+    ) -> None:
+        """Take a part of a request into a session.
+
+        Raises:
+            Refused: FETCH_SESSION_ID_NOT_FOUND: it has become too large, and is over; so the
+                consumer names all partitions again, and goes on without one.
+        """
+        before = len(session.partitions)
+        session.change(wanted, forgotten)
+        if self._sessions.get(session.session_id) is not session:
+            return  # ended meanwhile
+        self.partitions += len(session.partitions) - before
+        if self.partitions > self._most_partitions:
+            self.end(session.session_id)
+            raise Refused(Code.FETCH_SESSION_ID_NOT_FOUND)
+
+    def resume(self, session_id: int, epoch: int, *, uses_topic_ids: bool) -> Session:
+        """The session that an incremental request continues.
+
+        Raises:
+            Refused: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, or
+                FETCH_SESSION_TOPIC_ID_ERROR when names and ids are mixed.
+        """
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise Refused(Code.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            raise Refused(Code.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            raise Refused(Code.FETCH_SESSION_TOPIC_ID_ERROR)
+        # The most recently used is the last: whoever must go is looked for at the front.
+        self._sessions[session_id] = self._sessions.pop(session_id)
+        return session
+
+    def end(self, session_id: int) -> None:
+        """Forget a session; not an error when there is none."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self.partitions -= len(session.partitions)
+
+    def _room(self, size: int, now_ms: int) -> bool:
+        """Whether there is room for a session of so many partitions; old ones give way to it."""
+        if self._limit <= 0 or size > self._most_partitions:
+            return False
+        while len(self._sessions) >= self._limit or self.partitions + size > self._most_partitions:
+            oldest = next(iter(self._sessions.values()))
+            if now_ms - oldest.used_ms < self._evict_after_ms:
+                return False
+            self.end(oldest.session_id)
+        return True
+
+    def _new_id(self) -> int:
+        while True:
+            session_id = random.randrange(1, _MAX_EPOCH)
+            if session_id not in self._sessions:
+                return session_id

@@ -1,0 +1,255 @@
+"""Syncs logs in threads of its own, and lets those wait whose records are to be on disk first.
+
+One flush of a log runs at a time; all that is appended meanwhile is served by the next one, however
+many wait for it (group commit). Each takes the metadata log with it: what is on disk in a partition
+needs its topic there. No thread is there before the first flush.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ...protocol.errors import Code, Refused
+from ...storage.flush import Flush
+from ...storage.log import PartitionLog
+from ...storage.open_files import OPEN_FILES
+from ..log_output import Log
+from .storage_trouble import remedy_for
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+_THREADS: Final = 4
+_THREADS_AT_THE_END: Final = 16
+_LOGS_AT_ONCE: Final = 64
+_log = Log("flushes")
+Done = Callable[[Refused | None], None]
+
+
+class _Line:
+    """What waits for the flushes of one log."""
+
+    __slots__ = ("due_offset", "job", "parts", "waiting")
+
+    def __init__(self) -> None:
+        self.due_offset = 0
+        self.waiting: list[tuple[int, Done]] = []
+        self.parts: list[tuple[PartitionLog, Flush]] = []  # of the flush that runs
+        self.job: Future[list[OSError | None]] | None = None
+
+
+class Flushes:
+    """The flushes of a node's logs.
+
+    Args:
+        metadata_log: what is not on disk of it goes there with any flush.
+    """
+
+    def __init__(self, metadata_log: PartitionLog) -> None:
+        self.metadata_log = metadata_log
+        self._lines: dict[PartitionLog, _Line] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._closed = False
+
+    def ask(self, log: PartitionLog, up_to: int) -> None:
+        """See to it that all before `up_to` gets to disk. `when_flushed` tells."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        if loop is None or self._closed:
+            self._flush_here(log)
+            return
+        line = self._lines.get(log)
+        if line is None:
+            line = self._lines[log] = _Line()
+            loop.call_soon(self._begin, log, line)  # what this turn still appends comes along
+        line.due_offset = max(line.due_offset, up_to)
+
+    def ask_for_metadata(self) -> None:
+        """What was decided, and is not on disk for any other reason, gets there in time."""
+        log = self.metadata_log
+        if log.recovery_point < log.log_end_offset and log.failure is None:
+            self.ask(log, log.log_end_offset)
+
+    def when_flushed(self, log: PartitionLog, done: Done) -> None:
+        """Call `done` when what was appended, and is to be on disk first, is there.
+
+        At once when nothing is waited for; with a refusal (KAFKA_STORAGE_ERROR) when it failed.
+        """
+        if log.recovery_point >= log.flush_asked:
+            done(None)
+            return
+        if log not in self._lines and log.failure is None:
+            self.ask(log, log.flush_asked)  # the last try did not get as far as to the disk
+        line = self._lines.get(log)
+        if line is None:
+            done(None if log.recovery_point >= log.flush_asked else _refusal(log))
+        else:
+            line.waiting.append((log.flush_asked, done))
+
+    def flushed(self, log: PartitionLog) -> asyncio.Future[Refused | None]:
+        """What `when_flushed` will tell."""
+        future: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
+        self.when_flushed(log, partial(_settle, future))
+        return future
+
+    def close(self) -> None:
+        """Wait for the flushes that run, and tell who waits; from now on a flush is made at once.
+
+        The event loop stands still meanwhile.
+        """
+        self._closed = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+        for log, line in list(self._lines.items()):
+            if line.job is None:
+                self._flush_here(log)
+                self._tell(log, line)
+            else:
+                self._ended(log, line)
+
+    @staticmethod
+    def flush_all(logs: Iterable[PartitionLog]) -> None:
+        """Flush what a clean stop is to leave on disk. The event loop stands still meanwhile.
+
+        Many at once: each waits for the disk's journal, which has room for all of them in one go.
+        """
+        dirty = [log for log in logs if log.failure is None and _write_state(log)]
+        if not dirty:
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        at_once = min(_LOGS_AT_ONCE, OPEN_FILES.logs_at_once)
+        with ThreadPoolExecutor(min(_THREADS_AT_THE_END, at_once)) as pool:
+            for first in range(0, len(dirty), at_once):
+                begun = []
+                for log in dirty[first : first + at_once]:
+                    try:
+                        begun.append((log, log.begin_flush()))
+                    except OSError as failure:
+                        _report(log, failure)
+                ended = pool.map(_run, [[flush] for _, flush in begun])
+                for (log, flush), (failed,) in zip(begun, ended, strict=True):
+                    log.end_flush(flush, failed)
+                    if failed is not None:
+                        _report(log, failed)
+
+    def _begin(self, log: PartitionLog, line: _Line) -> None:
+        if self._closed or self._lines.get(log) is not line:
+            return
+        metadata = self.metadata_log
+        try:
+            line.parts.append((log, log.begin_flush(line.due_offset)))
+            if log is not metadata and metadata.recovery_point < metadata.log_end_offset:
+                line.parts.insert(0, (metadata, metadata.begin_flush()))
+        except OSError as failure:
+            self._take_note(line, [failure] * len(line.parts))
+            _report(log, failure)
+            line.due_offset = 0
+            self._tell(log, line)
+            return
+        loop = asyncio.get_running_loop()
+        line.job = self._threads().submit(_run, [flush for _, flush in line.parts])
+        line.job.add_done_callback(lambda _: _in_loop(loop, self._ended, log, line))
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="flush")
+        return self._pool
+
+    def _ended(self, log: PartitionLog, line: _Line) -> None:
+        if line.job is None:
+            return  # `close` was here first
+        self._take_note(line, line.job.result())
+        line.job = None
+        self._tell(log, line)
+
+    @staticmethod
+    def _take_note(line: _Line, failures: list[OSError | None]) -> None:
+        for (log, flush), failure in zip(line.parts, failures, strict=True):
+            was_well = log.failure is None
+            log.end_flush(flush, failure)
+            if failure is not None and was_well and not log.is_closed:
+                _report(log, failure)
+        line.parts.clear()
+
+    def _tell(self, log: PartitionLog, line: _Line) -> None:
+        """Tell those that a flush has served, or all when there will be none; begin the next."""
+        told = line.waiting
+        goes_on = log.failure is None and not log.is_closed and line.due_offset > log.recovery_point
+        if goes_on:
+            told = [one for one in line.waiting if one[0] <= log.recovery_point]
+            line.waiting = [one for one in line.waiting if one[0] > log.recovery_point]
+            if self._closed:
+                self._flush_here(log)
+                told += line.waiting
+        if not goes_on or self._closed:
+            del self._lines[log]
+        for offset, done in told:
+            done(None if offset <= log.recovery_point else _refusal(log))
+        if self._lines.get(log) is line:
+            self._begin(log, line)
+
+    def _flush_here(self, log: PartitionLog) -> None:
+        """Flush in this thread: nothing else goes on any more, or nothing yet."""
+        for each in (self.metadata_log, log):
+            if each.recovery_point < each.log_end_offset and each.failure is None:
+                try:
+                    each.flush()
+                except OSError as failure:
+                    _report(each, failure)
+
+
+def _write_state(log: PartitionLog) -> bool:
+    """Have a log write what the next start wants to find; whether there is anything to flush."""
+    try:
+        log.write_state()
+    except OSError as failure:
+        _report(log, failure)
+    return not log.is_flushed
+
+
+def _run(flushes: list[Flush]) -> list[OSError | None]:
+    """In a thread. What comes after a failure rests on it, and fails with it."""
+    failure: OSError | None = None
+    failures = []
+    for flush in flushes:
+        if failure is None:
+            try:
+                flush.run()
+            except OSError as failed:
+                failure = failed
+        failures.append(failure)
+    return failures
+
+
+def _in_loop(
+    loop: asyncio.AbstractEventLoop, call: Callable[[PartitionLog, _Line], None],
+    log: PartitionLog, line: _Line,
+) -> None:  # fmt: skip
+    with suppress(RuntimeError):  # the loop is closed: `close` has told everybody
+        loop.call_soon_threadsafe(call, log, line)
+
+
+def _report(log: PartitionLog, failure: OSError) -> None:
+    _log.error(
+        "a log could not be synced",
+        topic=log.topic, partition=log.partition, reason=str(failure),
+        remedy=remedy_for(log, failure),
+    )  # fmt: skip
+
+
+def _refusal(log: PartitionLog) -> Refused:
+    return Refused(Code.KAFKA_STORAGE_ERROR, log.failure or "the log was closed")
+
+
+def _settle(future: asyncio.Future[Refused | None], refused: Refused | None) -> None:
+    if not future.done():  # cancelled: its connection is gone
+        future.set_result(refused)

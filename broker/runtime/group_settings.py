@@ -1,0 +1,103 @@
+"""The group coordinator of a partition, under the broker's settings and over its topics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from ...coordinator.classic.requests import GroupSettings
+from ...coordinator.groups import Groups
+from ...metadata.catalog import Catalog, ResourceType
+from ...storage.log import PartitionLog
+from ..settings.config import BrokerConfig
+
+if TYPE_CHECKING:
+    from ...coordinator.consumer.groups import ConsumerSetup
+    from ...coordinator.consumer.requests import ConsumerGroupSettings, GroupLimits
+
+_SESSION = "consumer.session.timeout.ms"
+_HEARTBEAT = "consumer.heartbeat.interval.ms"
+
+
+def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
+    """A fresh coordinator of a partition of `__consumer_offsets`."""
+
+    def topic_id_of(name: str) -> UUID | None:
+        topic = catalog.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    return Groups(
+        group_settings(config), lambda: consumer_setup(config, catalog), topic_id_of=topic_id_of
+    )
+
+
+async def linger(config: BrokerConfig, log: PartitionLog, end_before: int) -> None:
+    """Hold an answer back when there is something in the log since, as Kafka gathers records.
+
+    librdkafka's tests count on it: an answer that overtakes its own change of a subscription leaves
+    it without partitions (0045), and a leader that rejoins before another member has synced takes
+    a generation from that one (0113).
+    """
+    linger_ms = config["group.coordinator.append.linger.ms"]
+    if linger_ms and log.log_end_offset != end_before:
+        await asyncio.sleep(linger_ms / 1000)
+
+
+def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:
+    """What consumer groups need, when there are some."""
+    from ...coordinator.consumer.groups import ConsumerSetup
+    from .group_topics import CatalogTopics
+
+    return ConsumerSetup(
+        consumer_group_settings(config), CatalogTopics(catalog), limits_by_group(config, catalog)
+    )
+
+
+def group_settings(config: BrokerConfig) -> GroupSettings:
+    """The limits of all groups under this configuration."""
+    return GroupSettings(
+        min_session_timeout_ms=config["group.min.session.timeout.ms"],
+        max_session_timeout_ms=config["group.max.session.timeout.ms"],
+        initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
+        max_size=config["group.max.size"],
+        offset_metadata_max_size=config["offset.metadata.max.bytes"],
+        offsets_retention_ms=config["offsets.retention.minutes"] * 60_000,
+        offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
+    )
+
+
+def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
+    """The limits of consumer groups (KIP-848) under this configuration."""
+    from ...coordinator.consumer.assignors import NAMES
+    from ...coordinator.consumer.requests import ConsumerGroupSettings
+
+    policy = config["group.consumer.migration.policy"].lower()
+    return ConsumerGroupSettings(
+        session_timeout_ms=config["group.consumer.session.timeout.ms"],
+        heartbeat_interval_ms=config["group.consumer.heartbeat.interval.ms"],
+        max_size=config["group.consumer.max.size"],
+        assignors=tuple(NAMES[name] for name in config["group.consumer.assignors"]),
+        regex_refresh_interval_ms=config["group.consumer.regex.refresh.interval.ms"],
+        may_upgrade=policy in ("bidirectional", "upgrade"),
+        may_downgrade=policy in ("bidirectional", "downgrade"),
+    )
+
+
+def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], GroupLimits]:
+    """What is set for a group: its own settings, or the broker's."""
+    from ...coordinator.consumer.requests import GroupLimits
+
+    def under(overrides: Mapping[str, str]) -> GroupLimits:
+        session_timeout_ms: Any = config.group_value(_SESSION, overrides)
+        heartbeat_interval_ms: Any = config.group_value(_HEARTBEAT, overrides)
+        return GroupLimits(session_timeout_ms, heartbeat_interval_ms)
+
+    usual = under({})
+
+    def limits_of(group_id: str) -> GroupLimits:
+        overrides = catalog.overrides(ResourceType.GROUP, group_id)
+        return under(overrides) if overrides else usual
+
+    return limits_of

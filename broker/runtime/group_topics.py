@@ -1,0 +1,70 @@
+"""The catalog's topics as the group coordinator sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from ...coordinator.consumer.topics import TopicFacts
+from ...metadata.catalog import Catalog, Topic
+
+
+class CatalogTopics:
+    """Topics with their ids, partitions and racks, as the catalog has them now."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._newest: UUID | None = None
+        self._newest_version = catalog.last_offset
+        self._seen_version: int | None = None
+
+    @property
+    def version(self) -> int:
+        """The offset of the last metadata record."""
+        return self._catalog.last_offset
+
+    @property
+    def newest_version(self) -> int:
+        """The version at which it was seen last that a topic had been made."""
+        version = self._catalog.last_offset
+        if version != self._seen_version:
+            # The catalog has its topics in the order in which they were made.
+            last = next(reversed(self._catalog.topics.values()), None)
+            newest = None if last is None else last.topic_id
+            if newest != self._newest:
+                self._newest, self._newest_version = newest, version
+            self._seen_version = version
+        return self._newest_version
+
+    def by_name(self, name: str) -> TopicFacts | None:
+        """The topic; None when there is none."""
+        topic = self._catalog.topics.get(name)
+        return None if topic is None else self._facts(topic)
+
+    def by_id(self, topic_id: UUID) -> TopicFacts | None:
+        """The topic; None when there is none."""
+        topic = self._catalog.topic_by_id(topic_id)
+        return None if topic is None else self._facts(topic)
+
+    def names_for(self, asker: Callable[[str], bool] | None) -> Iterable[str]:
+        """The names of all topics, or of those of which `asker` says that they may be known."""
+        names = self._catalog.topics
+        return names if asker is None else [name for name in names if asker(name)]
+
+    def _facts(self, topic: Topic) -> TopicFacts:
+        racks = {
+            node_id: broker.rack
+            for node_id, broker in self._catalog.brokers.items()
+            if broker.rack is not None
+        }
+        return TopicFacts(
+            topic.topic_id,
+            topic.name,
+            len(topic.partitions),
+            tuple(
+                tuple(sorted(racks[node_id] for node_id in partition.replicas if node_id in racks))
+                for partition in topic.partitions
+            )
+            if racks
+            else (),
+        )

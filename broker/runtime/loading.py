@@ -1,0 +1,105 @@
+"""Loads coordinators: replays their logs, little ones at once and large ones beside the requests.
+
+One log after another, in slices of some milliseconds between which the event loop runs; until it
+is done, a coordinator answers COORDINATOR_LOAD_IN_PROGRESS. Compaction lets a log alone meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ...protocol.errors import Malformed, Refused
+from ...storage.log import PartitionLog
+from ..clock import is_in_event_loop
+from ..log_output import Log
+
+if TYPE_CHECKING:
+    from .shard import Shard
+
+AT_ONCE_BYTES: Final = 16 << 10
+"""Logs that are together no larger than this are loaded in the turn that asks for them."""
+
+Done = Callable[[Any, Refused | Malformed | None], None]
+_log = Log("loading")
+
+
+class Loading:
+    """The shards that are being loaded.
+
+    Attributes:
+        left: how many wait for their turn or have it.
+    """
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[Shard[Any], Done]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._current: Shard[Any] | None = None
+        self._at_once_bytes = AT_ONCE_BYTES
+
+    @property
+    def left(self) -> int:
+        return len(self._queue) + (self._current is not None)
+
+    def is_loading(self, log: PartitionLog) -> bool:
+        """Whether the log is being replayed: records must not vanish from it meanwhile."""
+        return self._current is not None and self._current.log is log
+
+    def add(self, shard: Shard[Any], done: Done) -> None:
+        """Load a shard, then call `done` with it and what was wrong with its log, if anything was.
+
+        Without a running event loop it is done at once, whatever the size.
+        """
+        size_bytes = shard.log.size_bytes if shard.log.log_end_offset else 0
+        if size_bytes == 0 or not is_in_event_loop() or size_bytes <= self._at_once_bytes:
+            self._at_once_bytes -= size_bytes
+            done(shard, _tried(shard.load))
+            return
+        shard.begin_loading()
+        self._queue.append((shard, done))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Load nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        self._queue.clear()
+        self._current = None
+
+    async def _run(self) -> None:
+        while self._queue:
+            await asyncio.sleep(0)
+            shard, done = self._queue.popleft()
+            self._current = shard
+            failed = None if shard.is_closed else await _replayed(shard)
+            self._current = None
+            try:
+                done(shard, failed)
+            except Exception as fault:  # it must not keep the others from being loaded
+                _log.error("what follows loading failed", topic=shard.log.topic, exc_info=fault)
+        self._task = None
+        self._at_once_bytes = AT_ONCE_BYTES
+
+
+async def _replayed(shard: Shard[Any]) -> Refused | Malformed | None:
+    slices = shard.load_in_slices()
+    while True:
+        try:
+            next(slices)
+        except StopIteration:
+            return None
+        except (Refused, Malformed) as damage:
+            return damage
+        await asyncio.sleep(0)
+
+
+def _tried(load: Callable[[], None]) -> Refused | Malformed | None:
+    try:
+        load()
+    except (Refused, Malformed) as failed:
+        return failed
+    return None

@@ -1,0 +1,478 @@
+"""Carries out `WriteMarkers`: a control batch into every partition of a decided transaction.
+
+As Kafka's TransactionMarkerChannelManager: a queue for each destination and one for partitions
+whose leader is not there; tried again for ever. What this node leads is written in the turn of the
+event loop in which the decision was made, so that the next request never meets a transaction
+without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Of a transaction over very
+many partitions, or over many without a record, the rest is written in slices, and a next request
+meets what it meets in Kafka.
+Nobody waits for a marker.
+
+A transaction is complete only when every partition has its marker. A partition that refuses it for
+good keeps the transaction prepared until its coordinator is loaded anew, as by Kafka.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Collection, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ...coordinator.transactions.coordinator import Transactions
+from ...coordinator.transactions.states import Partition, Transaction, WriteMarkers
+from ...metadata.catalog import TRANSACTION_STATE
+from ...protocol.errors import Code, Refused
+from ...storage.log import PartitionLog
+from ..log_output import Log
+from ..scheduling.turns import Turns
+from . import markers
+from .shard import Shard
+
+if TYPE_CHECKING:
+    from ..node import Node
+    from .marker_requests import MarkerRequests
+
+RETRY_MS: Final = 50
+RETRY_MAX_MS: Final = 1000
+MOST_IN_A_REQUEST: Final = 1000
+AT_ONCE: Final = 50
+"""So many markers of a transaction are written here in the turn that decided, whatever they take.
+
+One takes 25 us of a processor.
+"""
+INTO_AN_EMPTY_LOG: Final = 5
+"""As so many counts the first write to a log: its files are made then, which takes 250 us.
+
+A transaction has records in its partitions, or it has added them and sent nothing.
+"""
+
+# What becomes of a partition by the error of its marker: TransactionMarkerRequestCompletionHandler.
+# With any other error the marker is not sent again, and the transaction stays prepared.
+SETTLES: Final = frozenset(
+    {
+        Code.NONE,
+        Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing of a transaction can be in such a partition
+        Code.UNSUPPORTED_VERSION,
+    }
+)
+RETRIES: Final = frozenset(
+    {
+        Code.UNKNOWN_TOPIC_OR_PARTITION,
+        Code.NOT_LEADER_OR_FOLLOWER,
+        Code.NOT_ENOUGH_REPLICAS,
+        Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Code.REQUEST_TIMED_OUT,
+        Code.KAFKA_STORAGE_ERROR,
+    }
+)
+
+_log = Log("markers")
+
+
+class Ending:
+    """A prepared transaction on its way to its end.
+
+    Attributes:
+        left: the partitions that have no marker yet.
+        refused: those of which a refusal was logged; of the same again nothing is said.
+        refused_for_good: those of `left` to which the marker is not sent again, with their error.
+        logs: of this node, with markers that may not be on disk yet.
+    """
+
+    __slots__ = ("effect", "left", "logs", "refused", "refused_for_good", "shard")
+
+    def __init__(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
+        self.shard = shard
+        self.effect = effect
+        self.left = set(effect.transaction.partitions)
+        self.logs: list[PartitionLog] = []
+        self.refused: set[Partition] = set()
+        self.refused_for_good: dict[Partition, Code] = {}
+
+
+Entry = tuple[Ending, Partition]
+
+
+class Destination:
+    """The queue of one node.
+
+    Attributes:
+        node_id: whose.
+        entries: what is to be sent next.
+        in_flight: how many markers of a request have no answer yet.
+        failures: attempts since one went well.
+    """
+
+    __slots__ = ("entries", "failures", "in_flight", "node_id", "timer")
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.entries: deque[Entry] = deque()
+        self.in_flight = 0
+        self.failures = 0
+        self.timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries) + self.in_flight
+
+
+class MarkerChannel:
+    """The markers of the transactions that one node coordinates.
+
+    Attributes:
+        destinations: the queues by node id; this node's own has what could not be written at once.
+        unknown_leader: markers for partitions whose leader is not there.
+        unwritten: markers for this node, of transactions over very many partitions.
+        completions: transactions with all markers whose completion the log did not take.
+        unfinished: what was not complete at the end of `write`, by transactional id.
+        retries: how many markers were sent once more.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.destinations: dict[int, Destination] = {}
+        self.unknown_leader: deque[Entry] = deque()
+        self.unwritten: deque[Entry] = deque()
+        self._turn: asyncio.Handle | None = None
+        self.completions: deque[Ending] = deque()
+        self.unfinished: dict[str, Ending] = {}
+        self.retries = 0
+        self._node = node
+        self._completion_timer: asyncio.TimerHandle | None = None
+        self._requests: MarkerRequests | None = None
+        self._stopped = False
+
+    def write(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
+        """Write the markers of a transaction, then tell its coordinator that it is complete."""
+        if self._stopped or shard.is_closed:
+            return  # whoever leads its partition now has the same work
+        ending = Ending(shard, effect)
+        self.unfinished[effect.transaction.transactional_id] = ending
+        self._route((ending, place) for place in sorted(ending.left))
+        self._settle(ending)
+
+    def without_marker(self, transaction: Transaction) -> Collection[Partition]:
+        """The partitions of a transaction that have no marker yet; all of one that is open."""
+        ending = self.unfinished.get(transaction.transactional_id)
+        if ending is None or ending.effect.transaction != transaction:
+            return transaction.partitions
+        return ending.left
+
+    def refused_for_good(self) -> int:
+        """How many markers are not sent again: their transactions stay prepared."""
+        return sum(len(ending.refused_for_good) for ending in self.unfinished.values())
+
+    def leaders_changed(self) -> None:
+        """Send what waits for a node that was gone, or does not lead any more, to who leads now."""
+        waiting = [*self.unknown_leader, *self.unwritten]
+        self.unknown_leader.clear()
+        self.unwritten.clear()
+        for destination in self.destinations.values():
+            waiting += destination.entries
+            destination.entries.clear()
+        self._route_again(waiting)
+
+    def forget(self, shard: Shard[Transactions]) -> None:
+        """A coordinator was unloaded: whoever loads its partition next begins anew."""
+        queues = [each.entries for each in self.destinations.values()]
+        for queue in (self.unknown_leader, self.unwritten, *queues):
+            kept = [entry for entry in queue if entry[0].shard is not shard]
+            queue.clear()
+            queue.extend(kept)
+        kept_endings = [ending for ending in self.completions if ending.shard is not shard]
+        self.completions = deque(kept_endings)
+        for ending in [each for each in self.unfinished.values() if each.shard is shard]:
+            self._forget(ending)
+
+    def stop(self) -> None:
+        """Send nothing more, for good: the node stops."""
+        self._stopped = True
+        for destination in self.destinations.values():
+            if destination.timer is not None:
+                destination.timer.cancel()
+        if self._completion_timer is not None:
+            self._completion_timer.cancel()
+        if self._turn is not None:
+            self._turn.cancel()
+        if self._requests is not None:
+            self._requests.close()
+        self.destinations.clear()
+        self.unknown_leader.clear()
+        self.unwritten.clear()
+        self.completions.clear()
+        self.unfinished.clear()
+        self._requests = None
+
+    # Where to
+
+    def _route(self, entries: Iterable[Entry]) -> None:
+        turns, written = Turns(), 0
+        for entry in entries:
+            ending, place = entry
+            leader_id = self._leader_of(place)
+            if leader_id is None:
+                ending.left.discard(place)  # deleted while the transaction was open
+            elif leader_id == self._node.node_id:
+                if written < AT_ONCE or not turns.is_over():
+                    written += self._write_here(entry)
+                else:
+                    self.unwritten.append(entry)
+            elif leader_id < 0:
+                self.unknown_leader.append(entry)
+            else:
+                destination = self._destination(leader_id)
+                destination.entries.append(entry)
+                self._send_soon(destination)
+        if self.unwritten and self._turn is None:
+            self._turn = asyncio.get_running_loop().call_soon(self._write_on)
+
+    def _write_on(self) -> None:
+        """Write some of what a turn of the event loop had no time for; the rest in the next one."""
+        self._turn = None
+        turns = Turns()
+        while self.unwritten:
+            self._route_again([self.unwritten.popleft()])
+            if turns.is_over():
+                break
+        if self.unwritten and self._turn is None and not self._stopped:
+            self._turn = asyncio.get_running_loop().call_soon(self._write_on)
+
+    def _route_again(self, entries: Collection[Entry]) -> None:
+        if self._stopped:
+            return
+        endings = {entry[0] for entry in entries if not entry[0].shard.is_closed}
+        self._route(entry for entry in entries if entry[0] in endings)
+        for ending in endings:
+            self._settle(ending)
+
+    def _leader_of(self, place: Partition) -> int | None:
+        """The node that leads a partition; -1: it is not there; None: the partition is not."""
+        topic, index = place
+        known = self._node.catalog.topics.get(topic)
+        if known is None or not 0 <= index < len(known.partitions):
+            return None
+        leader_id = known.partitions[index].leader_id
+        if leader_id != self._node.node_id:
+            broker = self._node.catalog.brokers.get(leader_id)
+            if broker is None or broker.is_fenced:
+                return -1
+        return leader_id
+
+    def _destination(self, node_id: int) -> Destination:
+        destination = self.destinations.get(node_id)
+        if destination is None:
+            destination = self.destinations[node_id] = Destination(node_id)
+        return destination
+
+    # To this node
+
+    def _write_here(self, entry: Entry) -> int:
+        """Append a marker; one that is refused for now waits in this node's queue.
+
+        Returns:
+            as how many markers into logs with records it counts.
+        """
+        ending, place = entry
+        effect = ending.effect
+        code, why, weight = Code.NONE, "", 1
+        try:
+            log = markers.append(
+                self._node,
+                place,
+                effect.transaction.producer,
+                commit=effect.commit,
+                coordinator_epoch=effect.coordinator_epoch,
+            )
+            ending.logs.append(log)
+            if log.log_end_offset == 1:
+                weight = INTO_AN_EMPTY_LOG
+        except Refused as refused:
+            code, why = refused.code, str(refused)
+        if self._is_retried(entry, code, why):
+            destination = self._destination(self._node.node_id)
+            destination.entries.append(entry)
+            self._again_later(destination, self._write_queued)
+        return weight
+
+    def _write_queued(self, destination: Destination) -> None:
+        entries = [*destination.entries]
+        destination.entries.clear()
+        self.retries += len(entries)
+        self._route_again(entries)
+        if not destination.entries:
+            destination.failures = 0
+
+    def _is_retried(self, entry: Entry, code: Code, why: str) -> bool:
+        """Take note of an answer to a marker; whether it is to be sent again."""
+        ending, place = entry
+        if code in SETTLES:
+            ending.left.discard(place)
+        elif code not in RETRIES:
+            ending.refused_for_good[place] = code
+            self._tell_of_refusal(entry, why or code.name)
+            return False
+        if code != Code.NONE and place not in ending.refused:
+            ending.refused.add(place)
+            _log.warning(
+                "a marker was refused",
+                transactional_id=ending.effect.transaction.transactional_id,
+                topic=place[0],
+                partition=place[1],
+                reason=why or code.name,
+                is_tried_again=code in RETRIES,
+            )
+        return code in RETRIES
+
+    def _tell_of_refusal(self, entry: Entry, why: str) -> None:
+        (topic, partition), transaction = entry[1], entry[0].effect.transaction
+        _log.error(
+            "a partition refuses a transaction's marker for good: the transaction stays prepared,"
+            " and its transactional id answers CONCURRENT_TRANSACTIONS",
+            transactional_id=transaction.transactional_id,
+            state=transaction.state.title,
+            topic=topic,
+            partition=partition,
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.producer_epoch,
+            coordinator_epoch=entry[0].effect.coordinator_epoch,
+            reason=why,
+            what_to_do="remove the reason, then restart this broker, which sends the marker again:"
+            " docs/METRICS.md, Markers that are refused",
+        )
+
+    # To other nodes
+
+    def _send_soon(self, destination: Destination) -> None:
+        """Begin a request in the next turn, with all that has gathered by then."""
+        if destination.timer is None and not destination.in_flight:
+            loop = asyncio.get_running_loop()
+            destination.timer = loop.call_later(0, self._send, destination)
+
+    def _again_later(self, destination: Destination, attempt: Any) -> None:
+        if destination.timer is None and not self._stopped:
+            wait_ms = min(RETRY_MS << min(destination.failures, 10), RETRY_MAX_MS)
+            destination.failures += 1
+            destination.timer = asyncio.get_running_loop().call_later(
+                wait_ms / 1000, self._attempt, destination, attempt
+            )
+
+    @staticmethod
+    def _attempt(destination: Destination, attempt: Any) -> None:
+        destination.timer = None
+        attempt(destination)
+
+    def _send(self, destination: Destination) -> None:
+        destination.timer = None
+        batch: list[Entry] = []
+        while destination.entries and len(batch) < MOST_IN_A_REQUEST:
+            entry = destination.entries.popleft()
+            if not entry[0].shard.is_closed:
+                batch.append(entry)
+        if not batch:
+            return
+        if self._requests is None:
+            from .marker_requests import MarkerRequests
+
+            self._requests = MarkerRequests(self._node)
+        destination.in_flight = len(batch)
+        sending = asyncio.ensure_future(self._requests.send(destination.node_id, batch))
+        sending.add_done_callback(partial(self._answered, destination, batch))
+
+    def _answered(
+        self, destination: Destination, batch: list[Entry], answer: asyncio.Future[list[Code]]
+    ) -> None:
+        destination.in_flight = 0
+        failure = None if answer.cancelled() else answer.exception()
+        if self._stopped or answer.cancelled():
+            return
+        if failure is None:
+            codes = answer.result()
+        else:
+            if destination.failures == 0:
+                why = str(failure) or type(failure).__name__
+                _log.warning("markers did not reach a node", to=destination.node_id, reason=why)
+            codes = [Code.NETWORK_EXCEPTION] * len(batch)
+        again = [
+            entry
+            for entry, code in zip(batch, codes, strict=True)
+            if not entry[0].shard.is_closed and self._is_sent_again(entry, code)
+        ]
+        if not again:
+            destination.failures = 0
+        for ending in {entry[0] for entry in batch}:
+            if not ending.shard.is_closed:
+                self._settle(ending)
+        if again:
+            self._later_anew(destination, again)
+        elif destination.entries:
+            self._send_soon(destination)
+
+    def _is_sent_again(self, entry: Entry, code: Code) -> bool:
+        """Whether an answer leaves an entry to do; of a node that is away one line is enough."""
+        return code == Code.NETWORK_EXCEPTION or self._is_retried(entry, code, code.name)
+
+    def _later_anew(self, destination: Destination, entries: list[Entry]) -> None:
+        """After a pause, send to whoever leads then, what waits for this destination too."""
+        destination.entries.extendleft(reversed(entries))
+        if destination.timer is not None:
+            destination.timer.cancel()
+            destination.timer = None
+        self._again_later(destination, self._write_queued)
+
+    # The end
+
+    def _settle(self, ending: Ending) -> None:
+        """Tell the coordinator when each marker is written, and on disk where that is wanted."""
+        if ending.left or self._stopped:
+            return
+        while ending.logs:
+            log = ending.logs[-1]
+            if log.recovery_point < log.flush_asked:
+                self._node.flushes.when_flushed(log, partial(self._flushed, ending))
+                return
+            ending.logs.pop()
+        self._complete(ending)
+
+    def _flushed(self, ending: Ending, refused: Refused | None = None) -> None:
+        if refused is None:
+            self._settle(ending)
+        else:
+            self._complete_later(ending)
+
+    def _complete(self, ending: Ending) -> None:
+        prepared = ending.effect.transaction
+        try:
+            ending.shard.run_now(
+                lambda machine, now: machine.markers_written(prepared, now_ms=now.wall_ms)
+            )
+        except Refused as refused:
+            if refused.code != Code.NOT_COORDINATOR:  # or else whoever loads it next goes on
+                self._complete_later(ending)
+                return
+        self._forget(ending)
+
+    def _forget(self, ending: Ending) -> None:
+        transactional_id = ending.effect.transaction.transactional_id
+        if self.unfinished.get(transactional_id) is ending:
+            del self.unfinished[transactional_id]
+
+    def _complete_later(self, ending: Ending) -> None:
+        self.completions.append(ending)
+        if self._completion_timer is None and not self._stopped:
+            self._completion_timer = asyncio.get_running_loop().call_later(
+                RETRY_MAX_MS / 1000, self._complete_again
+            )
+
+    def _complete_again(self) -> None:
+        self._completion_timer = None
+        endings, self.completions = self.completions, deque()
+        for ending in endings:
+            self._settle(ending)
+
+
+def resume(channel: MarkerChannel, shard: Shard[Transactions]) -> None:
+    """Go on with what a coordinator that was just loaded had prepared."""
+    assert shard.log.topic == TRANSACTION_STATE
+    for effect in shard.machine.unfinished():
+        channel.write(shard, effect)

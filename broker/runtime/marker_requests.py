@@ -1,0 +1,180 @@
+"""WriteTxnMarkers (27) to other nodes: one connection and one request at a time for each.
+
+Imported when there is another node that leads something. A request that gets no answer in
+`request.timeout.ms` ends its connection, so that it is not served late beside its repetition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...coordinator.transactions.states import Partition
+from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Code, Refused
+from ...protocol.requests import read_answer, request_frame
+from . import markers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..node import Node
+    from .marker_channel import Ending, Entry
+
+_VERSION: Final = 1
+_ANSWER_LIMIT_BYTES: Final = 64 << 20
+
+
+class _Connection(NamedTuple):
+    """To another node.
+
+    Attributes:
+        peer: how that node sees this end.
+    """
+
+    address: tuple[str, int]
+    peer: str
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @property
+    def is_open(self) -> bool:
+        return not self.writer.is_closing() and not self.reader.at_eof()
+
+
+class MarkerRequests:
+    """The connections of one node to others."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._connections: dict[int, _Connection] = {}
+        self._sent = 0
+
+    async def send(self, node_id: int, entries: Sequence[Entry]) -> list[Code]:
+        """Send markers to a node; what it says of each, in their order.
+
+        A node that listens with encryption or login only is given them without a request.
+
+        Raises:
+            OSError: it cannot be reached, or the connection ended; TimeoutError is one.
+            Malformed: its answer cannot be read.
+        """
+        other = self._node.cluster.nodes.get(node_id)
+        if other is None or not other.runs:
+            raise ConnectionError(f"node {node_id} is not there")
+        if other.between_nodes is None:
+            return [_appended(other, ending, place) for ending, place in entries]
+        timeout_s = self._node.config["request.timeout.ms"] / 1000
+        self._sent += 1
+        number = self._sent  # there may be others under way when the answer comes
+        frame = request_frame(
+            ApiKey.WRITE_TXN_MARKERS,
+            _VERSION,
+            number,
+            f"broker-{self._node.node_id}-txn-marker-sender",
+            {"markers": _markers(entries)},
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await self._answer(node_id, other.between_nodes, frame)
+            body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
+        except BaseException:
+            self._drop(node_id)
+            raise
+        told = {
+            (marker.producer_id, topic.name, partition.partition_index): partition.error_code
+            for marker in body.markers
+            for topic in marker.topics
+            for partition in topic.partitions
+        }
+        return [_code(told, ending, place) for ending, place in entries]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for node_id in list(self._connections):
+            self._drop(node_id)
+
+    async def _answer(self, node_id: int, address: tuple[str, int], frame: bytearray) -> bytes:
+        connection = self._connections.get(node_id)
+        if connection is None or connection.address != address or not connection.is_open:
+            self._drop(node_id)
+            connection = self._connections[node_id] = await self._connected(address)
+        connection.writer.write(frame)
+        try:
+            size = int.from_bytes(await connection.reader.readexactly(4), "big")
+            if size > _ANSWER_LIMIT_BYTES:
+                raise ConnectionError(f"an answer of {size} bytes")
+            return await connection.reader.readexactly(size)
+        except asyncio.IncompleteReadError:
+            raise ConnectionError("the connection was closed") from None
+
+    async def _connected(self, address: tuple[str, int]) -> _Connection:
+        """Connect, from an address that the other one knows before it sees it."""
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        end = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            end.setblocking(False)
+            end.bind((address[0], 0))  # it is on this machine, so this is an address of ours too
+            peer = "{}:{}".format(*end.getsockname()[:2])
+            self._node.cluster.peers.add(peer)
+            try:
+                await asyncio.get_running_loop().sock_connect(end, address)
+                reader, writer = await asyncio.open_connection(sock=end)
+            except BaseException:
+                self._node.cluster.peers.discard(peer)
+                raise
+        except BaseException:
+            end.close()
+            raise
+        return _Connection(address, peer, reader, writer)
+
+    def _drop(self, node_id: int) -> None:
+        connection = self._connections.pop(node_id, None)
+        if connection is not None:
+            self._node.cluster.peers.discard(connection.peer)
+            with suppress(OSError, RuntimeError):
+                connection.writer.close()
+
+
+def _appended(node: Node, ending: Ending, place: Partition) -> Code:
+    effect = ending.effect
+    try:
+        log = markers.append(
+            node,
+            place,
+            effect.transaction.producer,
+            commit=effect.commit,
+            coordinator_epoch=effect.coordinator_epoch,
+        )
+    except Refused as refused:
+        return refused.code
+    ending.logs.append(log)
+    return Code.NONE
+
+
+def _markers(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """One marker for each transaction, with the partitions of it that go to this node."""
+    by_ending: dict[Ending, dict[str, list[int]]] = {}
+    for ending, (topic, index) in entries:
+        by_ending.setdefault(ending, {}).setdefault(topic, []).append(index)
+    return [
+        {
+            "producer_id": ending.effect.transaction.producer_id,
+            "producer_epoch": ending.effect.transaction.producer_epoch,
+            "transaction_result": ending.effect.commit,
+            "coordinator_epoch": ending.effect.coordinator_epoch,
+            "topics": [
+                {"name": name, "partition_indexes": indexes} for name, indexes in topics.items()
+            ],
+        }
+        for ending, topics in by_ending.items()
+    ]
+
+
+def _code(told: dict[tuple[int, str, int], int], ending: Ending, place: Partition) -> Code:
+    """What was said of a marker; who says nothing of it is asked again."""
+    producer_id = ending.effect.transaction.producer_id
+    code = told.get((producer_id, *place))
+    return Code.UNKNOWN_SERVER_ERROR if code is None else Code(code)

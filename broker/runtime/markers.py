@@ -1,0 +1,77 @@
+"""Appends a transaction's marker to a partition that this node leads.
+
+Both ways lead here: the node's own marker channel, in the turn of the event loop in which the
+transaction was decided, and WriteTxnMarkers of another node or an administrator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ...coordinator.outcome import Producer
+from ...coordinator.transactions.states import Partition
+from ...metadata.catalog import CONSUMER_OFFSETS
+from ...protocol.control import marker
+from ...protocol.errors import Code, Refused
+from ...storage.log import PartitionLog
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+# Who sends markers knows leaders, and no coordinators of groups (KafkaApis, WriteTxnMarkers).
+_NO_LEADER_YET: Final = (
+    Code.COORDINATOR_NOT_AVAILABLE,
+    Code.COORDINATOR_LOAD_IN_PROGRESS,
+    Code.NOT_COORDINATOR,
+)
+
+
+def append(
+    node: Node,
+    place: Partition,
+    producer: Producer,
+    *,
+    commit: bool,
+    coordinator_epoch: int,
+) -> PartitionLog:
+    """Append one marker; on `__consumer_offsets` it also settles the group's pending offsets.
+
+    Returns:
+        the log, which may still want a flush before the marker is acknowledged.
+
+    Raises:
+        Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
+            INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+    """
+    log = node.led_log(*place)
+    if len(node.catalog.brokers) > 1:
+        node.cluster.check_in_sync(log)
+    try:
+        if log.topic == CONSUMER_OFFSETS:
+            _settle_offsets(node, log, producer, commit, coordinator_epoch)
+            return log
+        now_ms = node.clock.now_ms()
+        batch = marker(
+            commit=commit,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            timestamp_ms=now_ms,
+        )
+        log.append_marker(batch, now_ms=now_ms)
+    except OSError as error:
+        raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
+    node.appended(log)
+    return log
+
+
+def _settle_offsets(
+    node: Node, log: PartitionLog, producer: Producer, commit: bool, coordinator_epoch: int
+) -> None:
+    try:
+        shard = node.groups.shard_at(log.partition)
+        shard.write_marker(producer, commit=commit, coordinator_epoch=coordinator_epoch)
+    except Refused as refused:
+        if refused.code in _NO_LEADER_YET:
+            raise Refused(Code.NOT_LEADER_OR_FOLLOWER, refused.why) from None
+        raise

@@ -1,0 +1,506 @@
+"""Runs a state machine over a partition of an internal topic.
+
+Decide, append, replay, carry out, reply: in this order and, up to the reply, without an await, so
+that no lock exists. A restart replays the same records into a fresh machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from ...coordinator.moment import Moment
+from ...coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
+from ...protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
+from ...protocol.control import marker, read_marker
+from ...protocol.errors import Code, Refused
+from ...protocol.records import records_in
+from ...storage.log import Origin, PartitionLog
+from ..clock import Clock, is_in_event_loop, monotonic_s
+from ..log_output import Log
+from ..scheduling.turns import Turns, run_in_turn
+from .append_errors import TOO_LARGE, of_groups
+from .flushes import Flushes
+
+if TYPE_CHECKING:
+    from .transaction_metrics import Observer
+
+_LOAD_BYTES = 1 << 20
+_SLICE_S = 0.002
+_RETRY_S = 1.0
+
+_MEANS: Final = {
+    "__consumer_offsets": "members of groups that have died keep their partitions, "
+    "and offsets do not expire",
+    "__transaction_state": "transactions past their timeout stay open, "
+    "and consumers with read_committed wait behind them",
+}
+
+_log = Log("shard")
+
+
+class NotTaken(Refused):
+    """The log did not take what was decided."""
+
+
+class Machine(Protocol):
+    """What the shard asks of a machine, whatever it decides about."""
+
+    def replay(self, record: Any) -> None: ...
+    def next_deadline(self, now: Moment) -> int | None:
+        """When `tick` is to be called, by the monotonic time; None for never."""
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """What is due, one decision at a time.
+
+        Each is made so before the next is asked for, and has a place in the log of its own, as
+        each timer has in Kafka. Whoever asks may stop after any of them: what is left is due still.
+        """
+
+
+class PendingMachine(Machine, Protocol):
+    """A machine of which some records are pending until their transaction ends."""
+
+    def replay_pending(self, record: Any, producer: Producer) -> None: ...
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
+
+
+M = TypeVar("M")
+Reply = TypeVar("Reply")
+Encode = Callable[[Any], tuple[bytes, bytes | None]]
+Decode = Callable[[bytes, bytes | None], Any]
+
+
+class Shard(Generic[M]):
+    """One partition of `__transaction_state` or `__consumer_offsets`, and the machine it feeds.
+
+    Args:
+        machine: fresh; `load` replays the log into it.
+        encode, decode: a record to key and value, and back; decode gives None for unknown ones.
+        carry_out: does what an effect says, except for `Answer`, which the shard does itself.
+        on_refused: hears of records that the log did not take.
+        code_for_clients: what clients see of that, by the code of the log.
+        flushes: of the log, when it does not flush by itself.
+        check_may_append: raises Refused while too few replicas are in sync.
+
+    Attributes:
+        leader_epoch: of the partition when this was made, which is the coordinator's epoch; under
+            another one nothing is decided any more, nor appended.
+        observer: is told what was decided, and what was refused.
+        failing_timer: why the log did not take what a timer decided last; None when it did.
+    """
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        machine: M,
+        codec: tuple[Encode, Decode],
+        *,
+        clock: Clock,
+        carry_out: Callable[[Shard[Any], Effect], None],
+        on_append: Callable[[PartitionLog], None],
+        on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
+        flushes: Flushes | None = None,
+        check_may_append: Callable[[PartitionLog], None] | None = None,
+        code_for_clients: Callable[[Code], Code] = of_groups,
+    ) -> None:
+        self.log = log
+        self.leader_epoch = log.leader_epoch
+        self.machine = machine
+        self._any: Any = machine  # the same, as what `Machine` and `PendingMachine` promise
+        self._encode, self._decode = codec
+        self._clock = clock
+        self._carry_out = carry_out
+        self._on_append = on_append
+        self._on_refused = on_refused
+        self._flushes = flushes
+        self._check_may_append = check_may_append
+        self._code_for_clients = code_for_clients
+        self.observer: Observer | None = None
+        self._last_ticket = 0
+        self._parked: dict[int, asyncio.Future[Any]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_deadline_ms: int | None = None
+        self._was_tick_refused = False
+        self._ticks = False
+        self.failing_timer: Refused | None = None
+        self._was_too_large = False  # something of what is due now
+        self._closed = False
+        self._loading = False
+
+    @property
+    def partition(self) -> int:
+        return self.log.partition
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has been unloaded, or another epoch has begun: somebody else coordinates."""
+        return self._closed or self.log.leader_epoch != self.leader_epoch
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether not all of the log has been replayed yet."""
+        return self._loading
+
+    async def run(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
+        """Decide and make it so; the reply. Raises Refused, and then nothing has changed.
+
+        Others may decide on the new state while this one waits, but no reply that rests on it
+        leaves before it is on disk, where `flush.messages` wants that.
+        """
+        try:
+            reply = self.run_now(decide)
+        except Refused as refused:
+            raise self._for_clients(refused) from refused.__cause__
+        if self.log.recovery_point < self.log.flush_asked:
+            await self._flushed()
+        return reply
+
+    def run_now(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
+        """`run` for who cannot wait: the marker channel, timers."""
+        self._check_open()
+        now = self._now()
+        due_ms = self._timer_deadline_ms
+        if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
+            self.tick()  # what is due comes first, however late the event loop is
+        try:
+            outcome = decide(self.machine, now)
+        except Refused as refused:
+            if self.observer is not None:
+                self.observer.refused(refused.code)
+            raise
+        try:
+            return self._make_so(outcome, now.wall_ms)
+        finally:
+            self._set_timer(now)
+
+    async def run_parked(self, decide: Callable[[M, Moment, int], Outcome[Any]]) -> Any:
+        """`run` with a ticket; when the reply is PARKED, waits for the `Answer` of that ticket."""
+        self._last_ticket += 1
+        ticket = self._last_ticket
+        waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._parked[ticket] = waiting
+        try:
+            try:
+                reply = self.run_now(lambda machine, now: decide(machine, now, ticket))
+            except Refused as refused:
+                raise self._for_clients(refused) from refused.__cause__
+            if reply is PARKED:
+                return await waiting
+            if self.log.recovery_point < self.log.flush_asked:
+                await self._flushed()
+            return reply
+        finally:
+            self._parked.pop(ticket, None)
+
+    def ask(self, read: Callable[[M], Reply]) -> Reply:
+        """What the machine says, changing nothing. Raises Refused when it is unloaded."""
+        self._check_open()
+        try:
+            return read(self.machine)
+        except Refused as refused:
+            if self.observer is not None:
+                self.observer.refused(refused.code)
+            raise
+
+    def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
+        """End a producer's transaction on this partition: the marker into the log, then replayed.
+
+        Raises:
+            Refused: the log does not take it (TRANSACTION_COORDINATOR_FENCED, storage errors), or
+                the coordinator has been unloaded.
+        """
+        self._check_open()
+        now_ms = self._clock.now_ms()
+        batch = marker(
+            commit=commit,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            timestamp_ms=now_ms,
+        )
+        self.log.append_marker(batch, now_ms=now_ms)
+        self._any.replay_marker(producer, commit=commit)
+        self._on_append(self.log)
+        self._set_timer(self._now())
+
+    def begin_loading(self) -> None:
+        """From now on answer nobody, until the log has been replayed."""
+        self._loading = True
+
+    def load(self) -> None:
+        """Replay the whole log into the machine. Raises Refused or Malformed: it is damaged."""
+        for _ in self.load_in_slices():
+            pass
+
+    def load_in_slices(self) -> Iterator[None]:
+        """Replay the log, pausing every few milliseconds; it answers nobody before the end.
+
+        Raises:
+            Refused, Malformed: the log is damaged.
+        """
+        self._loading = True
+        offset, end = self.log.log_start_offset, self.log.log_end_offset
+        until_s = monotonic_s() + _SLICE_S
+        while offset < end:
+            data = self.log.read(offset, max_bytes=_LOAD_BYTES, up_to=end, min_one=True).records
+            before = offset
+            for position, header in headers_in(data):
+                offset = header.next_offset
+                self._replay_batch(data, position, header)
+                if monotonic_s() > until_s:
+                    yield
+                    if self.is_closed:
+                        return
+                    until_s = monotonic_s() + _SLICE_S
+            if offset == before:
+                break
+        self._loading = False
+        self._set_timer(self._now())
+
+    def start_timer(self) -> None:
+        """Begin to tick; called when the event loop runs."""
+        self._set_timer(self._now())
+
+    def close(self) -> None:
+        """Unload: no timer runs, and who waits is told to look for another coordinator."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for waiting in self._parked.values():
+            if not waiting.done():
+                waiting.set_exception(Refused(Code.NOT_COORDINATOR))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
+        if self.log.leader_epoch != self.leader_epoch:
+            why = f"of epoch {self.leader_epoch}; it is {self.log.leader_epoch} now"
+            raise Refused(Code.NOT_COORDINATOR, f"a coordinator {why}")
+        if self._loading:
+            raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
+
+    def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
+        producer = Producer(header.producer_id, header.producer_epoch)
+        if header.record_count == 0:
+            return  # compaction took its records
+        if header.is_control:
+            ended = read_marker(data, position, header)
+            if ended is not None:
+                self._any.replay_marker(producer, commit=ended.commit)
+            return
+        for stored in records_in(data, position, header):
+            record = self._decode(stored.key or b"", stored.value)
+            if record is None:
+                continue
+            if header.is_transactional:
+                self._any.replay_pending(record, producer)
+            else:
+                self._any.replay(record)
+
+    def _make_so(self, outcome: Outcome[Reply], now_ms: int, *, by_timer: bool = False) -> Reply:
+        """Append, replay, carry out; the reply. Raises NotTaken: nothing has changed."""
+        if outcome.records:
+            try:
+                self._append_all(outcome, now_ms)
+            except Refused as refused:
+                self._carry_out_all(filter(_is_true_anyway, outcome.effects))
+                if outcome.instead is not None:
+                    other: Outcome[Reply] = outcome.instead(self._code_for_clients(refused.code))
+                    assert not other.records, "the log takes nothing"
+                    return self._make_so(other, now_ms, by_timer=by_timer)
+                raise NotTaken(refused.code, refused.why) from refused.__cause__
+            if self.observer is not None:
+                self.observer.decided(outcome, now_ms, by_timer=by_timer)
+        if outcome.effects and self.log.recovery_point < self.log.flush_asked:
+            assert self._flushes is not None, "without them an append flushes"
+            self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))
+        else:
+            self._carry_out_all(outcome.effects)
+        return outcome.reply
+
+    def _carry_out_all(self, effects: Iterable[Effect], refused: Refused | None = None) -> None:
+        """Do what a decision asked for besides the records; they are on disk by now, or never."""
+        for effect in effects:
+            if isinstance(effect, Answer):
+                waiting = self._parked.get(effect.ticket)
+                if waiting is not None and not waiting.done():
+                    if refused is None:
+                        waiting.set_result(effect.reply)
+                    else:
+                        code = self._code_for_clients(refused.code)
+                        waiting.set_exception(Refused(code, refused.why))
+            elif refused is None:
+                self._carry_out(self, effect)
+
+    async def _flushed(self) -> None:
+        assert self._flushes is not None, "without them an append flushes"
+        refused = await self._flushes.flushed(self.log)
+        if refused is not None:
+            raise Refused(self._code_for_clients(refused.code), refused.why)
+
+    def _for_clients(self, refused: Refused) -> Refused:
+        """What a request is refused with: by the log, or by the machine."""
+        code_of = self._code_for_clients if isinstance(refused, NotTaken) else of_groups
+        return Refused(code_of(refused.code), refused.why)
+
+    def _append_all(self, outcome: Outcome[Any], now_ms: int) -> None:
+        """Append and replay, in several batches when the records may be split and do not fit.
+
+        Where the log takes the first batches and then refuses, the machine has replayed what the
+        log took, and the rest is decided again some time.
+        """
+        if self._check_may_append is not None:
+            self._check_may_append(self.log)
+        records = outcome.records
+        encoded = [self._encode(record) for record in records]
+        if outcome.is_atomic:
+            self._append(records, encoded, outcome.producer, now_ms)
+            return
+        config = self.log.config
+        max_bytes = min(config.max_message_bytes, config.segment_bytes)
+        for span in spans(encoded, max_bytes=max_bytes):
+            self._append(records[span], encoded[span], outcome.producer, now_ms)
+
+    def _append(
+        self,
+        records: Iterable[Any],
+        encoded: Sequence[Pair],
+        producer: Producer | None,
+        now_ms: int,
+    ) -> None:
+        if producer is None:
+            batch = build(encoded, timestamp_ms=now_ms)
+        else:
+            batch = build(
+                encoded,
+                timestamp_ms=now_ms,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                transactional=True,
+            )
+        try:
+            self.log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+        except Refused as refused:
+            self._on_refused(self.log, refused)
+            raise
+        for record in records:
+            if producer is None:
+                self._any.replay(record)
+            else:
+                self._any.replay_pending(record, producer)
+        self._on_append(self.log)
+
+    def _now(self) -> Moment:
+        return Moment(self._clock.now_ms(), self._clock.monotonic_ms())
+
+    def _set_timer(self, now: Moment) -> None:
+        if self._ticks:
+            return  # it is set when all that a tick may do now is done
+        deadline_ms = None if self._closed or self._loading else self._any.next_deadline(now)
+        armed_ms = self._timer_deadline_ms
+        if deadline_ms == armed_ms:
+            return
+        # It wakes up too early and looks again: cheaper than a timer for each request. Both clocks
+        # cut off fractions, which makes the same wall time a millisecond sooner or later.
+        if armed_ms is not None and deadline_ms is not None and armed_ms <= deadline_ms + 1:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_deadline_ms = None, None
+        if deadline_ms is None:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # loading before the loop runs; start_timer comes later
+        wait_s = max(0, deadline_ms - now.monotonic_ms) / 1000
+        self._timer = loop.call_later(wait_s, run_in_turn, self.tick)
+        self._timer_deadline_ms = deadline_ms
+
+    def tick(self) -> None:
+        """Do what is due now, as much of it as a slice of the event loop has room for.
+
+        The rest follows in the next turns, in which all coordinators of the process that have
+        something due share a slice. Without a running event loop all is done at once.
+        """
+        if self._ticks:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_deadline_ms, self._was_tick_refused = None, None, False
+        if self.is_closed:
+            return
+        now = self._now()
+        deadline_ms = self._any.next_deadline(now)
+        if deadline_ms is None or deadline_ms > now.monotonic_ms:
+            self._set_timer(now)  # it has moved meanwhile
+            return
+        self._ticks = True
+        try:
+            refused = self._do_what_is_due(now)
+        finally:
+            self._ticks = False
+        if refused is None or self.is_closed:
+            self._set_timer(now)
+            return
+        # Not at once, and not again for each request that comes meanwhile.
+        self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(now), True
+        if is_in_event_loop():
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_RETRY_S, run_in_turn, self.tick)
+
+    def _do_what_is_due(self, now: Moment) -> Refused | None:
+        """Why the log takes nothing more; None when it took all, or the slice is over.
+
+        A decision that is too large for the log by itself keeps none of the others from being made.
+        """
+        turns = Turns()
+        work = self._any.tick(now)
+        try:
+            for outcome in work:
+                try:
+                    self._make_so(outcome, now.wall_ms, by_timer=True)
+                except Refused as refused:
+                    self._tell_of_failing(refused)
+                    if refused.code not in TOO_LARGE or not outcome.is_atomic:
+                        return refused
+                    self._was_too_large = True
+                if turns.is_over() or self.is_closed:
+                    break
+        except Refused as refused:
+            self._tell_of_failing(refused)
+            return refused
+        finally:
+            work.close()
+        left_ms = self._any.next_deadline(now)
+        if left_ms is not None and left_ms <= now.monotonic_ms:
+            return None  # the slice is over, and not all of it is done yet
+        was_too_large, self._was_too_large = self._was_too_large, False
+        if not was_too_large and self.failing_timer is not None:
+            self.failing_timer = None
+            _log.warning(
+                "the timers of a coordinator work again",
+                topic=self.log.topic,
+                partition=self.partition,
+            )
+        return None
+
+    def _tell_of_failing(self, refused: Refused) -> None:
+        """Say once that timers do nothing, and what that means, until they work again."""
+        if self.failing_timer is None:
+            _log.error(
+                "the timers of a coordinator fail: the log does not take what they decide",
+                topic=self.log.topic,
+                partition=self.partition,
+                reason=str(refused),
+                meaning=_MEANS.get(self.log.topic, ""),
+                retry=f"every {_RETRY_S:g} s",
+            )
+        self.failing_timer = refused
+
+
+def _is_true_anyway(effect: Effect) -> bool:
+    return isinstance(effect, Answer) and effect.is_true_anyway

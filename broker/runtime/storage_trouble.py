@@ -1,0 +1,63 @@
+"""Tells of logs that the disk fails: one line a minute for each, with what to do about it."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from ...protocol.errors import Code, Refused
+from ..log_output import Log
+
+if TYPE_CHECKING:
+    from ...storage.log import PartitionLog
+    from ..clock import Clock
+
+_INTERVAL_MS: Final = 60_000
+_OF_A_FULL_DISK: Final = "make room on the disk: appends work again then, without a restart"
+_OF_A_WRITE_PROTECTED_ONE: Final = "make the data directory writable, then restart the broker"
+_OF_A_BROKEN_ONE: Final = "see to the disk; restart the broker when this does not end by itself"
+_OF_A_FAILED_LOG: Final = (
+    "nothing more is appended to it, it can still be read: see to the disk, then restart the broker"
+)
+
+_log = Log("storage")
+
+
+def remedy(trouble: BaseException | None) -> str:
+    """What helps against an error of the operating system."""
+    number = trouble.errno if isinstance(trouble, OSError) else None
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return _OF_A_FULL_DISK
+    if number in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return _OF_A_WRITE_PROTECTED_ONE
+    return _OF_A_BROKEN_ONE
+
+
+def remedy_for(log: PartitionLog, trouble: BaseException | None) -> str:
+    """What helps a log."""
+    return _OF_A_FAILED_LOG if log.failure is not None else remedy(trouble)
+
+
+class StorageTrouble:
+    """Remembers what was told."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
+
+    def tell(self, log: PartitionLog, refused: Refused) -> None:
+        """Write a line when a refusal comes from the disk, and none was written of late."""
+        if refused.code != Code.KAFKA_STORAGE_ERROR:
+            return
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._told_ms.get(log, -_INTERVAL_MS) < _INTERVAL_MS:
+            return
+        self._told_ms[log] = now_ms
+        _log.error(
+            "the disk fails a partition",
+            topic=log.topic,
+            partition=log.partition,
+            reason=refused.why,
+            remedy=remedy_for(log, refused.__cause__),
+        )

@@ -1,0 +1,113 @@
+"""What the transaction coordinators of one node did, counted as it happens.
+
+A shard tells of each decision; nothing is asked of the state machines but when somebody looks.
+There is none unless metrics are wanted (`ottla serve --metrics`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import Any, Final, Protocol
+
+from ...coordinator.outcome import Outcome
+from ...coordinator.transactions.states import PREPARED, State, Transaction
+from ...protocol.errors import Code
+from ..clock import monotonic_s
+
+BUCKETS_S: Final = (
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
+    600.0,
+)  # fmt: skip
+OPEN, ENDING = "open", "ending"
+TIMEOUT, NEW_PRODUCER, CLIENT = "timeout", "new_producer", "client"
+# Refusals of one who is not, or no longer, the producer of its transactional id.
+_FENCINGS: Final = {
+    Code.PRODUCER_FENCED: "producer_fenced",
+    Code.INVALID_PRODUCER_EPOCH: "invalid_producer_epoch",
+    Code.INVALID_PRODUCER_ID_MAPPING: "invalid_producer_id_mapping",
+}
+
+
+class Observer(Protocol):
+    """Who is told what a shard decided."""
+
+    def decided(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool) -> None: ...
+    def refused(self, code: Code) -> None: ...
+
+
+class Histogram:
+    """How often something took how long; `counts` has one more than BUCKETS_S, for the rest."""
+
+    __slots__ = ("counts", "sum_s")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS_S) + 1)
+        self.sum_s = 0.0
+
+    def observe(self, took_s: float) -> None:
+        """Count one more."""
+        self.counts[bisect_left(BUCKETS_S, took_s)] += 1
+        self.sum_s += took_s
+
+
+class TransactionMetrics:
+    """The counts of one node; an `Observer` of all its shards.
+
+    Attributes:
+        commits: decided.
+        aborts: decided, by cause: client, timeout, new_producer.
+        fencings: by cause: timeout and new_producer end an open transaction; the others are
+            requests refused with the error of that name.
+        phases: `open`, from the first partition to the decision to end; `ending`, from there to
+            the last marker.
+    """
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.aborts: Counter[str] = Counter()
+        self.fencings: Counter[str] = Counter()
+        self.phases = {OPEN: Histogram(), ENDING: Histogram()}
+        self._prepared_at_s: dict[str, float] = {}
+
+    @property
+    def success_ratio(self) -> float | None:
+        """Commits of all that was decided; None before the first."""
+        decided = self.commits + self.aborts.total()
+        return self.commits / decided if decided else None
+
+    def decided(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool) -> None:
+        """A decision was made; `by_timer` when no request asked for it."""
+        for record in outcome.records:
+            if not isinstance(record, Transaction):
+                continue
+            if record.state in PREPARED:
+                self._prepared(record, now_ms, _cause(outcome, by_timer=by_timer))
+            elif record.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
+                prepared_at_s = self._prepared_at_s.pop(record.transactional_id, None)
+                if prepared_at_s is not None:
+                    self.phases[ENDING].observe(monotonic_s() - prepared_at_s)
+
+    def refused(self, code: Code) -> None:
+        """A request was refused."""
+        cause = _FENCINGS.get(code)
+        if cause is not None:
+            self.fencings[cause] += 1
+
+    def _prepared(self, record: Transaction, now_ms: int, cause: str) -> None:
+        self._prepared_at_s[record.transactional_id] = monotonic_s()
+        if record.started_ms >= 0:
+            self.phases[OPEN].observe(max(0, now_ms - record.started_ms) / 1000)
+        if record.state is State.PREPARE_COMMIT:
+            self.commits += 1
+            return
+        self.aborts[cause] += 1
+        if cause != CLIENT:
+            self.fencings[cause] += 1
+
+
+def _cause(outcome: Outcome[Any], *, by_timer: bool) -> str:
+    if by_timer:
+        return TIMEOUT
+    # The one request that aborts and has no answer yet: InitProducerId on an open transaction.
+    return NEW_PRODUCER if isinstance(outcome.reply, Code) else CLIENT

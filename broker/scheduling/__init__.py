@@ -1,0 +1,1 @@
+"""How long work shares the event loop: slices, threads, garbage collection."""

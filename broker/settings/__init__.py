@@ -1,0 +1,1 @@
+"""Kafka's settings: tables, rules, listeners, properties."""

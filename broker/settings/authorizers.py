@@ -1,0 +1,39 @@
+"""The settings of an authorizer: its class, its super users, and what holds without an entry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .definitions import BadSetting
+
+STANDARD: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def check_settings(class_name: str, text: str) -> None:
+    """Check `authorizer.class.name` and the text of `super.users`.
+
+    Raises:
+        BadSetting: there is no such authorizer, or a super user is no principal.
+    """
+    if class_name not in ("", STANDARD):
+        allowed = f"must be empty or {STANDARD}: Ottla has no other"
+        raise BadSetting("authorizer.class.name", class_name, allowed)
+    for principal in super_users(text):
+        if not is_principal(principal):
+            allowed = "must be TYPE:NAME, like User:admin, with ; between several"
+            raise BadSetting("super.users", text, allowed)
+
+
+def is_principal(text: str) -> bool:
+    """Whether a text is TYPE:NAME (SecurityUtils.parseKafkaPrincipal)."""
+    return ":" in text
+
+
+def super_users(text: str) -> list[str]:
+    """The principals of `super.users`."""
+    return [user.strip() for user in text.split(";") if user.strip()]
+
+
+def is_true(text: str) -> bool:
+    """What Java's Boolean.parseBoolean says of a text."""
+    return text.strip().lower() == "true"

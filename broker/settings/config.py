@@ -1,0 +1,387 @@
+"""The configuration of a broker, under Kafka's names and with Kafka's precedence.
+
+A `BrokerConfig` has what was given at the start, and above it what was set at run time (from the
+metadata log, by `use_dynamic`). One object lives as long as its broker: who keeps it sees changes.
+Reading a setting parses it once. Everything given is checked before the broker does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from ...protocol.errors import Code, Refused
+from ...storage.log_config import LogConfig
+from .broker_settings import BROKER_SETTINGS, FOREIGN, FOREIGN_PREFIXES, OTTLA_DEFAULTS, SYNONYMS
+from .definitions import BadSetting, Setting, Value, Wrong, typed
+from .fates import LISTENER_PREFIX, is_harmless, refusal
+from .listeners import Listener, advertised, parse_listeners
+from .topic_settings import BROKER_NAMES, GROUP_BROKER_NAMES, GROUP_SETTINGS, TOPIC_SETTINGS
+
+__all__ = [
+    "BadSetting",
+    "BrokerConfig",
+    "Listener",
+    "Source",
+    "Synonym",
+    "validate_topic_config",
+    "validate_topic_configs",
+]
+
+LOG_CONFIG_FIELDS = frozenset(LogConfig.__dataclass_fields__)
+
+
+class Source(IntEnum):
+    """Where a value comes from; the numbers are those of DescribeConfigs (ConfigSource)."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class Synonym(NamedTuple):
+    """One place a value could come from: the name it has there, its text and the source."""
+
+    name: str
+    text: str | None
+    source: Source
+
+
+class BrokerConfig:
+    """A broker's settings; `config["log.segment.bytes"]` is the typed value of one.
+
+    Attributes:
+        given: what was given at the start, by name, as text.
+        source: where it was given, for messages: a file's name.
+        dynamic: what was set at run time and holds now: this broker's above the default of all.
+        passed_over: what the metadata log has and Ottla refuses; it does not hold.
+    """
+
+    def __init__(self, given: Mapping[str, str], source: str = "") -> None:
+        self.given = dict(given)
+        self.source = source
+        self.dynamic: Mapping[str, str] = {}
+        self.passed_over: frozenset[str] = frozenset()
+        self._layers = self._layered({}, {})
+        self._values: dict[str, Value] = {}
+        self._log_config: LogConfig | None = None
+
+    @classmethod
+    def from_settings(cls, given: Mapping[str, str], source: str = "") -> BrokerConfig:
+        """A configuration of these settings; raises `BadSetting` for the first that is wrong."""
+        for name, text in given.items():
+            _check_one(name, text)
+        config = cls(_with_both_ids(given), source)
+        from .rules import check_together
+
+        check_together(config)
+        return config
+
+    def __getitem__(self, name: str) -> Any:
+        """The typed value of a setting; KeyError for a name that is not Kafka's."""
+        try:
+            return self._values[name]
+        except KeyError:
+            setting = BROKER_SETTINGS[name]
+            text = self.text(name)
+            value = self._values[name] = None if text is None else setting.parse(text)
+            return value
+
+    def text(self, name: str) -> str | None:
+        """The text of a setting, given or default; None for none."""
+        for layer, _ in self._layers:
+            if name in layer:
+                return layer[name]
+        return default_text(name)
+
+    def given_names(self) -> set[str]:
+        """All that was set, at the start or at run time."""
+        return {name for layer, _ in self._layers for name in layer}
+
+    def is_given(self, name: str) -> bool:
+        """Whether it was set, at the start or at run time, rather than left to its default."""
+        return any(name in layer for layer, _ in self._layers)
+
+    def harmless_names(self) -> set[str]:
+        """All that was set and has no meaning in Ottla."""
+        return {name for name in self.given_names() if _changes_nothing(name)}
+
+    def use_dynamic(self, defaults: Mapping[str, str], own: Mapping[str, str]) -> None:
+        """Put what the metadata log has for all brokers, and for this one, above what was given.
+
+        What could not be set at run time or does not parse is passed over, as Kafka does: a
+        metadata log written by another version must not keep a broker from starting.
+        """
+        self.passed_over = frozenset(
+            name
+            for layer in (defaults, own)
+            for name, text in layer.items()
+            if _refused(name, text)
+        )
+        defaults = {name: text for name, text in defaults.items() if _may_be_dynamic(name, text)}
+        own = {name: text for name, text in own.items() if _may_be_dynamic(name, text)}
+        self.dynamic = {**defaults, **own}
+        self._layers = self._layered(defaults, own)
+        self._values.clear()
+        self._log_config = None
+
+    def _layered(
+        self, defaults: Mapping[str, str], own: Mapping[str, str]
+    ) -> tuple[tuple[Mapping[str, str], Source], ...]:
+        return (
+            (own, Source.DYNAMIC_BROKER),
+            (defaults, Source.DYNAMIC_DEFAULT_BROKER),
+            (self.given, Source.STATIC_BROKER),
+        )
+
+    def synonyms(self, name: str) -> list[Synonym]:
+        """Every place a setting has a value in, the one that counts first.
+
+        As ConfigHelper.configSynonyms has it: settings of several names list all of them, but
+        nothing before the first of the name asked for.
+        """
+        names = names_of(name)
+        found = [
+            Synonym(each, layer[each], source)
+            for layer, source in self._layers
+            for each in names
+            if each in layer
+        ]
+        for each in names:
+            text = default_text(each)
+            if text is not None:
+                found.append(Synonym(each, text, Source.DEFAULT))
+        while found and found[0].name != name:
+            del found[0]
+        return found
+
+    def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
+        """What the logs of a topic with these settings of its own go by."""
+        if self._log_config is None:
+            producers = self["producer.id.expiration.ms"]
+            fields = self._log_fields(TOPIC_SETTINGS, {})
+            self._log_config = LogConfig(producer_id_expiration_ms=producers, **fields)
+        if not overrides:
+            return self._log_config
+        return replace(self._log_config, **self._log_fields(overrides, overrides))
+
+    def _log_fields(self, names: Iterable[str], overrides: Mapping[str, str]) -> dict[str, Any]:
+        """The fields of a LogConfig among these topic settings, each with its value."""
+        fields: dict[str, Any] = {}
+        for name in names:
+            field = name.replace(".", "_")
+            if field in LOG_CONFIG_FIELDS:
+                fields[field] = self.topic_value(name, overrides)
+        if "cleanup_policy" in fields:
+            fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])
+        if "internal.segment.bytes" in overrides:  # Kafka's own way around the least segment size
+            fields["segment_bytes"] = self.topic_value("internal.segment.bytes", overrides)
+        return fields
+
+    def topic_value(self, name: str, overrides: Mapping[str, str]) -> Value:
+        """The value of a topic's setting: its own, the broker's, or Kafka's default."""
+        setting = TOPIC_SETTINGS[name]
+        if name in overrides:
+            return _parsed(setting, overrides[name])
+        broker_name = BROKER_NAMES.get(name)
+        if broker_name is None:
+            return setting.default_value()
+        value: Value = self[broker_name]
+        if value is None or broker_name == "log.retention.ms":
+            return self._first_given_ms(broker_name)
+        return value
+
+    def _first_given_ms(self, name: str) -> int:
+        """The time of a setting of several names and units; every negative one means no limit."""
+        value, factor = next(
+            (self[each], factor) for each, factor in SYNONYMS[name] if self[each] is not None
+        )
+        return -1 if value < 0 else int(value * factor)
+
+    def group_value(self, name: str, overrides: Mapping[str, str]) -> Value:
+        """The value of a group's setting: its own, the broker's, or Kafka's default."""
+        setting = GROUP_SETTINGS[name]
+        if name in overrides:
+            return _parsed(setting, overrides[name])
+        broker_name = GROUP_BROKER_NAMES.get(name)
+        if broker_name is None:
+            return setting.default_value()
+        value: Value = self[broker_name]
+        return value
+
+    @property
+    def node_id(self) -> int:
+        return int(self["node.id"])
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """`log.dirs`, or `log.dir` where that is not set."""
+        text: str = self["log.dir"] if self["log.dirs"] is None else self["log.dirs"]
+        return [directory.strip() for directory in text.split(",") if directory.strip()]
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Where clients may connect; the controllers' listeners are left out."""
+        controllers = (self["controller.listener.names"] or "").split(",")
+        found = parse_listeners("listeners", self["listeners"])
+        return [listener for listener in found if listener.name not in controllers]
+
+    def advertised(self, ports: Mapping[str, int] | None = None) -> list[Listener]:
+        """What clients are told to connect to, a listener each.
+
+        Args:
+            ports: the port each listener is bound to, by its name, where 0 was asked for.
+        """
+        return advertised(self.listeners, self["advertised.listeners"], ports or {})
+
+
+def validate_topic_configs(configs: Mapping[str, str]) -> None:
+    """Raise Refused (INVALID_CONFIG), in Kafka's words, if a topic may not have these settings."""
+    if not all(name in TOPIC_SETTINGS for name in configs):
+        from ...coordinator.java_order import names_in_order
+
+        first = next(name for name in names_in_order(configs) if name not in TOPIC_SETTINGS)
+        raise Refused(Code.INVALID_CONFIG, f"Unknown topic config name: {first}")
+    values = {name: typed(TOPIC_SETTINGS[name], text) for name, text in configs.items()}
+    if values.get("remote.storage.enable"):
+        why = "Tiered Storage functionality is disabled in the broker. "
+        why += "Topic cannot be configured with remote log storage."
+        raise Refused(Code.INVALID_CONFIG, why)
+    least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
+    if least in values or most in values:
+        shortest = values.get(least, TOPIC_SETTINGS[least].default_value())
+        longest = values.get(most, TOPIC_SETTINGS[most].default_value())
+        if shortest > longest:  # type: ignore[operator]  # both are whole numbers
+            conflict = f"{least} ({shortest}) > {most} ({longest})"
+            raise Refused(Code.INVALID_CONFIG, f"conflict topic config setting {conflict}")
+
+
+def validate_topic_config(name: str, value: str) -> None:
+    """The same for one setting by itself."""
+    validate_topic_configs({name: value})
+
+
+def names_of(name: str) -> tuple[str, ...]:
+    """All names of a broker's setting, the one that counts most first."""
+    for synonyms in SYNONYMS.values():
+        names = tuple(each for each, _ in synonyms)
+        if name in names:
+            # log.flush.scheduler.interval.ms is a setting of its own that lends its value.
+            return (name,) if name == "log.flush.scheduler.interval.ms" else names
+    if name.startswith(LISTENER_PREFIX):
+        return name, name.split(".", 3)[-1]
+    return (name,)
+
+
+def default_text(name: str) -> str | None:
+    """The text of a broker setting's default, Ottla's where it differs from Kafka's."""
+    if name in OTTLA_DEFAULTS:
+        return OTTLA_DEFAULTS[name]
+    setting = BROKER_SETTINGS.get(name)
+    return setting.default if setting is not None else None
+
+
+def setting_of(name: str) -> Setting | None:
+    """The broker setting of a name, with or without `listener.name.NAME.` before it."""
+    if name.startswith(LISTENER_PREFIX):
+        name = name.split(".", 3)[-1]
+        if name not in BROKER_SETTINGS:  # listener.name.NAME.MECHANISM.SETTING
+            name = name.partition(".")[2]
+    return BROKER_SETTINGS.get(name)
+
+
+def is_known(name: str) -> bool:
+    """Whether it is a setting of Kafka's, of its authorizer or of one of its plug-ins."""
+    return setting_of(name) is not None or _is_foreign(name)
+
+
+def _is_foreign(name: str) -> bool:
+    return name in FOREIGN or name.startswith(FOREIGN_PREFIXES)
+
+
+def _check_one(name: str, text: str) -> None:
+    if _is_foreign(name):
+        return
+    setting = setting_of(name)
+    if setting is None:
+        raise BadSetting(name, text, _unknown(name))
+    try:
+        setting.parse(text)
+    except Wrong:
+        raise BadSetting(name, _shown(setting, text), setting.allowed()) from None
+    why_not = refusal(setting, text)
+    if why_not is not None:
+        raise BadSetting(name, _shown(setting, text), why_not)
+
+
+def _shown(setting: Setting, text: str) -> str:
+    return "(hidden)" if setting.sensitive else text
+
+
+def _changes_nothing(name: str) -> bool:
+    setting = setting_of(name)
+    if setting is None:
+        return name.startswith(FOREIGN_PREFIXES)
+    return is_harmless(name, setting)
+
+
+def _refused(name: str, text: str) -> bool:
+    """Whether Ottla refuses a value that is legal in Kafka."""
+    setting = setting_of(name)
+    try:
+        return setting is not None and refusal(setting, text) is not None
+    except Wrong:
+        return False
+
+
+def _unknown(name: str) -> str:
+    if name.startswith("zookeeper."):
+        return "ZooKeeper's settings ended with Kafka 4.0; leave it out"
+    from difflib import get_close_matches
+
+    known = sorted(BROKER_SETTINGS)
+    near = [OTHER_NAMES[name]] if name in OTHER_NAMES else get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"is no broker setting of Kafka 4.1{hint}"
+
+
+# A topic's name for what the broker calls otherwise, as somebody may well write it.
+OTHER_NAMES = {topic: broker for topic, broker in BROKER_NAMES.items() if topic != broker}
+
+
+def _with_both_ids(given: Mapping[str, str]) -> dict[str, str]:
+    """node.id and broker.id are the same (KafkaConfig.populateSynonyms)."""
+    settings = dict(given)
+    if "node.id" in settings:
+        settings.setdefault("broker.id", settings["node.id"])
+    elif "broker.id" in settings:
+        settings["node.id"] = settings["broker.id"]
+    return settings
+
+
+def _may_be_dynamic(name: str, text: str) -> bool:
+    setting = setting_of(name)
+    if setting is None:
+        return True  # somebody else's: kept and shown, as Kafka does
+    if setting.read_only:
+        return False
+    try:
+        setting.parse(text)
+    except Wrong:
+        return False
+    return refusal(setting, text) is None
+
+
+def _parsed(setting: Setting, text: str) -> Value:
+    """The value of what was checked when it was set; the default if another version set it."""
+    try:
+        return setting.parse(text)
+    except Wrong:
+        return setting.default_value()

@@ -1,0 +1,332 @@
+"""What a setting is: its name, type, default, what it may be, and how its text becomes a value.
+
+The tables (`broker_settings.py`, `topic_settings.py`) are text, a line for each setting; a line is
+made a `Setting` when somebody asks for it, so that 380 settings cost a starting broker nothing.
+Types and texts follow Kafka's ConfigDef: what it accepts is accepted, complaints have its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from ...protocol.errors import Code, Refused
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+"""A typed value; lists are tuples, and None is a setting that has no value."""
+
+
+class Kind(IntEnum):
+    """Types of settings; the numbers are those of DescribeConfigs (its field `config_type`)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Mode(IntEnum):
+    """Who may change a setting, and when."""
+
+    STATIC = 0
+    """Only at the start of a broker: read-only afterwards."""
+    BROKER = 1
+    """At run time, for one broker."""
+    CLUSTER = 2
+    """At run time, for one broker or as the default of all."""
+    INTERNAL = 3
+    """Like STATIC, and not shown: DescribeConfigs leaves it out, as Kafka does."""
+    RESOURCE = 4
+    """A setting of a topic, a group or a subscription, at any time."""
+
+
+BITS = {Kind.SHORT: 15, Kind.INT: 31, Kind.LONG: 63}
+# Patterns of what is rarely looked at: compiled (and kept by `re`) at their first use.
+DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
+THROTTLED = r"\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*"
+RESET = r"latest|earliest|by_duration:(?i:P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9.]+S)?)?)"
+
+
+class BadSetting(Exception):
+    """A setting the broker does not start with.
+
+    Args:
+        name: the setting's name as it was given.
+        value: its text as it was given; None when it lacks one.
+        allowed: what would be right, the end of a sentence: "must be a whole number of at least 1".
+    """
+
+    def __init__(self, name: str, value: str | None, allowed: str) -> None:
+        super().__init__(f"{name}={'' if value is None else value}: {allowed}")
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+
+
+NO_BOOLEAN = "Expected value to be either true or false"
+
+
+class Wrong(ValueError):
+    """A text that is no value of its setting.
+
+    Attributes:
+        found: the text or value that is wrong; of a list the one entry.
+        reason: Kafka's words for it.
+    """
+
+    def __init__(self, found: object, reason: str) -> None:
+        super().__init__(reason)
+        self.found = found
+        self.reason = reason
+
+
+class Setting(NamedTuple):
+    """One setting.
+
+    Attributes:
+        name: Kafka's name of it.
+        kind: its type.
+        default: the text of its default; None when it has none.
+        check: which values are right: "-" any, "1..10", "1.." a range, "1..9|-1" a range or a
+            value, "one:a|b", "anycase:a|b", "each:a|b" (entries of a list), or a name.
+        mode: when it may be changed.
+        fate: what becomes of it in Ottla, as fates.py reads it.
+    """
+
+    name: str
+    kind: Kind
+    default: str | None
+    check: str
+    mode: Mode
+    fate: str
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether its value is kept from those who ask."""
+        return self.kind is Kind.PASSWORD
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it can only be set before the start."""
+        return self.mode in (Mode.STATIC, Mode.INTERNAL)
+
+    def parse(self, text: str) -> Value:
+        """The typed value of a text; raises `Wrong`."""
+        if self.kind is Kind.BOOLEAN and text.strip().lower() not in ("true", "false"):
+            raise Wrong(text, NO_BOOLEAN)  # Kafka shows it with the blanks around it
+        value = self._typed(text.strip())
+        if self.check != "-":
+            self._check(value)
+        return value
+
+    def default_value(self) -> Value:
+        """The typed default."""
+        return None if self.default is None else self._typed(self.default)
+
+    def _typed(self, text: str) -> Value:
+        match self.kind:
+            case Kind.INT | Kind.LONG | Kind.SHORT:
+                number = int(text) if _is_whole(text) else None
+                limit = 1 << BITS[self.kind]
+                if number is None or not -limit <= number < limit:
+                    raise Wrong(text, f"Not a number of type {self.kind.name}")
+                return number
+            case Kind.BOOLEAN:
+                if text.lower() not in ("true", "false"):
+                    raise Wrong(text, NO_BOOLEAN)
+                return text.lower() == "true"
+            case Kind.DOUBLE:
+                if not re.fullmatch(DECIMAL_NUMBER, text):
+                    raise Wrong(text, "Not a number of type DOUBLE")
+                return float(text.rstrip("fFdD"))
+            case Kind.LIST:
+                return tuple(entry.strip() for entry in text.split(",")) if text else ()
+            case _:
+                return text
+
+    def _check(self, value: Value) -> None:
+        if isinstance(value, tuple):
+            if self.check == "throttled":
+                _check_throttled(self.name, value)
+                return
+            for entry in value:
+                self._check(entry)
+        elif isinstance(value, (int, float)):
+            _check_range(value, self.check)
+        elif isinstance(value, str):
+            _check_word(self.name, value, self.check)
+
+    def allowed(self) -> str:
+        """What its value must be, the end of a sentence for people."""
+        what = {
+            Kind.BOOLEAN: "true or false",
+            Kind.DOUBLE: "a number",
+            Kind.LIST: "a list with commas between",
+            Kind.CLASS: "the name of a class",
+        }.get(self.kind, "a whole number" if self.kind in BITS else "a text")
+        kind, _, words = self.check.partition(":")
+        if words:
+            choices = ", ".join(words.split("|"))
+            return f"must be {'a list with only' if kind == 'each' else 'one of'} {choices}"
+        if ".." in kind:
+            return f"must be {what} {_range_in_words(kind, self.kind)}"
+        named = {
+            "nonempty": "a text that is not empty",
+            "throttled": "a list of PARTITION:BROKER, or *",
+            "reset": "latest, earliest or by_duration:PnDTnHnMn.nS",
+        }
+        return f"must be {named.get(kind, what)}"
+
+    def complaint(self, wrong: Wrong) -> str:
+        """What a client is told, in the words of Kafka's ConfigException."""
+        return f"Invalid value {wrong.found} for configuration {self.name}: {wrong.reason}"
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it is digits with or without a sign; int() takes underscores and other scripts."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdecimal()
+
+
+def _check_range(value: float, check: str) -> None:
+    bounds, _, exception = check.partition("|")
+    told = text_of(value)
+    least, _, most = bounds.partition("..")
+    if exception:
+        if not float(least) <= value <= float(most) and value != float(exception):
+            reason = f"Value must be between {least} and {most} or equal to {exception}"
+            raise Wrong(told, reason)
+    elif value < float(least):
+        raise Wrong(told, f"Value must be at least {least}")
+    elif most and value > float(most):
+        raise Wrong(told, f"Value must be no more than {most}")
+
+
+def _check_word(name: str, value: str, check: str) -> None:
+    kind, _, words = check.partition(":")
+    choices = words.split("|")
+    match kind:
+        case "one" | "each":
+            if value not in choices:
+                raise Wrong(value, f"String must be one of: {', '.join(choices)}")
+        case "anycase":
+            if value.upper() not in choices:
+                known = ", ".join(choices)
+                raise Wrong(value, f"String must be one of (case insensitive): {known}")
+        case "nonempty":
+            if not value:
+                raise Wrong(value, "String must be non-empty")
+        case "reset":
+            if not re.fullmatch(RESET, value):
+                reason = (
+                    f"Invalid value `{value}` for configuration {name}. The value must be "
+                    "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+                )
+                raise Wrong(value, reason)
+
+
+def _check_throttled(name: str, entries: tuple[str, ...]) -> None:
+    if entries and not re.fullmatch(THROTTLED, ",".join(entries)):
+        form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        reason = f"{name} must be the literal '*' or a list of replicas in the following format: "
+        raise Wrong(f"[{', '.join(entries)}]", reason + form)
+
+
+def _range_in_words(check: str, kind: Kind) -> str:
+    bounds, _, exception = check.partition("|")
+    least, _, most = bounds.partition("..")
+    if not most:
+        limit = f" and below 2^{BITS[kind]}" if kind is not Kind.DOUBLE else ""
+        return f"of at least {least}{limit}"
+    return f"from {least} to {most}" + (f", or {exception}" if exception else "")
+
+
+def text_of(value: Value) -> str | None:
+    """The text Kafka shows for a typed value (ConfigDef.convertToString); None for none."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            return ",".join(value)
+        case float():
+            return _java_double(value)
+        case _:
+            return str(value)
+
+
+def _java_double(value: float) -> str:
+    """As Java's Double.toString: a power of ten below 10^-3 and from 10^7 on."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value) if "e" not in repr(value) else f"{value:f}".rstrip("0")
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        digits = mantissa.lstrip("-").replace(".", "").lstrip("0").rstrip("0") or "0"
+        power = len(mantissa.lstrip("-").partition(".")[0]) - 1
+        if abs(value) < 1:
+            fraction = mantissa.partition(".")[2]
+            power = -(len(fraction) - len(fraction.lstrip("0")) + 1)
+        mantissa = ("-" if value < 0 else "") + digits[0] + "." + (digits[1:] or "0")
+        return f"{mantissa}E{power}"
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+
+
+class Table:
+    """The settings of one kind of resource, by name.
+
+    Args:
+        lines: a line a setting: name, type, default ("null" for none, '""' for the empty text),
+            check, for brokers when it may be changed, and its fate.
+    """
+
+    def __init__(self, lines: str) -> None:
+        self._lines = dict(line.split(" ", 1) for line in lines.strip().splitlines())
+        self._read: dict[str, Setting] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._lines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def get(self, name: str) -> Setting | None:
+        """The setting of this name, or None when there is none."""
+        return self[name] if name in self._lines else None
+
+    def __getitem__(self, name: str) -> Setting:
+        """The setting of this name; KeyError when there is none."""
+        known = self._read.get(name)
+        if known is None:
+            kind, default, check, *mode, fate = self._lines[name].split()
+            known = self._read[name] = Setting(
+                name,
+                Kind[kind.upper()],
+                {"null": None, '""': ""}.get(default, default),
+                check,
+                Mode[mode[0].upper()] if mode else Mode.RESOURCE,
+                fate,
+            )
+        return known
+
+    def shown(self) -> Iterator[Setting]:
+        """All but the internal ones, by name."""
+        return (self[name] for name in self if " internal " not in self._lines[name])
+
+
+def typed(setting: Setting, text: str) -> Value:
+    """The value of a text a client has sent; raises Refused (INVALID_CONFIG) in Kafka's words."""
+    try:
+        return setting.parse(text)
+    except Wrong as wrong:
+        raise Refused(Code.INVALID_CONFIG, setting.complaint(wrong)) from None

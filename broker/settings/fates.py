@@ -1,0 +1,152 @@
+"""What becomes of each of Kafka's settings in Ottla: the last word of its row in the tables.
+
+works      the setting does what it does in Kafka
+ruled      the same; a rule of rules.py refuses the values that Ottla cannot keep
+harmless   it has no meaning in Ottla; the start names those that were given, in one line
+refused    only its default is accepted: what it asks for does not exist in Ottla
+only:a|b   only these values are accepted (of a list: entries), and its default
+
+A setting that guards (a policy, a quota, a principal, TLS, SASL, a limit) is never harmless: a
+broker that accepts it without a word would look safer than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+from typing import Final
+
+from .definitions import Kind, Setting, Value, text_of
+
+
+class Fate(Enum):
+    """What becomes of a setting."""
+
+    WORKS = "works"
+    RULED = "ruled"
+    HARMLESS = "harmless"
+    REFUSED = "refused"
+    ONLY = "only"
+
+
+# Why a setting is refused, by how its name begins.
+REASONS: Final = (
+    ("connection.failed.authentication.", "Ottla does not speak SASL yet"),
+    ("connections.max.reauth.", "Ottla does not speak SASL yet"),
+    ("delegation.token.", "Ottla has no delegation tokens"),
+    ("group.coordinator.rebalance.protocols", "Ottla does not serve share groups yet"),
+    ("group.share.", "Ottla does not serve share groups yet"),
+    ("kafka.metrics.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
+    ("metadata.log.dir", "Ottla keeps its metadata log in log.dirs"),
+    ("metric.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
+    ("remote.", "Ottla has no tiered storage"),
+    ("replica.selector.", "Ottla has its consumers fetch from leaders"),
+    ("sasl.", "Ottla does not speak SASL yet"),
+    ("security.inter.broker.", "Ottla speaks no other yet"),
+    ("ssl.", "Ottla does not speak TLS yet"),
+    ("unstable.feature.", "Ottla has no features of a Kafka to come"),
+    ("", "Ottla runs no plug-ins"),
+)
+# Settings that count for one listener when they are given as listener.name.NAME.SETTING.
+OF_A_LISTENER: Final = ("max.connection.creation.rate", "max.connections")
+_NAMED_AT_MOST: Final = 400  # there are fewer settings; topics may be very many
+LISTENER_PREFIX: Final = "listener.name."
+
+
+def fate_of(setting: Setting) -> Fate:
+    """The fate in the row of a setting."""
+    return Fate(setting.fate.partition(":")[0])
+
+
+def refusal(setting: Setting, text: str) -> str | None:
+    """Why Ottla does not accept a value, the end of a sentence; None when it does.
+
+    Args:
+        text: a legal value of the setting.
+    """
+    why_no_other = limits(setting)
+    if why_no_other is None:
+        return None
+    value = setting.parse(text)
+    unset = setting.default is None and setting.kind is not Kind.CLASS and not text.strip()
+    if unset or value == setting.default_value() or _is_among(_only(setting), value):
+        return None
+    return why_no_other
+
+
+def limits(setting: Setting) -> str | None:
+    """What alone a setting may be and why, the end of a sentence; None: its check alone counts."""
+    if fate_of(setting) not in (Fate.REFUSED, Fate.ONLY):
+        return None
+    return f"must be {_accepted(setting)}: {_reason(setting.name)}"
+
+
+def _only(setting: Setting) -> tuple[str, ...]:
+    words = setting.fate.partition(":")[2]
+    return tuple(words.split("|")) if words else ()
+
+
+def _is_among(accepted: tuple[str, ...], value: Value) -> bool:
+    if not accepted:
+        return False
+    return set(value) <= set(accepted) if isinstance(value, tuple) else text_of(value) in accepted
+
+
+def _accepted(setting: Setting) -> str:
+    only = _only(setting)
+    if only:
+        return ", ".join(only) if setting.kind is Kind.LIST or len(only) > 1 else only[0]
+    default = text_of(setting.default_value())
+    return f"{default}, its default" if default else "left out"
+
+
+def _reason(name: str) -> str:
+    return next(reason for beginning, reason in REASONS if name.startswith(beginning))
+
+
+def is_harmless(name: str, setting: Setting) -> bool:
+    """Whether a setting that is accepted changes nothing.
+
+    Args:
+        name: as it was given, with or without `listener.name.NAME.` before it.
+    """
+    if name.startswith(LISTENER_PREFIX):
+        return setting.name not in OF_A_LISTENER
+    return fate_of(setting) is Fate.HARMLESS
+
+
+def is_tiered(settings: Mapping[str, str]) -> bool:
+    """Whether a topic of Kafka's has a part of its records elsewhere."""
+    return settings.get("remote.storage.enable", "").strip().lower() == "true"
+
+
+def lines_at_start(
+    harmless: Collection[str],
+    passed_over: Collection[str],
+    features: Collection[str] = (),
+    tiered: Collection[str] = (),
+) -> list[str]:
+    """What a start says of what does nothing, a line for each kind that there is.
+
+    Args:
+        harmless: names of settings that were given and have no meaning.
+        passed_over: names of settings that the metadata log has and Ottla refuses.
+        features: levels that the metadata log has and Ottla does not serve, as NAME=LEVEL.
+        tiered: topics with remote.storage.enable.
+    """
+    kinds = (
+        (harmless, "these settings have no meaning in Ottla and change nothing"),
+        (passed_over, "Ottla refuses these settings, which the metadata log has: they do not hold"),
+        (features, "Ottla does not serve these features, which the metadata log has"),
+        (
+            tiered,
+            "Ottla has no tiered storage; of these topics it has what is in the directory alone",
+        ),
+    )
+    return [f"ottla: {what}: {_listed(names)}" for names, what in kinds if names]
+
+
+def _listed(names: Collection[str]) -> str:
+    more = len(names) - _NAMED_AT_MOST
+    shown = ", ".join(sorted(names)[:_NAMED_AT_MOST])
+    return f"{shown} and {more} more" if more > 0 else shown

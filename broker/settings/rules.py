@@ -1,0 +1,278 @@
+"""Rules that settings of a broker keep together: each names what is wrong, or says nothing.
+
+They are those of KafkaConfig.validateValues that mean something here, and Ottla's own limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .broker_settings import SYNONYMS
+from .definitions import BadSetting
+from .listeners import EVERY_ADDRESS, Listener, parse_listeners, parse_protocols
+
+if TYPE_CHECKING:
+    from .config import BrokerConfig
+
+INT_MAX = 0x7FFFFFFF
+# The first of each pair may not be above the second.
+IN_ORDER = (
+    *(
+        pair
+        for kind in ("consumer", "share", "streams")
+        for what in ("session.timeout.ms", "heartbeat.interval.ms")
+        for pair in (
+            (f"group.{kind}.min.{what}", f"group.{kind}.max.{what}"),
+            (f"group.{kind}.min.{what}", f"group.{kind}.{what}"),
+            (f"group.{kind}.{what}", f"group.{kind}.max.{what}"),
+        )
+    ),
+    *(
+        (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
+        for kind in ("consumer", "share", "streams")
+    ),
+    ("group.share.min.record.lock.duration.ms", "group.share.record.lock.duration.ms"),
+    ("group.share.record.lock.duration.ms", "group.share.max.record.lock.duration.ms"),
+    ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
+    ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
+    ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
+)
+
+# What Kafka's map of keys needs for one: an MD5 and an offset (SkimpyOffsetMap).
+KEY_IN_THE_CLEANER_BYTES = 24
+
+
+def check_together(config: BrokerConfig) -> None:
+    """Raise BadSetting for the first rule that does not hold.
+
+    A rule is only looked at when one of its settings was given: defaults keep them all.
+    """
+    for names, rule in RULES:
+        if any(config.is_given(name) for name in names):
+            rule(config)
+    for lower, upper in IN_ORDER:
+        given = [name for name in (lower, upper) if config.is_given(name)]
+        if given and config[lower] > config[upper]:
+            name = given[0]
+            other, relation = (upper, "at most") if name == lower else (lower, "at least")
+            raise BadSetting(
+                name, config.text(name), f"must be {relation} {other}, which is {config[other]}"
+            )
+
+
+def _ids(config: BrokerConfig) -> None:
+    if config["node.id"] != config["broker.id"]:
+        text = config.text("broker.id")
+        raise BadSetting("broker.id", text, f"must be node.id, which is {config['node.id']}")
+    if config["node.id"] < 0:
+        raise BadSetting("node.id", config.text("node.id"), "must be at least 0")
+
+
+def _roles(config: BrokerConfig) -> None:
+    if {*config["process.roles"]} != {"broker", "controller"}:
+        text = config.text("process.roles")
+        why = "must have broker among them, and controller: Ottla is both"
+        raise BadSetting("process.roles", text, why)
+
+
+def _quorum(config: BrokerConfig) -> None:
+    """The cluster is this process: no other controller votes or is asked."""
+    name, voters = "controller.quorum.voters", config["controller.quorum.voters"]
+    if voters:
+        voter = re.fullmatch(r"([0-9]+)@.+:[0-9]+", voters[0])
+        if voter is None:
+            raise BadSetting(name, config.text(name), "must be ID@HOST:PORT")
+        if len(voters) > 1 or int(voter[1]) != config.node_id:
+            why = f"must have one voter, node.id, which is {config.node_id}: Ottla is a cluster"
+            raise BadSetting(name, config.text(name), f"{why} by itself")
+    name = "controller.quorum.bootstrap.servers"
+    if len(config[name]) > 1:
+        why = "must have one server: Ottla is a cluster by itself"
+        raise BadSetting(name, config.text(name), why)
+
+
+def _directories(config: BrokerConfig) -> None:
+    name = "log.dir" if config["log.dirs"] is None else "log.dirs"
+    if len(config.log_dirs) != 1:
+        text = config.text(name)
+        raise BadSetting(name, text, "must be one directory: Ottla keeps all it has in one")
+
+
+def _retention(config: BrokerConfig) -> None:
+    _at_least(config, "log.retention.ms", 1, also=-1)
+
+
+def _roll(config: BrokerConfig) -> None:
+    _at_least(config, "log.roll.ms", 1)
+    _at_least(config, "log.roll.jitter.ms", 0)
+
+
+def _at_least(config: BrokerConfig, name: str, least: int, also: int | None = None) -> None:
+    """Check the one of a setting's names that counts; every negative retention is -1."""
+    counts = next((n for n, _ in SYNONYMS[name] if config[n] is not None), None)
+    if counts is None:
+        return
+    value = config[counts]
+    if value < least and (also is None or value > also):
+        unlimited = f", or {also} for no limit" if also is not None else ""
+        raise BadSetting(counts, config.text(counts), f"must be at least {least}{unlimited}")
+
+
+def _listeners(config: BrokerConfig) -> None:
+    text = config["listeners"]
+    every = parse_listeners("listeners", text)
+    if not config.listeners:
+        raise BadSetting("listeners", text, "must have one that is not the controllers'")
+    ports: dict[int, Listener] = {}
+    for listener in every:
+        other = ports.setdefault(listener.port, listener)
+        if listener.port and other is not listener and other.host == listener.host:
+            raise BadSetting("listeners", text, f"port {listener.port} must be there only once")
+    _protocols(config)
+    _advertised(config, {listener.name for listener in every})
+
+
+def _protocols(config: BrokerConfig) -> None:
+    protocols = parse_protocols(config["listener.security.protocol.map"])
+    for listener in config.listeners:
+        protocol = protocols.get(listener.name)
+        if protocol is None:
+            raise BadSetting(
+                "listeners",
+                config["listeners"],
+                f"listener.security.protocol.map must name the protocol of {listener.name}",
+            )
+        if protocol != "PLAINTEXT":
+            raise BadSetting(
+                "listeners",
+                config["listeners"],
+                f"{listener.name} must be PLAINTEXT: Ottla does not speak {protocol} yet",
+            )
+
+
+def _advertised(config: BrokerConfig, names: set[str]) -> None:
+    name, text = "advertised.listeners", config["advertised.listeners"]
+    if text is None:
+        return
+    told = parse_listeners(name, text)
+    for listener in told:
+        if listener.name not in names:
+            known = ", ".join(sorted(names))
+            raise BadSetting(name, text, f"{listener.name} must be one of listeners: {known}")
+        if listener.host in EVERY_ADDRESS[1:]:
+            raise BadSetting(name, text, f"{listener.host} must be an address to connect to")
+    if not config.advertised():
+        raise BadSetting(name, text, "must have one that is not the controllers'")
+
+
+def _between_brokers(config: BrokerConfig) -> None:
+    name = "inter.broker.listener.name"
+    wanted = config[name]
+    known = [listener.name for listener in config.listeners]
+    if wanted is not None and wanted.upper() not in known:
+        raise BadSetting(name, wanted, f"must be one of listeners: {', '.join(known)}")
+    name = "security.inter.broker.protocol"
+    if config[name] != "PLAINTEXT":
+        raise BadSetting(name, config[name], "must be PLAINTEXT: Ottla speaks no other yet")
+
+
+def _connections(config: BrokerConfig) -> None:
+    name = "queued.max.request.bytes"
+    if 0 < config[name] < config["socket.request.max.bytes"]:
+        raise BadSetting(
+            name, config.text(name), "must be at least socket.request.max.bytes, or -1"
+        )
+    name = "max.connections.per.ip.overrides"
+    overrides = config[name]
+    for entry in filter(None, overrides.split(",")):
+        host, _, number = entry.strip().rpartition(":")
+        if not host or " " in host or not number.isdecimal() or int(number) > INT_MAX:
+            raise BadSetting(name, overrides, f"{entry!r} must be HOST:NUMBER")
+    name = "max.connections.per.ip"
+    if config[name] == 0 and not overrides:
+        raise BadSetting(name, "0", "must be at least 1, or max.connections.per.ip.overrides set")
+    name, delay = "connections.max.idle.ms", "connection.failed.authentication.delay.ms"
+    if 0 <= config[name] <= config[delay]:
+        raise BadSetting(name, config.text(name), f"must be above {delay}, or -1")
+
+
+def _protocols_of_groups(config: BrokerConfig) -> None:
+    name = "group.coordinator.rebalance.protocols"
+    if "classic" not in config[name]:
+        raise BadSetting(name, config.text(name), "must have classic among them")
+
+
+def _assignors_of_groups(config: BrokerConfig) -> None:
+    from ...coordinator.consumer.assignors import NAMES
+
+    name = "group.consumer.assignors"
+    if not config[name] or not NAMES.keys() >= set(config[name]):
+        raise BadSetting(name, config.text(name), "must be uniform, range or both: Ottla has these")
+
+
+def _authorizer(config: BrokerConfig) -> None:
+    from .authorizers import check_settings
+
+    check_settings(config["authorizer.class.name"], config.text("super.users") or "")
+
+
+def _cleaner(config: BrokerConfig) -> None:
+    name = "log.cleaner.io.max.bytes.per.second"
+    if config[name] <= 0:
+        raise BadSetting(name, config.text(name), "must be above 0")
+    name = "log.cleaner.io.buffer.load.factor"
+    if config[name] <= 0:
+        raise BadSetting(name, config.text(name), "must be above 0")
+    name, threads = "log.cleaner.dedupe.buffer.size", max(config["log.cleaner.threads"], 1)
+    entries = config[name] // threads // KEY_IN_THE_CLEANER_BYTES
+    if entries * config["log.cleaner.io.buffer.load.factor"] <= 1:
+        why = "must leave each of log.cleaner.threads room for a key"
+        raise BadSetting(name, config.text(name), why)
+
+
+RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
+    (("node.id", "broker.id"), _ids),
+    (("process.roles",), _roles),
+    (("controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id"), _quorum),
+    (("log.dirs", "log.dir"), _directories),
+    (tuple(name for name, _ in SYNONYMS["log.retention.ms"]), _retention),
+    (("log.roll.ms", "log.roll.jitter.ms"), _roll),
+    (
+        (
+            "listeners",
+            "advertised.listeners",
+            "listener.security.protocol.map",
+            "controller.listener.names",
+        ),
+        _listeners,
+    ),
+    (
+        ("inter.broker.listener.name", "security.inter.broker.protocol", "listeners"),
+        _between_brokers,
+    ),
+    (
+        (
+            "queued.max.request.bytes",
+            "socket.request.max.bytes",
+            "max.connections.per.ip",
+            "max.connections.per.ip.overrides",
+            "connections.max.idle.ms",
+            "connection.failed.authentication.delay.ms",
+        ),
+        _connections,
+    ),
+    (("group.coordinator.rebalance.protocols",), _protocols_of_groups),
+    (("group.consumer.assignors",), _assignors_of_groups),
+    (
+        (
+            "log.cleaner.dedupe.buffer.size",
+            "log.cleaner.io.buffer.load.factor",
+            "log.cleaner.io.max.bytes.per.second",
+            "log.cleaner.threads",
+        ),
+        _cleaner,
+    ),
+    (("authorizer.class.name", "super.users"), _authorizer),
+)

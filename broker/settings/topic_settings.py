@@ -1,0 +1,112 @@
+"""Kafka 4.1's settings of topics, groups and client-metrics subscriptions, as text.
+
+Name, type, default, check, fate (fates.py); read by `definitions.Table`. The default of a
+topic's setting is only Kafka's last resort: what a broker has set under `BROKER_NAMES` comes first.
+"""
+
+from __future__ import annotations
+
+from .definitions import Table
+
+# The broker's setting that is a topic's default (ServerTopicConfigSynonyms), where there is one.
+BROKER_NAMES = {
+    "cleanup.policy": "log.cleanup.policy",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.type": "compression.type",
+    "compression.zstd.level": "compression.zstd.level",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "flush.messages": "log.flush.interval.messages",
+    "flush.ms": "log.flush.interval.ms",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "local.retention.ms": "log.local.retention.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "max.message.bytes": "message.max.bytes",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "min.insync.replicas": "min.insync.replicas",
+    "preallocate": "log.preallocate",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "segment.jitter.ms": "log.roll.jitter.ms",
+    "segment.ms": "log.roll.ms",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+}
+
+TOPIC_SETTINGS = Table("""
+cleanup.policy list delete each:compact|delete works
+compression.gzip.level int -1 1..9|-1 works
+compression.lz4.level int 9 1..17 works
+compression.type string producer one:uncompressed|zstd|lz4|snappy|gzip|producer works
+compression.zstd.level int 3 -131072..22 works
+delete.retention.ms long 86400000 0.. works
+file.delete.delay.ms long 60000 0.. works
+flush.messages long 9223372036854775807 1.. works
+flush.ms long 9223372036854775807 0.. works
+follower.replication.throttled.replicas list "" throttled harmless
+index.interval.bytes int 4096 0.. works
+internal.segment.bytes int null - internal works
+leader.replication.throttled.replicas list "" throttled harmless
+local.retention.bytes long -2 -2.. harmless
+local.retention.ms long -2 -2.. harmless
+max.compaction.lag.ms long 9223372036854775807 1.. works
+max.message.bytes int 1048588 0.. works
+message.timestamp.after.max.ms long 3600000 0.. works
+message.timestamp.before.max.ms long 9223372036854775807 0.. works
+message.timestamp.type string CreateTime one:CreateTime|LogAppendTime works
+min.cleanable.dirty.ratio double 0.5 0..1 works
+min.compaction.lag.ms long 0 0.. works
+min.insync.replicas int 1 1.. works
+preallocate boolean false - works
+remote.log.copy.disable boolean false - harmless
+remote.log.delete.on.disable boolean false - harmless
+remote.storage.enable boolean false - refused
+retention.bytes long -1 - works
+retention.ms long 604800000 -1.. works
+segment.bytes int 1073741824 1048576.. works
+segment.index.bytes int 10485760 4.. works
+segment.jitter.ms long 0 0.. works
+segment.ms long 604800000 1.. works
+unclean.leader.election.enable boolean false - works
+""")
+
+# The broker's setting that is a group's default.
+GROUP_BROKER_NAMES = {
+    name: f"group.{name}"
+    for name in (
+        "consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms",
+        "share.heartbeat.interval.ms",
+        "share.record.lock.duration.ms",
+        "share.session.timeout.ms",
+        "streams.heartbeat.interval.ms",
+        "streams.num.standby.replicas",
+        "streams.session.timeout.ms",
+    )
+}
+
+GROUP_SETTINGS = Table("""
+consumer.heartbeat.interval.ms int 5000 1.. works
+consumer.session.timeout.ms int 45000 1.. works
+share.auto.offset.reset string latest reset harmless
+share.heartbeat.interval.ms int 5000 1.. harmless
+share.isolation.level string read_uncommitted one:read_committed|read_uncommitted harmless
+share.record.lock.duration.ms int 30000 1000.. harmless
+share.session.timeout.ms int 45000 1.. harmless
+streams.heartbeat.interval.ms int 5000 1.. harmless
+streams.num.standby.replicas int 0 0.. harmless
+streams.session.timeout.ms int 45000 1.. harmless
+""")
+
+METRICS_SETTINGS = Table("""
+interval.ms int 300000 - harmless
+match list "" - harmless
+metrics list "" - harmless
+""")

@@ -1,0 +1,1 @@
+"""Work by the clock, beside the requests: retention, compaction, snapshots, removals."""

@@ -1,0 +1,119 @@
+"""What a broker does by the clock: retention, checkpoints, flushes, forgetting idle producers.
+
+Each job goes over all logs and lets the event loop run between them. A failure is logged and the
+job comes again at its next time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from ...storage.log import PartitionLog
+from ..log_output import Log
+from .cleaner import Cleaner
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+_LOGS_IN_A_STEP: Final = 64
+_REMOVE_INTERVAL_MS: Final = 30_000
+_NEVER_MS: Final = 1 << 62  # Kafka says so by the largest long
+
+_log = Log("background")
+Job = Callable[[PartitionLog], Iterator[None] | None]
+
+
+class Background:
+    """The timed jobs of a process; they run from `start` to `stop`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._tasks: list[asyncio.Task[None]] = []
+        self._flushed_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
+        self._cleaner = Cleaner(cluster)
+
+    def start(self) -> None:
+        """Begin; the event loop runs."""
+        config = self._cluster.config
+        # Kafka waits for all of it, however short the interval: nobody waits for that here.
+        first_ms = config["log.initial.task.delay.ms"]
+        for delay_ms, interval_ms, job in (
+            (first_ms, config["log.retention.check.interval.ms"], self._retain),
+            (first_ms, config["log.flush.scheduler.interval.ms"], self._flush),
+            (_NEVER_MS, config["producer.id.expiration.check.interval.ms"], self._forget_producers),
+            (first_ms, _REMOVE_INTERVAL_MS, self._remove_deleted),
+        ):
+            going = self._over_all_logs(min(delay_ms, interval_ms), interval_ms, job)
+            self._tasks.append(asyncio.create_task(going))
+        interval_ms = config["log.flush.offset.checkpoint.interval.ms"]
+        going = self._checkpoint(min(first_ms, interval_ms), interval_ms)
+        self._tasks.append(asyncio.create_task(going))
+
+        self._cleaner.start()
+
+    def stop(self) -> None:
+        """End all jobs; none is in the middle of a step."""
+        self._cleaner.stop()
+        for task in self._tasks:
+            task.cancel()
+
+    async def _over_all_logs(self, delay_ms: int, interval_ms: int, job: Job) -> None:
+        if interval_ms >= _NEVER_MS:
+            return
+        while True:
+            await asyncio.sleep(delay_ms / 1000)
+            delay_ms = interval_ms
+            for count, log in enumerate(list(self._cluster.logs.logs())):
+                if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
+                    await asyncio.sleep(0)
+                if self._cluster.log_of(log.topic, log.partition) is not log:
+                    continue  # deleted while this went on
+                try:
+                    for _ in job(log) or ():
+                        await asyncio.sleep(0)
+                        if self._cluster.log_of(log.topic, log.partition) is not log:
+                            break
+                except OSError as trouble:
+                    _log.error(
+                        "a log could not be kept in order",
+                        topic=log.topic,
+                        partition=log.partition,
+                        reason=str(trouble),
+                    )
+
+    async def _checkpoint(self, delay_ms: int, interval_ms: int) -> None:
+        while True:
+            await asyncio.sleep(delay_ms / 1000)
+            delay_ms = interval_ms
+            self._cluster.flushes.ask_for_metadata()
+            try:
+                for _ in self._cluster.logs.checkpoint_in_steps():
+                    await asyncio.sleep(0)
+            except OSError as trouble:
+                _log.error("the checkpoints could not be written", reason=str(trouble))
+
+    def _retain(self, log: PartitionLog) -> Iterator[None]:
+        """What is too old or too much goes; compacted logs are the cleaner's, as in Kafka."""
+        from ...storage.retention import delete_old_in_steps
+
+        if not log.config.compacts:
+            yield from delete_old_in_steps(log, self._cluster.clock.now_ms())
+
+    def _remove_deleted(self, log: PartitionLog) -> None:
+        log.remove_deleted(self._cluster.clock.monotonic_ms(), self._cluster.removals.paths)
+
+    def _flush(self, log: PartitionLog) -> None:
+        """`flush.ms`: what has waited so long for a flush gets one."""
+        if log.recovery_point >= log.log_end_offset or log.failure is not None:
+            self._flushed_ms.pop(log, None)
+            return
+        now_ms = self._cluster.clock.monotonic_ms()
+        since_ms = self._flushed_ms.setdefault(log, now_ms)
+        if now_ms - since_ms >= log.config.flush_ms:
+            self._cluster.flushes.ask(log, log.log_end_offset)
+
+    def _forget_producers(self, log: PartitionLog) -> None:
+        log.producers.expire(self._cluster.clock.now_ms(), log.config.producer_id_expiration_ms)

@@ -1,0 +1,238 @@
+"""The log cleaner: compacts the dirtiest log, then the next, then rests (Kafka's LogCleaner).
+
+Before it rests it removes what is too old of the logs that are compacted and deleted from.
+
+It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only what
+blocks goes to a thread. So a request waits for one step at most, and logs need no lock. As many
+logs are compacted side by side as there are `log.cleaner.threads`; together they read and write no
+more than `log.cleaner.io.max.bytes.per.second`. A log that is found damaged is left alone until the
+next start; one that the disk refused comes again after `log.cleaner.backoff.ms`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
+
+from ...protocol.errors import Refused
+from ...storage.log import PartitionLog
+from ..clock import monotonic_s
+from ..log_output import Log
+
+if TYPE_CHECKING:
+    from ...storage.cleanable import Cleanable
+    from ...storage.compaction import Compacted
+    from ...storage.steps import Steps
+    from ...storage.throttle import Throttle
+    from ..cluster import Cluster
+
+# A tenth of a processor. Whoever takes all of it loses his turn to other processes, for
+# milliseconds, also when the next request comes.
+_STEP_S: Final = 0.0001
+_PAUSE_S: Final = 0.001
+_LOGS_IN_A_STEP: Final = 256
+
+_log = Log("cleaner")
+
+
+class Cleaner:
+    """Compacts the logs of a process; it runs from `start` to `stop`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._rounds: dict[PartitionLog, Steps[Compacted] | None] = {}  # those that go on
+        self._throttle: Throttle | None = None
+        # Weak: a log that is deleted is not kept in memory for its damage.
+        self._uncleanable: WeakSet[PartitionLog] = WeakSet()
+        self._failed: WeakSet[PartitionLog] = WeakSet()
+
+    def start(self) -> None:
+        """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""
+        if self._cluster.config["log.cleaner.enable"]:
+            self._start_missing()
+
+    def _start_missing(self) -> None:
+        for number in range(self._cluster.config["log.cleaner.threads"]):
+            if number not in self._tasks:
+                run = self._run(number)
+                self._tasks[number] = asyncio.get_running_loop().create_task(run)
+
+    def stop(self) -> None:
+        """End; a round that goes on leaves the log as it was before it, or as it is after."""
+        for task in self._tasks.values():
+            task.cancel()
+        for steps in list(self._rounds.values()):
+            if steps is not None:
+                with suppress(OSError):  # the next start does it
+                    steps.close()  # before the logs are: what it wrote goes now
+
+    async def _run(self, number: int) -> None:
+        """One of those that work side by side; their number may change while they do."""
+        config = self._cluster.config
+        while number < max(config["log.cleaner.threads"], 1):
+            await asyncio.sleep(config["log.cleaner.backoff.ms"] / 1000)
+            self._start_missing()
+            self._failed.clear()
+            while await self.clean_dirtiest():
+                pass
+            if number == 0:
+                await self.delete_old()
+        del self._tasks[number]
+
+    async def clean_dirtiest(self) -> bool:
+        """One round over the log that is worth it most. Returns whether there was one."""
+        todo = await self._dirtiest()
+        if todo is None:
+            return False
+        log = todo.log
+        self._rounds[log] = None  # nobody else takes it
+        try:
+            did = await self._clean(todo)
+            if did is not None:
+                self._cluster.logs.set_cleaned_up_to(log, did.end_offset)
+                self._report(log, did)
+        except Exception as trouble:  # whatever it is: other logs are to be compacted all the same
+            self._tell(log, trouble)
+        finally:
+            del self._rounds[log]
+        return True
+
+    async def delete_old(self) -> None:
+        """Remove what is too old or too much of compacted logs, if they may lose it."""
+        from ...storage.retention import delete_old_in_steps
+
+        now_ms = self._cluster.clock.now_ms()
+        for count, log in enumerate(list(self._cluster.logs.logs()), 1):
+            if count % _LOGS_IN_A_STEP == 0:
+                await asyncio.sleep(0)
+            if not log.config.compacts or not self._is_there(log) or self._is_left_alone(log):
+                continue
+            if not log.config.deletes and log.segments[0].base_offset == log.log_start_offset:
+                continue  # only DeleteRecords has something removed there
+            self._rounds[log] = None  # nobody else takes it
+            try:
+                for _ in delete_old_in_steps(log, now_ms):
+                    await asyncio.sleep(0)
+                    if not self._is_there(log):
+                        break
+            except Exception as trouble:  # as with those that are compacted
+                self._tell(log, trouble)
+            finally:
+                del self._rounds[log]
+
+    def _is_left_alone(self, log: PartitionLog) -> bool:
+        """Whether it is damaged, refused by the disk for now, or being worked at."""
+        return log in self._uncleanable or log in self._failed or log in self._rounds
+
+    def _tell(self, log: PartitionLog, trouble: Exception) -> None:
+        if isinstance(trouble, OSError) or isinstance(trouble.__cause__, OSError):
+            self._failed.add(log)
+            _log.error("a log could not be compacted now", **_name(log), reason=str(trouble))
+            return
+        self._uncleanable.add(log)
+        _log.error(
+            "a log cannot be compacted and is left alone until the next start",
+            **_name(log),
+            reason=str(trouble) if isinstance(trouble, Refused) else repr(trouble),
+        )
+
+    @staticmethod
+    def _report(log: PartitionLog, did: Compacted) -> None:
+        _log.debug(
+            "a log was compacted",
+            **_name(log),
+            up_to_offset=did.end_offset,
+            bytes_before=did.bytes_before,
+            bytes_after=did.bytes_after,
+            records_before=did.records_before,
+            records_after=did.records_after,
+        )
+
+    async def _dirtiest(self) -> Cleanable | None:
+        from ...storage.cleanable import cleanable
+        from ...storage.time_search import known_in_steps
+
+        now_ms, logs = self._cluster.clock.now_ms(), self._cluster.logs
+        dirtiest: Cleanable | None = None
+        for count, log in enumerate(list(logs.logs()), 1):
+            if count % _LOGS_IN_A_STEP == 0:
+                await asyncio.sleep(0)
+            if not log.config.compacts or not self._is_there(log):
+                continue
+            if self._is_left_alone(log):
+                continue
+            try:
+                if log.config.min_compaction_lag_ms > 0:
+                    for _ in known_in_steps(
+                        log.segments, now_ms - log.config.min_compaction_lag_ms
+                    ):
+                        await asyncio.sleep(0)
+                found = cleanable(log, logs.cleaned_up_to(log), now_ms)
+            except (OSError, Refused):
+                continue  # what cannot be read is reported by who needs it
+            if (
+                found is not None
+                and found.is_due
+                and (dirtiest is None or found.ratio > dirtiest.ratio)
+            ):
+                dirtiest = found
+        if dirtiest is None or dirtiest.log in self._rounds:  # another one took it meanwhile
+            return None
+        return dirtiest if self._is_there(dirtiest.log) else None
+
+    async def _clean(self, todo: Cleanable) -> Compacted | None:
+        """Take all steps of a round; None when the log was deleted or shortened on the way."""
+        from ...storage.compaction import Superseded, compact
+        from ...storage.throttle import Throttle
+
+        config = self._cluster.config
+        if self._throttle is None:
+            self._throttle = Throttle(monotonic_s())
+        map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
+        steps = self._rounds[todo.log] = compact(
+            todo,
+            self._cluster.logs.files,
+            map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
+            now_ms=self._cluster.clock.now_ms(),
+            count_io=self._throttle.count,
+        )
+        try:
+            return await self._taken(steps, todo.log, self._throttle)
+        except Superseded:
+            return None
+        finally:
+            steps.close()
+
+    async def _taken(
+        self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
+    ) -> Compacted | None:
+        loop, config = asyncio.get_running_loop(), self._cluster.config
+        until = monotonic_s() + _STEP_S
+        while True:
+            try:
+                blocking = next(steps)
+            except StopIteration as done:
+                did: Compacted = done.value
+                return did
+            if blocking is not None:
+                await loop.run_in_executor(None, blocking)
+            elif monotonic_s() < until:
+                continue
+            else:
+                limit = config["log.cleaner.io.max.bytes.per.second"]
+                await asyncio.sleep(max(throttle.rest_s(limit, monotonic_s()), _PAUSE_S))
+            if not self._is_there(log):
+                return None
+            until = monotonic_s() + _STEP_S
+
+    def _is_there(self, log: PartitionLog) -> bool:
+        """Whether it is a partition's log, and no coordinator is being loaded from it."""
+        loading = self._cluster.loading.is_loading(log)
+        return self._cluster.log_of(log.topic, log.partition) is log and not loading
+
+
+def _name(log: PartitionLog) -> dict[str, Any]:
+    return {"topic": log.topic, "partition": log.partition}

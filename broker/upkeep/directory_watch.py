@@ -1,0 +1,93 @@
+"""Sees that the data directory, or a log's file in it, is removed while the broker runs.
+
+What is written to a removed file goes with the process. Once a second it is asked whether the path
+of the directory still leads to the one that was opened, and for some logs whether the file that
+they append to is still in its place. Apache Kafka finds out within some seconds as well, when it
+writes its checkpoints, and halts (LogDirFailureChannel).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from ...storage.segment import LOG
+from ..log_output import Log
+
+if TYPE_CHECKING:
+    from ...storage.log import PartitionLog
+    from ...storage.log_directory import LogDirectory
+
+INTERVAL_S: Final = 1.0
+LOGS_IN_A_LOOK: Final = 200
+
+_log = Log("storage")
+
+
+class DirectoryWatch:
+    """Looks once a second, from `start` to `stop`.
+
+    Args:
+        logs: the directory.
+
+    Attributes:
+        on_gone: called once, with the directory's path, when it is not there any more.
+    """
+
+    def __init__(self, logs: LogDirectory) -> None:
+        self._logs = logs
+        self._next = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.on_gone: Callable[[str], None] = _tell
+
+    def start(self) -> None:
+        """Begin; the event loop runs."""
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL_S, self._look_and_go_on)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def look(self) -> bool:
+        """Look once; whether the directory is there."""
+        if not self._logs.is_there():
+            self.on_gone(self._logs.path)
+            return False
+        some = list(islice(self._logs.logs(), self._next, self._next + LOGS_IN_A_LOOK))
+        self._next = self._next + LOGS_IN_A_LOOK if len(some) == LOGS_IN_A_LOOK else 0
+        for log in some:
+            _look_at(log)
+        return True
+
+    def _look_and_go_on(self) -> None:
+        self._timer = None
+        if self.look():
+            self.start()
+
+
+def _look_at(log: PartitionLog) -> None:
+    """A log whose file was removed takes no more appends."""
+    active = log.segments[-1]
+    if log.failure is not None or active.is_in_place():
+        return
+    path = active.path(LOG)
+    log.fail(
+        "its file was removed", FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    )
+    _log.error(
+        "a data file was removed while the broker runs",
+        topic=log.topic,
+        partition=log.partition,
+        file=path,
+        remedy="nothing more is appended to this partition until the broker is restarted",
+    )
+
+
+def _tell(path: str) -> None:
+    _log.error("the data directory was removed or replaced while the broker runs", directory=path)

@@ -1,0 +1,103 @@
+"""Writes a snapshot of the metadata log when a decision makes one due (Kafka's SnapshotGenerator).
+
+Nothing polls: whoever decides tells, and the event loop goes on between the small steps. What a
+snapshot stands for is on disk before it is; a failure is logged and the next decision tries again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import Refused
+from ...storage.metadata_log import MetadataLog, MetadataLogConfig
+from ..log_output import Log
+
+if TYPE_CHECKING:
+    from ...metadata.catalog import Catalog
+    from ...storage.metadata_snapshot import ToWrite
+    from ..clock import Clock
+    from ..runtime.flushes import Flushes
+    from ..settings.config import BrokerConfig
+
+_log = Log("metadata")
+
+
+def metadata_log_config(config: BrokerConfig) -> MetadataLogConfig:
+    """What a broker's settings say of the metadata log."""
+    return MetadataLogConfig(
+        bytes_between_snapshots=config["metadata.log.max.record.bytes.between.snapshots"],
+        snapshot_interval_ms=config["metadata.log.max.snapshot.interval.ms"],
+        segment_bytes=config["metadata.log.segment.bytes"],
+        segment_ms=config["metadata.log.segment.ms"],
+        retention_bytes=config["metadata.max.retention.bytes"],
+        retention_ms=config["metadata.max.retention.ms"],
+        flush_messages=config["log.flush.interval.messages"],
+    )
+
+
+class MetadataSnapshots:
+    """The snapshots of one metadata log; they are written from `start` to `stop`."""
+
+    def __init__(
+        self, metadata_log: MetadataLog, catalog: Catalog, flushes: Flushes, clock: Clock
+    ) -> None:
+        self._metadata_log = metadata_log
+        self._catalog = catalog
+        self._flushes = flushes
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._runs = False
+
+    def start(self) -> None:
+        """Begin; the event loop runs."""
+        self._runs = True
+        try:
+            self._metadata_log.clean(now_ms=self._clock.now_ms())
+        except OSError as trouble:
+            _log.error("old snapshots could not be removed", reason=str(trouble))
+        self.decided()
+
+    def stop(self) -> None:
+        """End; what is being written is given up."""
+        self._runs = False
+        if self._task is not None:
+            self._task.cancel()
+
+    def decided(self) -> None:
+        """Something was appended: begin a snapshot when it is due."""
+        if not self._runs or self._task is not None:
+            return
+        if self._metadata_log.snapshot_is_due(self._clock.now_ms()):
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            content = self._metadata_log.take_snapshot(self._catalog, now_ms=self._clock.now_ms())
+            if content is not None:
+                await self._write(content)
+        except (OSError, Refused) as trouble:
+            _log.error("a snapshot of the metadata could not be written", reason=str(trouble))
+            return
+        finally:
+            self._task = None
+        if content is not None:
+            self.decided()  # enough may have come meanwhile
+
+    async def _write(self, content: ToWrite) -> None:
+        log = self._metadata_log.log
+        log.flush_asked = max(log.flush_asked, content.name.end_offset)
+        refused = await self._flushes.flushed(log)
+        if refused is not None:
+            raise refused
+        loop = asyncio.get_running_loop()
+        steps = self._metadata_log.write_snapshot(content, now_ms=self._clock.now_ms())
+        try:
+            for blocking in steps:
+                if blocking is None:
+                    await asyncio.sleep(0)
+                else:
+                    await loop.run_in_executor(None, blocking)
+        finally:
+            steps.close()
+        _log.debug("a snapshot of the metadata was written", file=content.name.file)

@@ -1,0 +1,445 @@
+"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+
+Follows Kafka's GroupMetadataManager. A method decides and returns an `Outcome`: records when what
+is stored of a group changes, and answers to requests that were parked. Who joins and waits is kept
+in memory only and changes at once (see `group.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ...protocol.errors import Code, Refused
+from ..group_records import GroupRemoved, GroupStored
+from ..moment import Moment
+from ..outcome import Outcome, Parked
+from .group import ClassicGroup, Member, State
+from .rebalance import Rebalances, Turn, joined
+from .requests import GroupSettings, JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
+
+
+class _Adopted(NamedTuple):
+    """A consumer group that becomes a classic one."""
+
+    group: ClassicGroup
+    record: GroupStored
+    now: Moment
+    rebalance: bool
+
+
+class ClassicGroups:
+    """The classic groups of one partition of `__consumer_offsets`."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+        self._groups: dict[str, ClassicGroup] = {}
+        self._rebalances = Rebalances(settings)
+        self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
+        self._adopted: dict[str, _Adopted] = {}  # consumer groups until now; not in the log yet
+
+    def get(self, group_id: str) -> ClassicGroup | None:
+        return self._groups.get(group_id)
+
+    def groups(self) -> Collection[ClassicGroup]:
+        return self._groups.values()
+
+    # ---- JoinGroup
+
+    def join(
+        self, request: JoinRequest, *, ticket: int, now: Moment
+    ) -> Outcome[JoinReply | Parked]:
+        """JoinGroup (11): become a member, or take part in a rebalance.
+
+        Raises:
+            Refused: INVALID_SESSION_TIMEOUT, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
+                FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR.
+        """
+        self.check_session_timeout(request)
+        member_id = request.member_id or request.given_member_id
+        settings = self._settings
+        turn = Turn(now, ticket)
+        group = self._groups.get(request.group_id)
+        if group is None:
+            if request.member_id:
+                raise Refused(Code.UNKNOWN_MEMBER_ID)
+            return self._join_first(request, member_id, turn)
+        if not group.has_room(request.member_id, settings.max_size):
+            self._rebalances.forget(group, request.member_id)
+            return Outcome(JoinReply("", Code.GROUP_MAX_SIZE_REACHED))
+        if not group.supports(request.protocol_type, request.protocols):
+            raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
+        if not request.member_id:
+            return self._join_anew(group, request, member_id, turn)
+        return self._join_known(group, request, turn)
+
+    def check_session_timeout(self, request: JoinRequest) -> None:
+        """Raises Refused(INVALID_SESSION_TIMEOUT)."""
+        lowest = self._settings.min_session_timeout_ms
+        highest = self._settings.max_session_timeout_ms
+        if not lowest <= request.session_timeout_ms <= highest:
+            raise Refused(Code.INVALID_SESSION_TIMEOUT)
+
+    def _join_first(
+        self, request: JoinRequest, member_id: str, turn: Turn
+    ) -> Outcome[JoinReply | Parked]:
+        """The group is born by this request, even if it is refused; the log is told so."""
+        group = self._groups[request.group_id] = ClassicGroup(request.group_id)
+        group.state_timestamp_ms = turn.wall_ms
+        turn.write(group, group.stored({}))
+        if not group.supports(request.protocol_type, request.protocols):
+            return turn.outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
+        return self._join_anew(group, request, member_id, turn)
+
+    def _join_anew(
+        self, group: ClassicGroup, request: JoinRequest, member_id: str, turn: Turn
+    ) -> Outcome[JoinReply | Parked]:
+        """A member without an id: it is given one."""
+        instance = request.group_instance_id
+        if instance is not None:
+            old_member_id = group.static_member_id(instance)
+            if old_member_id is not None:
+                return self._replace_static(group, request, old_member_id, member_id, turn)
+        elif request.must_know_its_id:
+            group.pending_members.add(member_id)
+            due_ms = turn.now_ms + request.session_timeout_ms
+            self._rebalances.begin_session(group, member_id, due_ms)
+            return turn.outcome(JoinReply(member_id, Code.MEMBER_ID_REQUIRED))
+        self._add_member(group, request, member_id, turn)
+        return turn.parked()
+
+    def _join_known(
+        self, group: ClassicGroup, request: JoinRequest, turn: Turn
+    ) -> Outcome[JoinReply | Parked]:
+        """A member that has its id: its first join with it, or one of a rebalance."""
+        member_id = request.member_id
+        if member_id in group.pending_members:
+            if request.group_instance_id is not None:  # an IllegalStateException of Kafka's
+                return turn.outcome(JoinReply("", Code.UNKNOWN_SERVER_ERROR))
+            self._add_member(group, request, member_id, turn)
+            return turn.parked()
+        member = group.check_member(member_id, request.group_instance_id)
+        same = member.protocols == request.protocols
+        match group.state:
+            case State.COMPLETING_REBALANCE if same:
+                # It did not get the answer: that one is still true.
+                return turn.outcome(joined(group, member))
+            case State.STABLE if same and group.leader != member_id:
+                return turn.outcome(joined(group, member))
+            case _:
+                # A leader that joins again asks for a new assignment (its metadata changed).
+                group.put(_rejoined(member, request, turn))
+                self._rebalances.go_on(group, turn)
+                return turn.parked()
+
+    def _add_member(
+        self, group: ClassicGroup, request: JoinRequest, member_id: str, turn: Turn
+    ) -> None:
+        member = Member(
+            member_id,
+            request.group_instance_id,
+            request.client_id,
+            request.client_host,
+            request.rebalance_timeout_ms,
+            request.session_timeout_ms,
+            request.protocols,
+            join_ticket=turn.ticket,
+            is_new=True,
+        )
+        if group.initial_delay is not None:
+            group.initial_delay = replace(group.initial_delay, member_added=True)
+        if not group.members:
+            group.protocol_type = request.protocol_type
+        group.put(member)
+        due_ms = turn.now_ms + self._settings.new_member_join_timeout_ms
+        self._rebalances.begin_session(group, member_id, due_ms)
+        self._rebalances.go_on(group, turn)
+
+    def _replace_static(
+        self,
+        group: ClassicGroup,
+        request: JoinRequest,
+        old_member_id: str,
+        member_id: str,
+        turn: Turn,
+    ) -> Outcome[JoinReply | Parked]:
+        """A static member is back under a new id: the old one is fenced (KIP-345)."""
+        old = group.members[old_member_id]
+        turn.answer(old.join_ticket, JoinReply(old_member_id, Code.FENCED_INSTANCE_ID))
+        turn.answer(old.sync_ticket, SyncReply(Code.FENCED_INSTANCE_ID))
+        was_leader = group.leader or ""
+        member = replace(
+            _rejoined(old, request, turn), member_id=member_id, sync_ticket=None, is_new=False
+        )
+        group.replace(old_member_id, member)
+        self._rebalances.end_session(group, old_member_id)
+        self._rebalances.extend_session(group, member, turn.now_ms)
+        if group.state is not State.STABLE:
+            if group.state is State.COMPLETING_REBALANCE:
+                self._rebalances.prepare(group, turn)
+            else:
+                self._rebalances.complete_if_all_are_here(group, turn)
+            return turn.parked()
+        if group.voted_protocol() != group.protocol:
+            self._rebalances.go_on(group, turn)
+            return turn.parked()
+        # The same protocol: nothing to assign anew, so nobody else is disturbed. The answer to a
+        # leader must keep it from assigning: version 9 says so, older ones name the old leader.
+        answered = group.members[member_id] = replace(member, join_ticket=None)
+        group.learn_subscriptions()
+        assignments = {m.member_id: m.assignment for m in group.members.values()}
+        turn.write(group, group.stored(assignments))
+
+        def refused(error: Code) -> Outcome[Any]:
+            group.unwritten = None
+            group.replace(member_id, replace(old, join_ticket=None, sync_ticket=None))
+            group.learn_subscriptions()
+            self._rebalances.end_session(group, member_id)
+            self._rebalances.extend_session(group, old, turn.now_ms)
+            reply = replace(joined(group, old), member_id="", members=(), error=error)
+            return Outcome(replace(reply, leader=was_leader))
+
+        turn.instead = refused
+        reply = joined(group, answered)
+        if request.may_skip_assignment:
+            reply = replace(reply, skip_assignment=group.leader == member_id)
+        else:
+            reply = replace(reply, leader=was_leader, members=())
+        return turn.outcome(reply)
+
+    # ---- SyncGroup
+
+    def sync(
+        self, request: SyncRequest, *, ticket: int, now: Moment
+    ) -> Outcome[SyncReply | Parked]:
+        """SyncGroup (14): the leader brings the assignment, the others wait for it.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+                INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+        """
+        group = self._groups.get(request.group_id)
+        if group is None or group.state is State.EMPTY:
+            raise Refused(Code.UNKNOWN_MEMBER_ID)
+        member = group.check_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation_id:
+            raise Refused(Code.ILLEGAL_GENERATION)
+        for asked, chosen in (
+            (request.protocol_type, group.protocol_type),
+            (request.protocol, group.protocol),
+        ):
+            if asked is not None and chosen is not None and asked != chosen:
+                raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
+        if group.state is State.PREPARING_REBALANCE:
+            raise Refused(Code.REBALANCE_IN_PROGRESS)
+        turn = Turn(now, ticket)
+        self._rebalances.synced(group, member.member_id)
+        if group.state is State.STABLE:
+            return turn.outcome(_assigned(group, member.assignment))
+        group.put(replace(member, sync_ticket=ticket))
+        if member.member_id == group.leader:
+            self._assign(group, request.assignments, turn)
+        return turn.parked()
+
+    def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: Turn) -> None:
+        """Log the assignment; whoever waits for it is answered once it is in the log.
+
+        If the log does not take it they are told so, and the group rebalances.
+        """
+        turn.write(group, group.stored(assignments))
+
+        def refused(error: Code) -> Outcome[Any]:
+            anew = Turn(Moment(turn.wall_ms, turn.now_ms), turn.ticket)
+            self._rebalances.assignment_refused(group, error, anew)
+            return anew.parked()
+
+        turn.instead = refused
+        for member in tuple(group.members.values()):
+            if member.sync_ticket is not None:
+                assignment = assignments.get(member.member_id, b"")
+                turn.answer(member.sync_ticket, _assigned(group, assignment), once_logged=True)
+                self._rebalances.extend_session(group, member, turn.now_ms)
+
+    # ---- Heartbeat, LeaveGroup
+
+    def heartbeat(
+        self,
+        group_id: str,
+        member_id: str,
+        *,
+        generation_id: int,
+        group_instance_id: str | None,
+        now: Moment,
+    ) -> Outcome[Code]:
+        """Heartbeat (12): extend the session; REBALANCE_IN_PROGRESS asks the member to rejoin.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            raise Refused(Code.UNKNOWN_MEMBER_ID)
+        member = group.check_member(member_id, group_instance_id)
+        if generation_id != group.generation_id:
+            raise Refused(Code.ILLEGAL_GENERATION)
+        self._rebalances.extend_session(group, member, now.monotonic_ms)
+        if group.state is State.PREPARING_REBALANCE:
+            return Outcome(Code.REBALANCE_IN_PROGRESS)
+        return Outcome(Code.NONE)
+
+    def leave(
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
+    ) -> Outcome[tuple[Code, ...]]:
+        """LeaveGroup (13): the reply has a code for each who leaves, in their order.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID when there is no such group.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            raise Refused(Code.UNKNOWN_MEMBER_ID)
+        turn = Turn(now)
+        codes = tuple(self._leave(group, identity, turn) for identity in leaving)
+        if Code.NONE in codes and group.state is not State.EMPTY:
+            self._rebalances.go_on(group, turn)
+        return turn.outcome(codes)
+
+    def _leave(self, group: ClassicGroup, identity: LeavingMember, turn: Turn) -> Code:
+        member_id, instance = identity
+        if not member_id:
+            member_id = group.static_member_id(instance) or ""
+        if member_id not in group.pending_members:
+            try:
+                member = group.check_member(member_id, instance)
+            except Refused as refused:
+                return refused.code
+            turn.answer(member.join_ticket, JoinReply("", Code.UNKNOWN_MEMBER_ID))
+            turn.answer(member.sync_ticket, SyncReply(Code.UNKNOWN_MEMBER_ID))
+        self._rebalances.forget(group, member_id)
+        return Code.NONE
+
+    # ---- what the offsets ask of a group
+
+    def check_commit(
+        self,
+        group_id: str,
+        member_id: str,
+        *,
+        generation_id: int,
+        group_instance_id: str | None,
+        transactional: bool,
+    ) -> None:
+        """Whether a commit is from a member of the present generation, or of no member at all.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND (a generation of a group that is not there),
+                UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            if generation_id >= 0:
+                raise Refused(Code.GROUP_ID_NOT_FOUND)
+            return
+        if generation_id < 0 and group.state is State.EMPTY:
+            return  # an admin client, or a consumer that manages its partitions itself
+        if generation_id >= 0 or member_id or group_instance_id is not None:
+            group.check_member(member_id, group_instance_id)
+            if generation_id != group.generation_id:
+                raise Refused(Code.ILLEGAL_GENERATION)
+        elif not transactional:
+            raise Refused(Code.UNKNOWN_MEMBER_ID)
+        if not transactional and group.state is State.COMPLETING_REBALANCE:
+            raise Refused(Code.REBALANCE_IN_PROGRESS)
+
+    def saw_commit(self, group_id: str, member_id: str, *, now: Moment) -> None:
+        """A commit that passed `check_commit` is as good as a heartbeat of its member."""
+        group = self._groups.get(group_id)
+        if group is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+            self._rebalances.extend_session(group, group.members[member_id], now.monotonic_ms)
+
+    # ---- replay
+
+    def replay(self, record: GroupStored | GroupRemoved) -> None:
+        """Make true what the log says."""
+        group = self._groups.get(record.group_id)
+        adopted = self._adopted.pop(record.group_id, None)
+        if isinstance(record, GroupRemoved):
+            if group is not None:
+                self._drop(group)
+        elif adopted is not None and adopted.record == record:
+            self._take_over(adopted)
+        elif group is not None and group.unwritten == record:
+            group.settle(record)
+            self._rebalances.settled(group)
+        else:
+            if group is not None:
+                self._drop(group)
+            self._groups[record.group_id] = ClassicGroup.from_stored(record)
+            self._loaded[record.group_id] = None
+
+    def replay_offset(self, group_id: str) -> None:
+        """A group of which only offsets are known is an empty one."""
+        if group_id not in self._groups:
+            self._groups[group_id] = ClassicGroup(group_id)
+
+    def adopt(self, group: ClassicGroup, record: GroupStored, now: Moment, rebalance: bool) -> None:
+        """A consumer group is a classic one once the record is in the log.
+
+        Args:
+            rebalance: whether its members have to join again.
+        """
+        self._adopted[group.group_id] = _Adopted(group, record, now, rebalance)
+
+    def _take_over(self, adopted: _Adopted) -> None:
+        group, turn = adopted.group, Turn(adopted.now)
+        self._groups[group.group_id] = group
+        for member in group.members.values():
+            self._rebalances.extend_session(group, member, turn.now_ms)
+        if adopted.rebalance:
+            self._rebalances.prepare(group, turn)
+            assert not turn.records, "nobody has joined yet"
+
+    def forget(self, group_id: str) -> None:
+        """The group turns out to be a consumer group."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            self._drop(group)
+
+    def _drop(self, group: ClassicGroup) -> None:
+        self._rebalances.cancel(group)
+        del self._groups[group.group_id]
+        self._loaded.pop(group.group_id, None)
+
+    # ---- time
+
+    def next_deadline(self) -> int | None:
+        """When `tick` has something to do; 0, at once, for groups that were just loaded."""
+        return 0 if self._loaded else self._rebalances.next_deadline()
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """Begin the sessions of loaded members; end what was waited for in vain.
+
+        One decision for each that is due, see `Machine.tick`.
+        """
+        while self._loaded:
+            group_id = next(iter(self._loaded))
+            del self._loaded[group_id]
+            turn = Turn(now)
+            self._rebalances.begin_sessions(self._groups[group_id], turn)
+            yield turn.outcome(None)
+        yield from self._rebalances.expire(self._groups, now)
+
+
+def _rejoined(member: Member, request: JoinRequest, turn: Turn) -> Member:
+    return replace(
+        member,
+        protocols=request.protocols,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        session_timeout_ms=request.session_timeout_ms,
+        join_ticket=turn.ticket,
+    )
+
+
+def _assigned(group: ClassicGroup, assignment: bytes) -> SyncReply:
+    return SyncReply(Code.NONE, group.protocol_type, group.protocol, assignment)

@@ -1,0 +1,284 @@
+"""How a classic group rebalances, and what it waits for: the steps between requests.
+
+A rebalance waits for its members to join, then for them to sync; each wait has its timer, and each
+member a session. Requests are in `groups.py`; both work on a `Turn`, the decision that is
+being made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+from ...protocol.errors import Code
+from ..deadlines import Deadlines
+from ..group_records import GroupRecord, GroupStored
+from ..moment import Moment
+from ..outcome import PARKED, Answer, Effect, Outcome
+from .group import ClassicGroup, InitialDelay, Member, State
+from .requests import GroupSettings, JoinedMember, JoinReply, SyncReply
+
+_RETRY_MS = 1_000
+"""How long after the log did not take that a group is empty it is tried again."""
+
+
+class Timer(Enum):
+    """What a group waits for."""
+
+    SESSION = "the heartbeat of a member"
+    JOIN = "the members to rejoin"
+    SYNC = "the members to sync"
+
+
+class TimerKey(NamedTuple):
+    """A timer: of a group, or of a member's session."""
+
+    timer: Timer
+    group_id: str
+    member_id: str = ""
+
+
+class Turn:
+    """What one decision asks for, while it is being made.
+
+    Attributes:
+        now_ms: the monotonic time, for deadlines.
+        wall_ms: the time for records.
+    """
+
+    __slots__ = ("effects", "instead", "now_ms", "records", "ticket", "wall_ms", "written")
+
+    def __init__(self, now: Moment, ticket: int | None = None) -> None:
+        self.wall_ms, self.now_ms = now
+        self.ticket = ticket  # of the request that is being decided, if it may be parked
+        self.records: list[GroupRecord] = []
+        self.effects: list[Effect] = []
+        self.written: set[str] = set()  # the groups of the records
+        self.instead: Callable[[Code], Outcome[Any]] | None = None
+
+    def write(self, group: ClassicGroup, record: GroupStored) -> None:
+        """Log what is stored of the group from now on; once in a turn."""
+        assert group.group_id not in self.written, group.group_id
+        group.unwritten = record
+        self.records.append(record)
+        self.written.add(group.group_id)
+
+    def answer(
+        self, ticket: int | None, reply: JoinReply | SyncReply, *, once_logged: bool = False
+    ) -> None:
+        """Answer the request that is parked under the ticket, if there is one.
+
+        Who waits has been forgotten by now, whatever becomes of the records (of another group,
+        maybe): only what they say has to wait for the log to take them.
+        """
+        if ticket is not None:
+            self.effects.append(Answer(ticket, reply, is_true_anyway=not once_logged))
+
+    def parked(self) -> Outcome[Any]:
+        """The outcome of a request that waits, or need not wait as it turned out."""
+        for effect in self.effects:
+            if isinstance(effect, Answer) and effect.ticket == self.ticket:
+                self.effects.remove(effect)
+                return self.outcome(effect.reply)
+        return self.outcome(PARKED)
+
+    def outcome(self, reply: Any) -> Outcome[Any]:
+        """All of it, with the reply to who asked."""
+        return Outcome(reply, tuple(self.records), tuple(self.effects), instead=self.instead)
+
+
+class Rebalances:
+    """Steps of rebalances, and the timers of all groups of a machine."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+        self._deadlines: Deadlines[TimerKey] = Deadlines()
+
+    def go_on(self, group: ClassicGroup, turn: Turn) -> None:
+        """Begin a rebalance, or let the one under way end if this was the last it waited for."""
+        if group.state is State.PREPARING_REBALANCE:
+            self.complete_if_all_are_here(group, turn)
+        else:
+            self.prepare(group, turn)
+
+    def prepare(self, group: ClassicGroup, turn: Turn) -> None:
+        """Make all members join again; an empty group first waits for more of them."""
+        if group.state is State.COMPLETING_REBALANCE:
+            for member in tuple(group.members.values()):
+                group.put(replace(member, assignment=b"", sync_ticket=None))
+                if member.sync_ticket is not None:
+                    turn.answer(member.sync_ticket, SyncReply(Code.REBALANCE_IN_PROGRESS))
+                    self.extend_session(group, member, turn.now_ms)
+        group.pending_syncs.clear()
+        self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+        was_empty = group.state is State.EMPTY
+        group.enter(State.PREPARING_REBALANCE, turn.wall_ms)
+        if was_empty:
+            delay_ms = self._settings.initial_rebalance_delay_ms
+            remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+            group.initial_delay = InitialDelay(delay_ms, remaining_ms)
+            self._wait_for_joins(group, delay_ms, turn)
+        elif group.all_have_joined:
+            self.complete(group, turn)
+        else:
+            self._wait_for_joins(group, group.rebalance_timeout_ms, turn)
+
+    def _wait_for_joins(self, group: ClassicGroup, delay_ms: int, turn: Turn) -> None:
+        self._deadlines.set(TimerKey(Timer.JOIN, group.group_id), turn.now_ms + delay_ms)
+
+    def complete_if_all_are_here(self, group: ClassicGroup, turn: Turn) -> None:
+        """Go on without waiting longer, but not before the delay of an empty group is over."""
+        if (
+            group.state is State.PREPARING_REBALANCE
+            and group.initial_delay is None
+            and group.all_have_joined
+        ):
+            self.complete(group, turn)
+
+    def complete(self, group: ClassicGroup, turn: Turn) -> None:
+        """Go on with those who joined; static members may be late, dynamic ones are dropped."""
+        self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
+        for member in tuple(group.members.values()):
+            if member.join_ticket is None and member.group_instance_id is None:
+                self.forget(group, member.member_id)
+        if not group.members:
+            group.initial_delay = None
+            empty = replace(
+                group.stored({}),
+                generation_id=group.generation_id + 1,
+                protocol=None,
+                leader=None,
+                current_state_timestamp_ms=turn.wall_ms,
+            )
+            turn.write(group, empty)
+            self._wait_for_joins(group, _RETRY_MS, turn)  # unless the log takes the record
+        elif not group.elect_a_leader():
+            self._wait_for_joins(group, group.rebalance_timeout_ms, turn)  # for static members
+        else:
+            group.begin_generation(turn.wall_ms)
+            for member in tuple(group.members.values()):
+                turn.answer(member.join_ticket, joined(group, member))
+                group.put(replace(member, join_ticket=None, is_new=False))
+                self.extend_session(group, member, turn.now_ms)
+            due_ms = turn.now_ms + group.rebalance_timeout_ms
+            self._deadlines.set(TimerKey(Timer.SYNC, group.group_id), due_ms)
+
+    # ---- time
+
+    def next_deadline(self) -> int | None:
+        return self._deadlines.next()
+
+    def expire(self, groups: Mapping[str, ClassicGroup], now: Moment) -> Generator[Outcome[None]]:
+        """End what was waited for in vain, one after the other."""
+        for key in self._deadlines.take_due(now.monotonic_ms):
+            group, turn = groups[key.group_id], Turn(now)
+            if key.timer is Timer.SESSION:
+                self._session_expired(group, key.member_id, turn)
+            elif key.timer is Timer.JOIN:
+                self._joins_expired(group, turn)
+            else:
+                self._syncs_expired(group, turn)
+            yield turn.outcome(None)
+
+    def begin_session(self, group: ClassicGroup, member_id: str, due_ms: int) -> None:
+        """A member, or one that has only an id yet, is to be heard of until then."""
+        self._deadlines.set(TimerKey(Timer.SESSION, group.group_id, member_id), due_ms)
+
+    def end_session(self, group: ClassicGroup, member_id: str) -> None:
+        """Nobody has to be heard of under this id any more."""
+        self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
+
+    def synced(self, group: ClassicGroup, member_id: str) -> None:
+        """A member has synced; who waits for the assignment waits for the log to take it too."""
+        group.pending_syncs.discard(member_id)
+        self.settled(group)
+
+    def settled(self, group: ClassicGroup) -> None:
+        """Once all have synced and there is an assignment, nothing more is waited for."""
+        if group.state is State.EMPTY:
+            self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
+        if group.state is State.STABLE and not group.pending_syncs:
+            self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+
+    def cancel(self, group: ClassicGroup) -> None:
+        """The group is gone, and with it all that it waits for."""
+        for member_id in (*group.members, *group.pending_members):
+            self.end_session(group, member_id)
+        self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
+        self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
+
+    def begin_sessions(self, group: ClassicGroup, turn: Turn) -> None:
+        """The group was loaded from the log: its members have to be heard of from now on."""
+        for member in group.members.values():
+            self.extend_session(group, member, turn.now_ms)
+        is_too_large = len(group.members) > self._settings.max_size
+        if is_too_large and group.state is not State.PREPARING_REBALANCE:
+            self.prepare(group, turn)  # the limit was lowered: some must go
+
+    def extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
+        """The member was heard of."""
+        self.begin_session(group, member.member_id, now_ms + member.session_timeout_ms)
+
+    def forget(self, group: ClassicGroup, member_id: str) -> None:
+        """Drop a member, or an id that was given out, with its session."""
+        group.remove(member_id)
+        self.end_session(group, member_id)
+
+    def assignment_refused(self, group: ClassicGroup, error: Code, turn: Turn) -> None:
+        """The log did not take the assignment: who waits for it is told, and all join again."""
+        group.unwritten = None
+        for member in tuple(group.members.values()):
+            group.put(replace(member, assignment=b"", sync_ticket=None))
+            if member.sync_ticket is not None:
+                turn.answer(member.sync_ticket, SyncReply(error))
+                self.extend_session(group, member, turn.now_ms)
+        self.prepare(group, turn)
+
+    def _session_expired(self, group: ClassicGroup, member_id: str, turn: Turn) -> None:
+        member = group.members.get(member_id)
+        if member is not None:
+            if member.keeps_its_session:
+                return  # its session begins again with the answer
+            turn.answer(member.join_ticket, JoinReply("", Code.UNKNOWN_MEMBER_ID))
+        self.forget(group, member_id)
+        if group.state is State.PREPARING_REBALANCE:
+            if group.all_have_joined:
+                self.complete(group, turn)
+        elif member is not None:
+            self.prepare(group, turn)
+
+    def _joins_expired(self, group: ClassicGroup, turn: Turn) -> None:
+        delay = group.initial_delay
+        if delay is not None and delay.member_added:
+            again_ms = min(self._settings.initial_rebalance_delay_ms, delay.remaining_ms)
+            remaining_ms = max(delay.remaining_ms - delay.delay_ms, 0)
+            group.initial_delay = InitialDelay(again_ms, remaining_ms)
+            self._wait_for_joins(group, again_ms, turn)
+        else:
+            self.complete(group, turn)
+
+    def _syncs_expired(self, group: ClassicGroup, turn: Turn) -> None:
+        for member_id in tuple(group.pending_syncs):
+            self.forget(group, member_id)
+        self.prepare(group, turn)
+
+
+def joined(group: ClassicGroup, member: Member) -> JoinReply:
+    """What a member of the present generation is told."""
+    members: tuple[JoinedMember, ...] = ()
+    if group.leader == member.member_id:
+        protocol = group.protocol or ""
+        members = tuple(
+            JoinedMember(m.member_id, m.group_instance_id, m.metadata(protocol))
+            for m in group.members.values()
+        )
+    return JoinReply(
+        member.member_id,
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol=group.protocol,
+        leader=group.leader or "",
+        members=members,
+    )

@@ -1,0 +1,211 @@
+"""Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+
+They are reconciled like the others (KIP-848): a JoinGroup says what the member owns and takes it a
+step further, a SyncGroup tells what it has, and a Heartbeat calls for the next JoinGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...protocol.errors import Code, Malformed, Refused
+from ..classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
+from ..moment import Moment
+from ..outcome import Outcome, Parked
+from .classic_protocol import by_id, read_subscription, version_of, write_assignment
+from .group import ConsumerGroup
+from .groups import ConsumerGroups
+from .member import ClassicMember, ConsumerMember, MemberState
+from .steps import ConsumerTurn, Timer, TimerKey
+
+CONSUMER = "consumer"
+
+
+class ClassicMembers:
+    """What members of the classic protocol may do in consumer groups."""
+
+    def __init__(self, groups: ConsumerGroups) -> None:
+        self._groups = groups
+        self._steps = groups.steps
+        self._topics = groups.steps.topics
+
+    def join(
+        self, group: ConsumerGroup, request: JoinRequest, *, now: Moment
+    ) -> Outcome[JoinReply | Parked]:
+        """JoinGroup (11): answered at once; the group assigns, so nobody leads.
+
+        Raises:
+            Refused: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
+                FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR for a subscription that is none.
+        """
+        turn = ConsumerTurn(now)
+        instance_id = request.group_instance_id
+        member_id = request.member_id or request.fresh_consumer_id or request.fresh_id
+        self._steps.check_room(group, member_id)
+        names = [name for name, _ in request.protocols]
+        if not group.supports_classic(request.protocol_type, names):
+            raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
+        if not request.member_id and instance_id is None and request.must_know_its_id:
+            return turn.outcome(JoinReply(member_id, Code.MEMBER_ID_REQUIRED))
+        before = group.static_member(instance_id)
+        old = self._member_for(group, request, member_id, turn)
+        becomes_classic = before is not None and self._groups.may_become_classic(group, before)
+        try:
+            subscription = read_subscription(request.protocols[0][1])
+        except Malformed as wrong:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR, f"no subscription: {wrong}") from None
+        new = replace(
+            old,
+            instance_id=old.instance_id if instance_id is None else instance_id,
+            rack_id=old.rack_id if subscription.rack_id is None else subscription.rack_id,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            subscribed_topic_names=subscription.topics,
+            client_id=request.client_id,
+            client_host=request.client_host,
+            classic=ClassicMember(request.session_timeout_ms, request.protocols),
+        )
+        bump = self._steps.subscribe(group, old, new, turn)
+        owned = by_id(subscription.owned, self._topics)
+        if becomes_classic:
+            if bump or self._steps.is_stale(group):
+                self._steps.refresh_metadata(group, (old, new), turn, bump=bump)
+            if not bump:
+                target = (group.target_epoch, group.target_of(new))
+                new = self._steps.reconcile(group, new, target, owned, turn)
+            self._groups.become_classic(group, (), new, turn, rebalance=bump)
+        else:
+            target = self._steps.advance(group, (old, new), turn, bump=bump)
+            new = self._steps.reconcile(group, new, target, owned, turn)
+            self._await_sync(group, new, request, turn.now_ms)
+        reply = JoinReply(
+            new.member_id,
+            generation_id=new.member_epoch,
+            protocol_type=CONSUMER,
+            protocol=request.protocols[0][0],
+        )
+        return turn.outcome(reply)
+
+    def _member_for(
+        self, group: ConsumerGroup, request: JoinRequest, member_id: str, turn: ConsumerTurn
+    ) -> ConsumerMember:
+        instance_id = request.group_instance_id
+        if instance_id is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        if request.member_id:
+            return group.own_member(member_id, instance_id)
+        known = group.static_member(instance_id)
+        if known is None:
+            return ConsumerMember(member_id)
+        return self._steps.take_place(group, known, member_id, turn)
+
+    def _await_sync(
+        self, group: ConsumerGroup, member: ConsumerMember, request: JoinRequest, now_ms: int
+    ) -> None:
+        deadlines = self._steps.deadlines
+        group_id, member_id = group.group_id, member.member_id
+        deadlines.cancel(TimerKey(Timer.JOIN, group_id, member_id))
+        self._steps.begin_session(group_id, member_id, now_ms + request.session_timeout_ms)
+        sync = TimerKey(Timer.SYNC, group_id, member_id)
+        deadlines.set(sync, now_ms + request.rebalance_timeout_ms)
+
+    def sync(
+        self, group: ConsumerGroup, request: SyncRequest, *, now: Moment
+    ) -> Outcome[SyncReply | Parked]:
+        """SyncGroup (14): the member's partitions, as the classic protocol writes them.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+                INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
+        """
+        member, classic = _checked(
+            group, request.member_id, request.group_instance_id, request.generation_id
+        )
+        protocol, metadata = classic.protocols[0]
+        if (request.protocol_type is not None and request.protocol_type != CONSUMER) or (
+            request.protocol is not None and request.protocol != protocol
+        ):
+            raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
+        is_behind = group.epoch > member.member_epoch
+        if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._await_join(group, member, now.monotonic_ms)
+            raise Refused(Code.REBALANCE_IN_PROGRESS)
+        self._steps.deadlines.cancel(TimerKey(Timer.SYNC, group.group_id, member.member_id))
+        due_ms = now.monotonic_ms + classic.session_timeout_ms
+        self._steps.begin_session(group.group_id, member.member_id, due_ms)
+        assignment = write_assignment(member.assigned, self._topics, version=version_of(metadata))
+        return Outcome(SyncReply(Code.NONE, request.protocol_type, request.protocol, assignment))
+
+    def _await_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        key = TimerKey(Timer.JOIN, group.group_id, member.member_id)
+        if not self._steps.deadlines.is_set(key):
+            self._steps.deadlines.set(key, now_ms + member.rebalance_timeout_ms)
+
+    def heartbeat(
+        self,
+        group: ConsumerGroup,
+        member_id: str,
+        *,
+        generation_id: int,
+        group_instance_id: str | None,
+        now: Moment,
+    ) -> Outcome[Code]:
+        """Heartbeat (12): REBALANCE_IN_PROGRESS when a JoinGroup would take the member further.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        member, classic = _checked(group, member_id, group_instance_id, generation_id)
+        due_ms = now.monotonic_ms + classic.session_timeout_ms
+        self._steps.begin_session(group.group_id, member.member_id, due_ms)
+        must_rejoin = (
+            member.member_epoch < group.epoch
+            or member.state is MemberState.UNREVOKED_PARTITIONS
+            or (
+                member.state is MemberState.UNRELEASED_PARTITIONS
+                and not group.waits_for_partitions(member)
+            )
+        )
+        if not must_rejoin:
+            return Outcome(Code.NONE)
+        self._await_join(group, member, now.monotonic_ms)
+        return Outcome(Code.REBALANCE_IN_PROGRESS)
+
+    def leave(
+        self, group: ConsumerGroup, leaving: Iterable[LeavingMember], *, now: Moment
+    ) -> Outcome[tuple[Code, ...]]:
+        """LeaveGroup (13): members of either protocol; a code for each who leaves."""
+        turn = ConsumerTurn(now)
+        codes: list[Code] = []
+        gone: dict[str, ConsumerMember] = {}
+        for identity in leaving:
+            try:
+                member = _leaving(group, identity)
+            except Refused as refused:
+                codes.append(refused.code)
+            else:
+                codes.append(Code.NONE)
+                gone[member.member_id] = member
+        self._groups.fence(group, list(gone.values()), turn)
+        return turn.outcome(tuple(codes))
+
+
+def _leaving(group: ConsumerGroup, identity: LeavingMember) -> ConsumerMember:
+    """The member; a static one may be named by its instance alone."""
+    member_id, instance_id = identity
+    if instance_id is not None and not member_id:
+        known = group.static_member(instance_id)
+        member_id = "" if known is None else known.member_id
+    return group.own_member(member_id, instance_id)
+
+
+def _checked(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
+) -> tuple[ConsumerMember, ClassicMember]:
+    """The member of a request of the classic protocol, if it speaks that."""
+    member = group.own_member(member_id, instance_id)
+    if member.classic is None:
+        raise Refused(Code.UNKNOWN_MEMBER_ID)
+    if generation_id != member.member_epoch:
+        raise Refused(Code.ILLEGAL_GENERATION)
+    return member, member.classic

@@ -1,0 +1,95 @@
+"""What consumers of the classic protocol wrap into their metadata and assignments.
+
+Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0-3; newer ones are
+read as 3.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from ...protocol.errors import Malformed
+from ...protocol.messages import decode_data, encode_data
+from .member import Assignment
+from .topics import Topics
+
+_NEWEST: Final = 3
+
+
+class Subscription(NamedTuple):
+    """What a consumer of the classic protocol asks for."""
+
+    topics: frozenset[str]
+    owned: Mapping[str, frozenset[int]]
+    rack_id: str | None
+
+
+def version_of(data: bytes) -> int:
+    """The version of a subscription or an assignment, at most the newest. Raises Malformed."""
+    if len(data) < 2:
+        raise Malformed("no version")
+    version: int = struct.unpack_from(">h", data)[0]
+    if version < 0:
+        raise Malformed(f"version {version}")
+    return min(version, _NEWEST)
+
+
+def _read(name: str, data: bytes) -> Any:
+    return decode_data(name, struct.pack(">h", version_of(data)) + data[2:])
+
+
+def read_subscription(data: bytes) -> Subscription:
+    """Raises Malformed."""
+    read = _read("ConsumerProtocolSubscription", data)
+    owned: dict[str, frozenset[int]] = {}
+    for each in read.owned_partitions or ():
+        owned[each.topic] = owned.get(each.topic, frozenset()) | frozenset(each.partitions)
+    return Subscription(frozenset(read.topics), owned, read.rack_id or None)
+
+
+def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
+    """The partitions of topics that exist, and whether an assignor put something else in.
+
+    Raises:
+        Malformed: it is no assignment.
+    """
+    if not data:
+        return {}, False
+    read = _read("ConsumerProtocolAssignment", data)
+    named: dict[str, frozenset[int]] = {
+        each.topic: frozenset(each.partitions) for each in read.assigned_partitions
+    }
+    return by_id(named, topics), bool(read.user_data)
+
+
+def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
+    """Partitions by the id of their topic; those that do not exist are left out.
+
+    A topic may have been made anew with fewer partitions since somebody named them.
+    """
+    found = {}
+    for name, indexes in named.items():
+        facts = topics.by_name(name)
+        if facts is None:
+            continue
+        existing = indexes.intersection(range(facts.partition_count))
+        if existing:
+            found[facts.topic_id] = existing
+    return found
+
+
+def write_assignment(assignment: Assignment, topics: Topics, *, version: int) -> bytes:
+    """An assignment as consumers of the classic protocol read it."""
+    by_id: Callable[[Any], Any] = topics.by_id
+    found = [(by_id(topic_id), indexes) for topic_id, indexes in assignment.items()]
+    fields = {
+        "assigned_partitions": [
+            {"topic": facts.name, "partitions": sorted(indexes)}
+            for facts, indexes in found
+            if facts is not None
+        ],
+        "user_data": None,
+    }
+    return encode_data("ConsumerProtocolAssignment", version, fields)

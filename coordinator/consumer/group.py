@@ -1,0 +1,392 @@
+"""One consumer group (KIP-848): members, target and current assignment, epochs, subscriptions.
+
+Everything stored changes by replay alone, in any order that compaction may leave. Counts that a
+decision needs (who is subscribed to what, in which epoch a partition is owned) are kept up to date
+here, so that a heartbeat need not go through the members.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple
+
+from ...protocol.errors import Code, Refused
+from ..java_order import in_timeline_table
+from .member import LEAVING_EPOCH, NOTHING, Assignment, ConsumerMember
+from .records import (
+    ConsumerRecord,
+    ConsumerRemoved,
+    CurrentMember,
+    GroupEpoch,
+    Kind,
+    MemberSubscription,
+    ResolvedRegex,
+    SubscriptionMetadata,
+    TargetEpoch,
+    TargetMember,
+)
+
+NO_EPOCH = -1
+_LONG_AGO = -(1 << 63)
+
+
+class State(Enum):
+    """Where a consumer group stands; the values are the names that clients see."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class Subscribers(NamedTuple):
+    """How many members name a topic, and how many regular expressions match it."""
+
+    by_name: int = 0
+    by_regex: int = 0
+
+
+class ConsumerGroup:
+    """The state of one group.
+
+    Attributes:
+        epoch: raised whenever members, subscriptions or topics change; 0 before the first.
+        target_epoch: the group's epoch that the target was made for.
+        targets: what each member is to have, by member id.
+        owners: the same the other way round: member ids by topic id and partition.
+        checked: at which version of the topics, and for which epoch, `metadata_hash` was compared
+            the last time. In memory only.
+    """
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.target_epoch = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.targets: dict[str, Assignment] = {}
+        self.owners: dict[uuid.UUID, dict[int, str]] = {}
+        self.subscribers: dict[str, Subscribers] = {}
+        self.regexes: dict[str, int] = {}
+        self.resolved: dict[str, ResolvedRegex] = {}
+        self.has_subscription_metadata = False
+        self.checked: tuple[int, int] | None = None
+        self._static_members: dict[str, str] = {}
+        self._partition_epochs: dict[uuid.UUID, dict[int, int]] = {}
+        self._assignors: dict[str, int] = {}
+        self._classic_count = 0
+        self._classic_protocols: dict[str, int] = {}
+
+    # ---- questions
+
+    @property
+    def state(self) -> State:
+        if not self.members:
+            return State.EMPTY
+        if self.epoch > self.target_epoch:
+            return State.ASSIGNING
+        if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
+            return State.STABLE
+        return State.RECONCILING
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """Raises Refused(UNKNOWN_MEMBER_ID)."""
+        member = self.members.get(member_id)
+        if member is None:
+            raise Refused(
+                Code.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.group_id}.",
+            )
+        return member
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The member that an instance is now."""
+        if instance_id is None:
+            return None
+        member_id = self._static_members.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def own_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """The member, if a request with this instance may speak for it.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.static_member(instance_id)
+        if member is None:
+            raise Refused(Code.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            raise Refused(
+                Code.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member "
+                f"{member.member_id}.",
+            )
+        return member
+
+    def target_of(self, member: ConsumerMember) -> Assignment:
+        """The target of a member, or of the one whose place it takes."""
+        if member.instance_id is None:
+            return self.targets.get(member.member_id, NOTHING)
+        member_id = self._static_members.get(member.instance_id)
+        return NOTHING if member_id is None else self.targets.get(member_id, NOTHING)
+
+    def partition_epoch(self, topic_id: uuid.UUID, partition: int) -> int:
+        """The epoch of the member that owns the partition; -1 when it is free."""
+        return self._partition_epochs.get(topic_id, {}).get(partition, NO_EPOCH)
+
+    def waits_for_partitions(self, member: ConsumerMember) -> bool:
+        """Whether something of a member's target is still owned by others."""
+        return any(
+            index not in member.assigned.get(topic_id, ())
+            and self.partition_epoch(topic_id, index) != NO_EPOCH
+            for topic_id, indexes in self.targets.get(member.member_id, NOTHING).items()
+            for index in indexes
+        )
+
+    def assignor(
+        self, default: str, old: ConsumerMember | None = None, new: ConsumerMember | None = None
+    ) -> str:
+        """The assignor that most members want, once `old` has become `new`."""
+        counts = {name: self._assignors[name] for name in in_timeline_table(self._assignors)}
+        _count(counts, None if old is None else old.server_assignor, -1)
+        named = None if new is None else new.server_assignor
+        if named is not None and named not in counts:
+            counts = {named: 0, **counts}  # of two with as many Kafka takes this one
+        _count(counts, named, 1)
+        return max(counts, key=counts.__getitem__, default=default)
+
+    @property
+    def last_resolved_ms(self) -> int:
+        """When the regular expressions were matched the last time."""
+        return next((each.timestamp_ms for each in self.resolved.values()), _LONG_AGO)
+
+    @property
+    def last_resolved_version(self) -> int:
+        return next((each.version for each in self.resolved.values()), 0)
+
+    # ---- questions about classic members
+
+    def supports_classic(self, protocol_type: str, protocols: Iterable[str]) -> bool:
+        """Whether a member with these classic protocols fits to those that are here."""
+        return protocol_type == "consumer" and any(
+            self._classic_protocols.get(name, 0) == self._classic_count for name in protocols
+        )
+
+    def is_classic_without(self, gone: Iterable[ConsumerMember]) -> bool:
+        """Whether all speak the classic protocol once some have gone."""
+        gone = list(gone)
+        classic_gone = sum(member.classic is not None for member in gone)
+        return self._classic_count - classic_gone == len(self.members) - len(gone)
+
+    # ---- what would be, for decisions
+
+    def subscribers_after(
+        self,
+        old: Iterable[ConsumerMember],
+        new: Iterable[ConsumerMember] = (),
+        *,
+        gone_regexes: Iterable[str] = (),
+    ) -> dict[str, Subscribers]:
+        """Who would be subscribed to what, if `old` members became `new` ones."""
+        counts = dict(self.subscribers)
+        for member in old:
+            for name in member.subscribed_topic_names:
+                _change(counts, name, by_name=-1)
+        for member in new:
+            for name in member.subscribed_topic_names:
+                _change(counts, name, by_name=1)
+        for regex in gone_regexes:
+            if regex in self.resolved:
+                for name in self.resolved[regex].topics:
+                    _change(counts, name, by_regex=-1)
+        return counts
+
+    def regexes_after(self, old: ConsumerMember, new: ConsumerMember) -> Mapping[str, int]:
+        """How many members would be subscribed by which regular expression."""
+        if old.subscribed_topic_regex == new.subscribed_topic_regex:
+            return self.regexes
+        counts = dict(self.regexes)
+        _count(counts, old.subscribed_topic_regex, -1)
+        _count(counts, new.subscribed_topic_regex, 1)
+        return counts
+
+    def removal(self, replaced: Mapping[str, str] | None = None) -> list[ConsumerRecord]:
+        """Tombstones for all of the group.
+
+        Args:
+            replaced: new ids, by the old, of members that records before these replace.
+        """
+        new_ids = replaced or {}
+        ids = [new_ids.get(member_id, member_id) for member_id in self.members]
+        removed = ConsumerRemoved
+        return [
+            *(removed(Kind.CURRENT_MEMBER, self.group_id, each) for each in ids),
+            *(removed(Kind.TARGET_MEMBER, self.group_id, each) for each in ids),
+            removed(Kind.TARGET, self.group_id),
+            *(removed(Kind.MEMBER, self.group_id, each) for each in ids),
+            *(removed(Kind.REGEX, self.group_id, regex) for regex in self.resolved),
+            removed(Kind.SUBSCRIPTION_METADATA, self.group_id),
+            removed(Kind.GROUP, self.group_id),
+        ]
+
+    # ---- replay
+
+    def replay(self, record: ConsumerRecord) -> None:
+        """Make true what a record of this group says; the end of the group is told elsewhere."""
+        match record:
+            case GroupEpoch():
+                self.epoch, self.metadata_hash = record.epoch, record.metadata_hash
+            case TargetEpoch():
+                self.target_epoch = record.epoch
+            case TargetMember():
+                self._set_target(record.member_id, record.partitions)
+                self.targets[record.member_id] = record.partitions
+            case MemberSubscription():
+                self._subscribe(record.member)
+            case CurrentMember():
+                self._stand(record)
+            case ResolvedRegex():
+                self._forget_regex(record.regex)
+                self.resolved[record.regex] = record
+                for name in record.topics:
+                    _change(self.subscribers, name, by_regex=1)
+            case SubscriptionMetadata():
+                self.has_subscription_metadata = True
+            case ConsumerRemoved():
+                self._remove(record.kind, record.name)
+
+    def _remove(self, kind: Kind, name: str) -> None:
+        match kind:
+            case Kind.MEMBER:
+                old = self.members.pop(name, None)
+                if old is not None:
+                    self._forget(old)
+            case Kind.CURRENT_MEMBER:
+                if name in self.members:
+                    gone = CurrentMember(
+                        self.group_id, name, LEAVING_EPOCH, LEAVING_EPOCH,
+                        self.members[name].state, NOTHING, NOTHING,
+                    )  # fmt: skip
+                    self._stand(gone)
+            case Kind.TARGET_MEMBER:
+                self._set_target(name, NOTHING)
+                self.targets.pop(name, None)
+            case Kind.TARGET:
+                self.target_epoch = NO_EPOCH
+            case Kind.REGEX:
+                self._forget_regex(name)
+            case Kind.SUBSCRIPTION_METADATA:
+                self.has_subscription_metadata = False
+
+    def _subscribe(self, asked: ConsumerMember) -> None:
+        """A member asks for something; where it stands is not in this record."""
+        old = self.members.get(asked.member_id)
+        new = asked
+        if old is not None:
+            new = replace(
+                asked,
+                member_epoch=old.member_epoch,
+                previous_member_epoch=old.previous_member_epoch,
+                state=old.state,
+                assigned=old.assigned,
+                pending_revocation=old.pending_revocation,
+            )
+        self._put(old, new)
+
+    def _stand(self, record: CurrentMember) -> None:
+        old = self.members.get(record.member_id)
+        new = replace(
+            old or ConsumerMember(record.member_id),
+            member_epoch=record.member_epoch,
+            previous_member_epoch=record.previous_member_epoch,
+            state=record.state,
+            assigned=record.assigned,
+            pending_revocation=record.pending_revocation,
+        )
+        self._put(old, new)
+
+    def _put(self, old: ConsumerMember | None, new: ConsumerMember) -> None:
+        if old is not None:
+            self._forget(old)
+        self.members[new.member_id] = new
+        for name in new.subscribed_topic_names:
+            _change(self.subscribers, name, by_name=1)
+        _count(self.regexes, new.subscribed_topic_regex, 1)
+        _count(self._assignors, new.server_assignor, 1)
+        for owned in (new.assigned, new.pending_revocation):
+            for topic_id, indexes in owned.items():
+                epochs = self._partition_epochs.setdefault(topic_id, {})
+                epochs.update(dict.fromkeys(indexes, new.member_epoch))
+        if new.instance_id is not None:
+            self._static_members[new.instance_id] = new.member_id
+        if new.classic is not None:
+            self._classic_count += 1
+            for protocol, _ in new.classic.protocols:
+                _count(self._classic_protocols, protocol, 1)
+
+    def _forget(self, old: ConsumerMember) -> None:
+        """Take a member out of all counts."""
+        for name in old.subscribed_topic_names:
+            _change(self.subscribers, name, by_name=-1)
+        _count(self.regexes, old.subscribed_topic_regex, -1)
+        _count(self._assignors, old.server_assignor, -1)
+        for owned in (old.assigned, old.pending_revocation):
+            for topic_id, indexes in owned.items():
+                epochs = self._partition_epochs.get(topic_id, {})
+                for index in indexes:
+                    if epochs.get(index) == old.member_epoch:
+                        del epochs[index]
+                if not epochs:
+                    self._partition_epochs.pop(topic_id, None)
+        if self._static_members.get(old.instance_id or "") == old.member_id:
+            del self._static_members[old.instance_id or ""]
+        if old.classic is not None:
+            self._classic_count -= 1
+            for protocol, _ in old.classic.protocols:
+                _count(self._classic_protocols, protocol, -1)
+
+    def _forget_regex(self, regex: str) -> None:
+        known = self.resolved.pop(regex, None)
+        if known is not None:
+            for name in known.topics:
+                _change(self.subscribers, name, by_regex=-1)
+
+    def _set_target(self, member_id: str, target: Assignment) -> None:
+        """Keep `owners` true. A partition that was given to another one since is left alone."""
+        before = self.targets.get(member_id, NOTHING)
+        for topic_id, indexes in before.items():
+            owners = self.owners.get(topic_id, {})
+            for index in indexes - target.get(topic_id, frozenset()):
+                if owners.get(index) == member_id:
+                    del owners[index]
+            if not owners:
+                self.owners.pop(topic_id, None)
+        for topic_id, indexes in target.items():
+            owners = self.owners.setdefault(topic_id, {})
+            owners.update(dict.fromkeys(indexes - before.get(topic_id, frozenset()), member_id))
+
+
+def _count(counts: dict[str, int], name: str | None, by: int) -> None:
+    if not name:
+        return
+    left = counts.get(name, 0) + by
+    if left:
+        counts[name] = left
+    else:
+        counts.pop(name, None)
+
+
+def _change(
+    counts: dict[str, Subscribers], topic: str, *, by_name: int = 0, by_regex: int = 0
+) -> None:
+    before = counts.get(topic, Subscribers())
+    after = Subscribers(before.by_name + by_name, before.by_regex + by_regex)
+    if after == (0, 0):
+        counts.pop(topic, None)
+    else:
+        counts[topic] = after

@@ -1,0 +1,474 @@
+"""Consumer groups (KIP-848): heartbeats of their members, and what time does to them.
+
+Follows Kafka's GroupMetadataManager. A decision changes nothing but timers; the group changes when
+the records are replayed. A heartbeat that brings nothing new costs a few look-ups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterable
+from dataclasses import dataclass, field, replace
+
+from ...protocol.errors import Code, Refused
+from ..classic.group import ClassicGroup
+from ..group_records import GroupRemoved, GroupStored
+from ..moment import Moment
+from ..outcome import Outcome
+from .group import ConsumerGroup
+from .member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    NOTHING,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    MemberState,
+)
+from .migration import downgraded, upgraded
+from .records import ConsumerRecord, ConsumerRemoved, GroupEpoch, Kind, ResolvedRegex, current
+from .requests import (
+    ConsumerGroupSettings,
+    DescribedConsumerGroup,
+    GroupLimits,
+    HeartbeatReply,
+    HeartbeatRequest,
+)
+from .steps import ConsumerTurn, Steps, Timer, TimerKey, check_epoch, check_released, removal
+from .topics import NoTopics, Topics, matches, metadata_hash
+
+Adopt = Callable[[ClassicGroup, GroupStored, Moment, bool], None]
+"""Takes a classic group that a consumer group becomes, its record, the time, and whether its
+members have to rejoin."""
+
+_RETRY_MS = 500
+"""How long after a timer's work was refused it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerSetup:
+    """What consumer groups need to know of their broker.
+
+    Attributes:
+        own_limits_of: what is set for a group; None: the settings bind all.
+    """
+
+    settings: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
+    topics: Topics = field(default_factory=NoTopics)
+    own_limits_of: Callable[[str], GroupLimits] | None = None
+
+    @property
+    def limits_of(self) -> Callable[[str], GroupLimits]:
+        """What binds a group."""
+        if self.own_limits_of is not None:
+            return self.own_limits_of
+        usual = GroupLimits(self.settings.session_timeout_ms, self.settings.heartbeat_interval_ms)
+        return lambda group_id: usual
+
+
+class ConsumerGroups:
+    """The consumer groups of one partition of `__consumer_offsets`.
+
+    Args:
+        adopt: who takes the groups that become classic ones.
+        max_classic_size: group.max.size: a larger group stays as it is.
+    """
+
+    def __init__(self, setup: ConsumerSetup, *, adopt: Adopt, max_classic_size: int) -> None:
+        self._settings = setup.settings
+        self._topics = setup.topics
+        self._limits_of = setup.limits_of
+        self._adopt = adopt
+        self._max_classic_size = max_classic_size
+        self._groups: dict[str, ConsumerGroup] = {}
+        self.steps = Steps(setup.settings, setup.topics)
+        self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
+
+    def get(self, group_id: str) -> ConsumerGroup | None:
+        return self._groups.get(group_id)
+
+    def groups(self) -> Collection[ConsumerGroup]:
+        return self._groups.values()
+
+    # ---- ConsumerGroupHeartbeat
+
+    def heartbeat(
+        self, request: HeartbeatRequest, *, classic: ClassicGroup | None, now: Moment
+    ) -> Outcome[HeartbeatReply]:
+        """ConsumerGroupHeartbeat (68).
+
+        Args:
+            classic: the classic group of that name; who joins turns it into a consumer group.
+
+        Raises:
+            Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID,
+                FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID,
+                GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION.
+        """
+        check_request(request, self._settings.assignors)
+        turn = ConsumerTurn(now)
+        if request.member_epoch < JOINING_EPOCH:
+            return self._leave(request, turn, is_classic=classic is not None)
+        group = self._group_for(request, classic, turn)
+        self.steps.check_room(group, request.member_id)
+        old = self._member_for(group, request, turn)
+        new = _updated(old, request)
+        bump = group.epoch == 0
+        bump |= self.steps.subscribe(group, old, new, turn)
+        bump |= self.steps.update_regexes(group, old, new, request.asker, turn)
+        target = self.steps.advance(group, (old, new), turn, bump=bump)
+        new = self.steps.reconcile(group, new, target, request.owned, turn)
+        limits = self._limits_of(group.group_id)
+        due_ms = turn.now_ms + limits.session_timeout_ms
+        self.steps.begin_session(group.group_id, new.member_id, due_ms)
+        tells = request.member_epoch == JOINING_EPOCH or request.is_full
+        assignment = new.assigned if tells or new.assigned != old.assigned else None
+        return turn.outcome(
+            HeartbeatReply(
+                new.member_id, new.member_epoch, limits.heartbeat_interval_ms, assignment
+            )
+        )
+
+    def _group_for(
+        self, request: HeartbeatRequest, classic: ClassicGroup | None, turn: ConsumerTurn
+    ) -> ConsumerGroup:
+        """The group, or the one it becomes when a member joins."""
+        group = self._groups.get(request.group_id)
+        if group is not None:
+            return group
+        if request.member_epoch != JOINING_EPOCH:
+            if classic is None:
+                why = f"Consumer group {request.group_id} not found."
+                raise Refused(Code.GROUP_ID_NOT_FOUND, why)
+            raise _not_found(request.group_id, is_classic=classic is not None)
+        group = ConsumerGroup(request.group_id)
+        if classic is None:
+            return group
+        if not classic.members:  # also where the log did not take yet that the last one has left
+            turn.records.append(GroupRemoved(classic.group_id))
+            return group
+        records, effects = upgraded(classic, self._settings, self._topics)
+        turn.records += [GroupRemoved(classic.group_id), *records]
+        turn.effects += effects
+        for record in records:
+            group.replay(record)
+        for member in group.members.values():
+            assert member.classic is not None, member
+            due_ms = turn.now_ms + member.classic.session_timeout_ms
+            self.steps.begin_session(group.group_id, member.member_id, due_ms)
+        return group
+
+    def _member_for(
+        self, group: ConsumerGroup, request: HeartbeatRequest, turn: ConsumerTurn
+    ) -> ConsumerMember:
+        """The member that asks, or a new one when it joins."""
+        joins = request.member_epoch == JOINING_EPOCH
+        if not joins:
+            member = group.own_member(request.member_id, request.instance_id)
+        elif request.instance_id is None:
+            known = group.members.get(request.member_id)
+            member = known or ConsumerMember(request.member_id)
+        else:
+            known = group.static_member(request.instance_id)
+            if known is None:
+                return group.members.get(request.member_id) or ConsumerMember(request.member_id)
+            if known.classic is None:
+                check_released(known, request.member_id)
+            return self.steps.take_place(group, known, request.member_id, turn)
+        check_epoch(member, request.member_epoch, request.owned)
+        return member
+
+    # ---- leaving
+
+    def _leave(
+        self, request: HeartbeatRequest, turn: ConsumerTurn, *, is_classic: bool
+    ) -> Outcome[HeartbeatReply]:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            raise _not_found(request.group_id, is_classic=is_classic)
+        member = group.own_member(request.member_id, request.instance_id)
+        reply = HeartbeatReply(request.member_id, request.member_epoch)
+        is_back_soon = request.member_epoch == STATIC_LEAVING_EPOCH
+        if request.instance_id is not None and is_back_soon:
+            away = replace(member, member_epoch=STATIC_LEAVING_EPOCH, pending_revocation=NOTHING)
+            turn.records.append(current(group.group_id, away))
+        else:
+            self.fence(group, [member], turn)
+        return turn.outcome(reply)
+
+    def fence(
+        self, group: ConsumerGroup, gone: Collection[ConsumerMember], turn: ConsumerTurn
+    ) -> None:
+        """Members are gone; when only members of the classic protocol are left, so is the group."""
+        if not gone:
+            return
+        left = len(group.members) - len(gone)
+        if (
+            left > 0
+            and group.is_classic_without(gone)
+            and self._settings.may_downgrade
+            and left <= self._max_classic_size
+        ):
+            self.become_classic(group, gone, None, turn, rebalance=True)
+            return
+        for member in gone:
+            turn.records += removal(group, member.member_id)
+        regexes = _regexes_of(gone, group)
+        turn.records += [ConsumerRemoved(Kind.REGEX, group.group_id, regex) for regex in regexes]
+        subscribed = group.subscribers_after(gone, gone_regexes=regexes)
+        hashed = metadata_hash(subscribed, self._topics)
+        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))
+
+    def may_become_classic(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
+        """Whether only classic members are left once a static one is replaced by a classic one."""
+        return (
+            replaced.classic is None
+            and group.is_classic_without([replaced])
+            and self._settings.may_downgrade
+            and len(group.members) <= self._max_classic_size
+        )
+
+    def become_classic(
+        self,
+        group: ConsumerGroup,
+        gone: Collection[ConsumerMember],
+        joining: ConsumerMember | None,
+        turn: ConsumerTurn,
+        *,
+        rebalance: bool,
+    ) -> None:
+        """Turn the group into a classic one: tombstones, and its record (on-line downgrade)."""
+        replaced = None if joining is None else group.static_member(joining.instance_id)
+        ids = {replaced.member_id: joining.member_id} if joining and replaced else {}
+        turn.records += group.removal(ids)
+        classic = downgraded(group, gone, joining, self._topics, now_ms=turn.now.wall_ms)
+        record = classic.stored({m.member_id: m.assignment for m in classic.members.values()})
+        turn.records.append(record)
+        self._adopt(classic, record, turn.now, rebalance)
+
+    # ---- replay
+
+    def replay(self, record: ConsumerRecord) -> None:
+        """Make true what the log says. What tombstones speak of may be unknown: compaction."""
+        group_id = record.group_id
+        group = self._groups.get(group_id)
+        if isinstance(record, ConsumerRemoved):
+            if group is None:
+                return
+            if record.kind is Kind.GROUP:
+                self._drop(group)
+                return
+            if record.kind is Kind.MEMBER:
+                self.steps.cancel_timers(group_id, record.name)
+        elif group is None:
+            group = self._groups[group_id] = ConsumerGroup(group_id)
+            self._loaded[group_id] = None
+        group.replay(record)
+
+    def _drop(self, group: ConsumerGroup) -> None:
+        for member_id in group.members:
+            self.steps.cancel_timers(group.group_id, member_id)
+        self.steps.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
+        self.steps.askers.pop(group.group_id, None)
+        del self._groups[group.group_id]
+        self._loaded.pop(group.group_id, None)
+
+    # ---- time
+
+    def next_deadline(self) -> int | None:
+        """When `tick` has something to do; 0, at once, for groups that were just loaded."""
+        return 0 if self._loaded else self.steps.deadlines.next()
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """Begin the sessions of loaded members; end what was waited for in vain.
+
+        One decision for each that is due, see `Machine.tick`.
+        """
+        while self._loaded:
+            group_id = next(iter(self._loaded))
+            del self._loaded[group_id]
+            self._begin_sessions(self._groups[group_id], now.monotonic_ms)
+            yield Outcome(None)
+        deadlines = self.steps.deadlines
+        for key in deadlines.take_due(now.monotonic_ms):
+            group = self._groups.get(key.group_id)
+            if group is None:
+                continue
+            turn = ConsumerTurn(now)
+            self._expired(group, key, turn)
+            if turn.records and key.timer is not Timer.REGEX:
+                # The replay cancels it, unless the log does not take the records.
+                deadlines.set(key, turn.now_ms + _RETRY_MS)
+            yield turn.outcome(None)
+
+    def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
+        """Where no session has begun yet, that of a group that this coordinator made has."""
+        session_ms = self._limits_of(group.group_id).session_timeout_ms
+        deadlines = self.steps.deadlines
+        for member_id, member in group.members.items():
+            session = TimerKey(Timer.SESSION, group.group_id, member_id)
+            if deadlines.is_set(session):
+                continue
+            deadlines.set(session, now_ms + session_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
+                rebalance = TimerKey(Timer.REBALANCE, group.group_id, member_id)
+                deadlines.set(rebalance, now_ms + member.rebalance_timeout_ms)
+
+    def _expired(self, group: ConsumerGroup, key: TimerKey, turn: ConsumerTurn) -> None:
+        if key.timer is Timer.REGEX:
+            self._match(group, turn)
+            return
+        member = group.members.get(key.member_id)
+        if member is None:
+            return
+        if key.timer is Timer.REBALANCE and (
+            member.state is not MemberState.UNREVOKED_PARTITIONS
+            or member.member_epoch == STATIC_LEAVING_EPOCH
+        ):
+            return
+        self.fence(group, [member], turn)
+
+    def _match(self, group: ConsumerGroup, turn: ConsumerTurn) -> None:
+        """Match the group's regular expressions against the topics of now."""
+        names = self._topics.names_for(self.steps.askers.pop(group.group_id, None))
+        version = self._topics.version
+        bump = False
+        subscribed = dict(group.subscribers)
+        scratch = ConsumerGroup(group.group_id)
+        scratch.subscribers, scratch.resolved = subscribed, dict(group.resolved)
+        for regex, found in matches(tuple(group.regexes), names).items():
+            known = group.resolved.get(regex)
+            bump |= found != (known.topics if known is not None else frozenset())
+            record = ResolvedRegex(group.group_id, regex, found, version, turn.now.wall_ms)
+            turn.records.append(record)
+            scratch.replay(record)
+        hashed = metadata_hash(scratch.subscribers, self._topics)
+        if bump or hashed != group.metadata_hash:
+            turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))
+            group.checked = (version, group.epoch + 1)
+
+    # ---- views
+
+    def describe(self, group_id: str, *, is_classic: bool) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND).
+
+        Args:
+            is_classic: whether there is a classic group of that name.
+        """
+        group = self._groups.get(group_id)
+        if group is None:
+            raise _not_found(group_id, is_classic=is_classic)
+        return DescribedConsumerGroup(
+            group_id,
+            group.state.value,
+            group.epoch,
+            group.target_epoch,
+            group.assignor(self._settings.assignors[0]),
+            tuple(group.members.values()),
+            dict(group.targets),
+        )
+
+
+def _not_found(group_id: str, *, is_classic: bool) -> Refused:
+    what = "is not a consumer group" if is_classic else "not found"
+    return Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
+
+
+def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:
+    """Whether a heartbeat has what one of its epoch must have.
+
+    Raises:
+        Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR.
+    """
+    epoch = request.member_epoch
+    needs_id = request.must_bring_its_id or epoch > JOINING_EPOCH or epoch == LEAVING_EPOCH
+    for wrong, why in (
+        (needs_id and not request.member_id.strip(), "MemberId can't be empty."),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (_is_blank(request.instance_id), "InstanceId can't be empty."),
+        (_is_blank(request.rack_id), "RackId can't be empty."),
+        (epoch < STATIC_LEAVING_EPOCH, "MemberEpoch is invalid."),
+        (
+            epoch == STATIC_LEAVING_EPOCH and request.instance_id is None,
+            "InstanceId can't be null.",
+        ),
+    ):
+        if wrong:
+            raise Refused(Code.INVALID_REQUEST, why)
+    if epoch == JOINING_EPOCH:
+        _check_join(request)
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise Refused(
+            Code.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
+            f"{', '.join(assignors)}.",
+        )
+
+
+def _check_join(request: HeartbeatRequest) -> None:
+    why = None
+    if request.rebalance_timeout_ms == -1:
+        why = "RebalanceTimeoutMs must be provided in first request."
+    elif request.owned is None or request.owned:
+        why = "TopicPartitions must be empty when (re-)joining."
+    elif request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        why = (
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+            "(re-)joining."
+        )
+    if why is not None:
+        raise Refused(Code.INVALID_REQUEST, why)
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def _updated(member: ConsumerMember, request: HeartbeatRequest) -> ConsumerMember:
+    """The member with what the heartbeat says of it; the same one when it says nothing new."""
+    names = request.subscribed_topic_names
+    regex = request.subscribed_topic_regex
+    timeout_ms = request.rebalance_timeout_ms
+    wanted = (
+        member.instance_id if request.instance_id is None else request.instance_id,
+        member.rack_id if request.rack_id is None else request.rack_id,
+        member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        member.server_assignor if request.server_assignor is None else request.server_assignor,
+        member.subscribed_topic_names if names is None else names,
+        member.subscribed_topic_regex if regex is None else regex,
+        request.client_id,
+        request.client_host,
+        None,
+    )
+    if wanted == (
+        member.instance_id,
+        member.rack_id,
+        member.rebalance_timeout_ms,
+        member.server_assignor,
+        member.subscribed_topic_names,
+        member.subscribed_topic_regex,
+        member.client_id,
+        member.client_host,
+        member.classic,
+    ):
+        return member
+    return replace(
+        member,
+        instance_id=wanted[0],
+        rack_id=wanted[1],
+        rebalance_timeout_ms=wanted[2],
+        server_assignor=wanted[3],
+        subscribed_topic_names=wanted[4],
+        subscribed_topic_regex=wanted[5],
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=None,
+    )
+
+
+def _regexes_of(gone: Iterable[ConsumerMember], group: ConsumerGroup) -> list[str]:
+    """The regular expressions that nobody subscribes by once some members are gone."""
+    counts: dict[str, int] = {}
+    for member in gone:
+        if member.subscribed_topic_regex:
+            regex = member.subscribed_topic_regex
+            counts[regex] = counts.get(regex, 0) + 1
+    return [regex for regex, count in counts.items() if group.regexes.get(regex) == count]

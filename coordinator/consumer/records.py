@@ -1,0 +1,314 @@
+"""Records of consumer groups, as `__consumer_offsets` holds them (KIP-848).
+
+Keys and values are Kafka's (ConsumerGroupMetadataKey/Value and its neighbours). A key without a
+value deletes. What Kafka 4.0 stored of subscribed topics (ConsumerGroupPartitionMetadata) is only
+known to be there, so that it can be deleted: since 4.1 a hash in the group's own record is enough.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from ...protocol.messages import decode_data, encode_data
+from .member import Assignment, ClassicMember, ConsumerMember, MemberState
+
+
+class Kind(IntEnum):
+    """What a record is about; the numbers stand in front of the keys."""
+
+    GROUP = 3
+    SUBSCRIPTION_METADATA = 4
+    MEMBER = 5
+    TARGET = 6
+    TARGET_MEMBER = 7
+    CURRENT_MEMBER = 8
+    REGEX = 16
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEpoch:
+    """The group's epoch, and the hash of the topics it is subscribed to."""
+
+    group_id: str
+    epoch: int
+    metadata_hash: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionMetadata:
+    """The group has a record of Kafka 4.0 about its topics."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSubscription:
+    """What a member asks for: everything of it but epochs, state and partitions.
+
+    Those are of a member that has just been made; see `subscription`.
+    """
+
+    group_id: str
+    member: ConsumerMember
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEpoch:
+    """The epoch of the group that the target assignment was made for."""
+
+    group_id: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMember:
+    """What a member is to have in the end."""
+
+    group_id: str
+    member_id: str
+    partitions: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentMember:
+    """What a member has now, and in which epoch and state it is."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    previous_member_epoch: int
+    state: MemberState
+    assigned: Assignment
+    pending_revocation: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRegex:
+    """The topics that a regular expression matched.
+
+    Attributes:
+        version: of the metadata it was matched against.
+        timestamp_ms: when.
+    """
+
+    group_id: str
+    regex: str
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerRemoved:
+    """A tombstone. `name` is the member id or the regular expression, if the kind has one."""
+
+    kind: Kind
+    group_id: str
+    name: str = ""
+
+
+ConsumerRecord = (
+    GroupEpoch
+    | SubscriptionMetadata
+    | MemberSubscription
+    | TargetEpoch
+    | TargetMember
+    | CurrentMember
+    | ResolvedRegex
+    | ConsumerRemoved
+)
+
+_SCHEMAS: Final = {
+    Kind.GROUP: "ConsumerGroupMetadata",
+    Kind.SUBSCRIPTION_METADATA: "ConsumerGroupPartitionMetadata",
+    Kind.MEMBER: "ConsumerGroupMemberMetadata",
+    Kind.TARGET: "ConsumerGroupTargetAssignmentMetadata",
+    Kind.TARGET_MEMBER: "ConsumerGroupTargetAssignmentMember",
+    Kind.CURRENT_MEMBER: "ConsumerGroupCurrentMemberAssignment",
+    Kind.REGEX: "ConsumerGroupRegularExpression",
+}
+_NAMED_BY: Final = {
+    Kind.MEMBER: "member_id",
+    Kind.TARGET_MEMBER: "member_id",
+    Kind.CURRENT_MEMBER: "member_id",
+    Kind.REGEX: "regular_expression",
+}
+_NO_CLASSIC_METADATA: Final = b"\x01\x00\x01\x00"  # one tagged field: 0, of a byte, null
+
+
+def subscription(group_id: str, member: ConsumerMember) -> MemberSubscription:
+    """The record of what a member asks for, without where it stands."""
+    fresh = ConsumerMember(member.member_id)
+    asked = replace(
+        member,
+        member_epoch=fresh.member_epoch,
+        previous_member_epoch=fresh.previous_member_epoch,
+        state=fresh.state,
+        assigned=fresh.assigned,
+        pending_revocation=fresh.pending_revocation,
+    )
+    return MemberSubscription(group_id, asked)
+
+
+def current(group_id: str, member: ConsumerMember) -> CurrentMember:
+    """The record of where a member stands."""
+    return CurrentMember(
+        group_id,
+        member.member_id,
+        member.member_epoch,
+        member.previous_member_epoch,
+        member.state,
+        member.assigned,
+        member.pending_revocation,
+    )
+
+
+def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
+    """The key and the value of a record; a tombstone has no value."""
+    match record:
+        case GroupEpoch():
+            fields: dict[str, Any] = {"epoch": record.epoch, "metadata_hash": record.metadata_hash}
+            return _encoded(Kind.GROUP, record.group_id, "", fields)
+        case SubscriptionMetadata():
+            return _encoded(Kind.SUBSCRIPTION_METADATA, record.group_id, "", {"topics": []})
+        case MemberSubscription():
+            member = record.member
+            fields = _subscription_fields(member)
+            return _encoded(Kind.MEMBER, record.group_id, member.member_id, fields)
+        case TargetEpoch():
+            fields = {"assignment_epoch": record.epoch}
+            return _encoded(Kind.TARGET, record.group_id, "", fields)
+        case TargetMember():
+            fields = {"topic_partitions": _topic_partitions(record.partitions)}
+            return _encoded(Kind.TARGET_MEMBER, record.group_id, record.member_id, fields)
+        case CurrentMember():
+            fields = {
+                "member_epoch": record.member_epoch,
+                "previous_member_epoch": record.previous_member_epoch,
+                "state": record.state,
+                "assigned_partitions": _topic_partitions(record.assigned),
+                "partitions_pending_revocation": _topic_partitions(record.pending_revocation),
+            }
+            return _encoded(Kind.CURRENT_MEMBER, record.group_id, record.member_id, fields)
+        case ResolvedRegex():
+            fields = {
+                "topics": sorted(record.topics),
+                "metadata_version": record.version,
+                "timestamp": record.timestamp_ms,
+            }
+            return _encoded(Kind.REGEX, record.group_id, record.regex, fields)
+        case _:
+            return _encoded(record.kind, record.group_id, record.name, None)
+
+
+def _encoded(
+    kind: Kind, group_id: str, name: str, fields: dict[str, Any] | None
+) -> tuple[bytes, bytes | None]:
+    schema = _SCHEMAS[kind]
+    key: dict[str, Any] = {"group_id": group_id}
+    if kind in _NAMED_BY:
+        key[_NAMED_BY[kind]] = name
+    value = None if fields is None else encode_data(schema + "Value", 0, fields)
+    if kind is Kind.MEMBER and fields is not None and "classic_member_metadata" not in fields:
+        assert value is not None
+        # Without the tag Kafka reads a classic member that supports nothing: null must be said.
+        value = value[:-1] + _NO_CLASSIC_METADATA
+    return encode_data(schema + "Key", kind, key), value
+
+
+def _subscription_fields(member: ConsumerMember) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "instance_id": member.instance_id,
+        "rack_id": member.rack_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "subscribed_topic_names": sorted(member.subscribed_topic_names),
+        "subscribed_topic_regex": member.subscribed_topic_regex,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        "server_assignor": member.server_assignor,
+    }
+    if member.classic is not None:
+        fields["classic_member_metadata"] = {
+            "session_timeout_ms": member.classic.session_timeout_ms,
+            "supported_protocols": [
+                {"name": name, "metadata": metadata} for name, metadata in member.classic.protocols
+            ],
+        }
+    return fields
+
+
+def _topic_partitions(partitions: Assignment) -> list[dict[str, Any]]:
+    return [
+        {"topic_id": topic_id, "partitions": sorted(indexes)}
+        for topic_id, indexes in partitions.items()
+    ]
+
+
+def decode(kind: Kind, key: bytes, value: bytes | None) -> ConsumerRecord:
+    """What a record says. Raises Malformed."""
+    schema = _SCHEMAS[kind]
+    named = decode_data(schema + "Key", key)
+    name = getattr(named, _NAMED_BY[kind]) if kind in _NAMED_BY else ""
+    if value is None:
+        return ConsumerRemoved(kind, named.group_id, name)
+    return _DECODERS[kind](named.group_id, name, decode_data(schema + "Value", value))
+
+
+def _member(group_id: str, member_id: str, value: Any) -> MemberSubscription:
+    classic = value.classic_member_metadata
+    member = ConsumerMember(
+        member_id,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        subscribed_topic_names=frozenset(value.subscribed_topic_names),
+        subscribed_topic_regex=value.subscribed_topic_regex or "",
+        server_assignor=value.server_assignor,
+        classic=None
+        if classic is None
+        else ClassicMember(
+            classic.session_timeout_ms,
+            tuple((each.name, bytes(each.metadata)) for each in classic.supported_protocols),
+        ),
+    )
+    return MemberSubscription(group_id, member)
+
+
+def _current(group_id: str, member_id: str, value: Any) -> CurrentMember:
+    return CurrentMember(
+        group_id,
+        member_id,
+        value.member_epoch,
+        value.previous_member_epoch,
+        MemberState(value.state),
+        _assignment(value.assigned_partitions),
+        _assignment(value.partitions_pending_revocation),
+    )
+
+
+def _assignment(topics: Iterable[Any]) -> Assignment:
+    found: dict[uuid.UUID, frozenset[int]] = {
+        topic.topic_id: frozenset(topic.partitions) for topic in topics
+    }
+    return found
+
+
+_DECODERS: Final[dict[Kind, Callable[[str, str, Any], ConsumerRecord]]] = {
+    Kind.GROUP: lambda group, _, value: GroupEpoch(group, value.epoch, value.metadata_hash),
+    Kind.SUBSCRIPTION_METADATA: lambda group, _, value: SubscriptionMetadata(group),
+    Kind.MEMBER: _member,
+    Kind.TARGET: lambda group, _, value: TargetEpoch(group, value.assignment_epoch),
+    Kind.TARGET_MEMBER: lambda group, member_id, value: TargetMember(
+        group, member_id, _assignment(value.topic_partitions)
+    ),
+    Kind.CURRENT_MEMBER: _current,
+    Kind.REGEX: lambda group, regex, value: ResolvedRegex(
+        group, regex, frozenset(value.topics), value.metadata_version, value.timestamp
+    ),
+}

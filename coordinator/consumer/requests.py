@@ -1,0 +1,98 @@
+"""What members ask of a consumer group, what they are told, and the limits they meet.
+
+Values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..classic.requests import MAX_INT
+from .member import Assignment, ConsumerMember
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupSettings:
+    """The broker's limits for consumer groups, with Kafka's defaults.
+
+    Attributes:
+        assignors: names, the default one first.
+        regex_refresh_interval_ms: how long what a regular expression matched is believed.
+        may_upgrade, may_downgrade: group.consumer.migration.policy.
+    """
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    max_size: int = MAX_INT
+    assignors: tuple[str, ...] = ("uniform", "range")
+    regex_refresh_interval_ms: int = 600_000
+    may_upgrade: bool = True
+    may_downgrade: bool = True
+
+
+class GroupLimits(NamedTuple):
+    """What can be set for each group (ConfigResource GROUP)."""
+
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatRequest:
+    """A ConsumerGroupHeartbeat. What is None has not changed since the last one.
+
+    Attributes:
+        member_epoch: 0 to join, -1 to leave, -2 for a static member that will be back.
+        rebalance_timeout_ms: -1 when it has not changed.
+        owned: the partitions that the member has now.
+        asker: stands for whoever asks, where topics are to be seen with its rights.
+        must_bring_its_id: a member makes up its own id (version 1+).
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    subscribed_topic_names: frozenset[str] | None = None
+    subscribed_topic_regex: str | None = None
+    server_assignor: str | None = None
+    owned: Assignment | None = None
+    client_id: str = ""
+    client_host: str = ""
+    asker: Any = field(default=None, compare=False)
+    must_bring_its_id: bool = True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the member told everything, as it does when it is not sure what is known."""
+        return (
+            self.rebalance_timeout_ms != -1
+            and (self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None)
+            and self.owned is not None
+        )
+
+
+class HeartbeatReply(NamedTuple):
+    """The answer; `assignment` is None when the member knows it already."""
+
+    member_id: str
+    member_epoch: int
+    heartbeat_interval_ms: int = 0
+    assignment: Assignment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConsumerGroup:
+    """A group as ConsumerGroupDescribe shows it."""
+
+    group_id: str
+    state: str
+    epoch: int
+    target_epoch: int
+    assignor: str
+    members: tuple[ConsumerMember, ...]
+    targets: Mapping[str, Assignment]

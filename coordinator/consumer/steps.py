@@ -1,0 +1,331 @@
+"""Steps that a heartbeat and a JoinGroup of a consumer group have in common, and its timers.
+
+Follows Kafka's GroupMetadataManager. A step adds records to a turn and returns what will be; the
+group itself changes by their replay. Only timers are set at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+from ...protocol.errors import Code, Refused
+from ..deadlines import Deadlines
+from ..moment import Moment
+from ..outcome import Effect, Outcome
+from .group import ConsumerGroup
+from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, Assignment, ConsumerMember, MemberState
+from .reconcile import reconciled
+from .records import ConsumerRemoved, GroupEpoch, Kind, TargetMember, current, subscription
+from .requests import ConsumerGroupSettings
+from .target import is_homogeneous, new_target
+from .topics import Topics, compiled, metadata_hash
+
+REGEX_PAUSE_MS = 10_000
+"""The least time between two matchings of a group's regular expressions."""
+
+
+class Timer(Enum):
+    """What a group waits for."""
+
+    SESSION = "the heartbeat of a member"
+    REBALANCE = "a member that is to give up partitions"
+    JOIN = "a classic member that is to rejoin"
+    SYNC = "a classic member that is to sync"
+    REGEX = "nothing: regular expressions are to be matched at once"
+
+
+class TimerKey(NamedTuple):
+    """A timer: of a group, or of a member."""
+
+    timer: Timer
+    group_id: str
+    member_id: str = ""
+
+
+class ConsumerTurn:
+    """What one decision asks for, while it is being made.
+
+    Attributes:
+        now: both times.
+        now_ms: the monotonic one, for deadlines.
+    """
+
+    __slots__ = ("effects", "now", "now_ms", "records")
+
+    def __init__(self, now: Moment) -> None:
+        self.now = now
+        self.now_ms = now.monotonic_ms
+        self.records: list[Any] = []
+        self.effects: list[Effect] = []
+
+    def outcome(self, reply: Any) -> Outcome[Any]:
+        return Outcome(reply, tuple(self.records), tuple(self.effects))
+
+
+class Steps:
+    """The steps, with what they need: limits, topics and timers."""
+
+    def __init__(self, settings: ConsumerGroupSettings, topics: Topics) -> None:
+        self.settings = settings
+        self.topics = topics
+        self.deadlines: Deadlines[TimerKey] = Deadlines()
+        self.askers: dict[str, Any] = {}  # with whose rights regular expressions are matched
+
+    # ---- who it is
+
+    def check_room(self, group: ConsumerGroup, member_id: str) -> None:
+        """Raises Refused(GROUP_MAX_SIZE_REACHED)."""
+        if len(group.members) >= self.settings.max_size and member_id not in group.members:
+            raise Refused(
+                Code.GROUP_MAX_SIZE_REACHED,
+                "The consumer group has reached its maximum capacity of "
+                f"{self.settings.max_size} members.",
+            )
+
+    def take_place(
+        self, group: ConsumerGroup, old: ConsumerMember, member_id: str, turn: ConsumerTurn
+    ) -> ConsumerMember:
+        """Give the place of a static member, with its partitions, to the same instance anew."""
+        new = replace(old, member_id=member_id, member_epoch=JOINING_EPOCH, previous_member_epoch=0)
+        if member_id != old.member_id:  # else the tombstones would end the session that begins now
+            turn.records += removal(group, old.member_id)
+        turn.records += [
+            subscription(group.group_id, new),
+            TargetMember(group.group_id, member_id, group.target_of(old)),
+            current(group.group_id, new),
+        ]
+        return new
+
+    # ---- what it asks for
+
+    def subscribe(
+        self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, turn: ConsumerTurn
+    ) -> bool:
+        """Log what a member asks for; whether it named other topics than before."""
+        if new is old or new == old:
+            return False
+        turn.records.append(subscription(group.group_id, new))
+        return new.subscribed_topic_names != old.subscribed_topic_names
+
+    def update_regexes(
+        self,
+        group: ConsumerGroup,
+        old: ConsumerMember,
+        new: ConsumerMember,
+        asker: Any,
+        turn: ConsumerTurn,
+    ) -> bool:
+        """See that regular expressions are matched; whether the group has to be assigned anew.
+
+        A new one is matched right after this decision; all of them are matched again when topics
+        were made, and now and then.
+
+        Raises:
+            Refused: INVALID_REGULAR_EXPRESSION.
+        """
+        bump = is_new = False
+        before, after = old.subscribed_topic_regex, new.subscribed_topic_regex
+        if before != after:
+            if before and group.regexes.get(before) == 1:
+                turn.records.append(ConsumerRemoved(Kind.REGEX, group.group_id, before))
+            if after and after not in group.regexes:
+                compiled(after)
+                is_new = True
+            elif after:
+                bump = after in group.resolved
+        elif not group.regexes:
+            return False
+        key = TimerKey(Timer.REGEX, group.group_id)
+        age_ms = turn.now.wall_ms - group.last_resolved_ms
+        # Resolved after now: the wall clock was set back, and nobody knows how long ago it was.
+        if self.deadlines.is_set(key) or 0 <= age_ms <= REGEX_PAUSE_MS:
+            return bump
+        regexes = group.regexes_after(old, new)
+        if regexes and (
+            is_new
+            or len(regexes) != len(group.resolved)
+            or group.last_resolved_version < self.topics.newest_version
+            or not 0 <= age_ms <= self.settings.regex_refresh_interval_ms
+        ):
+            self.deadlines.set(key, turn.now_ms)
+            self.askers[group.group_id] = asker
+        return bump
+
+    # ---- what it gets
+
+    def is_stale(self, group: ConsumerGroup) -> bool:
+        """Whether topics may have changed since they were looked at."""
+        checked = group.checked
+        return checked is None or checked[0] != self.topics.version or group.epoch < checked[1]
+
+    def advance(
+        self,
+        group: ConsumerGroup,
+        members: tuple[ConsumerMember, ConsumerMember],
+        turn: ConsumerTurn,
+        *,
+        bump: bool,
+    ) -> tuple[int, Assignment]:
+        """Raise the group's epoch if needed, and make a target for it.
+
+        Args:
+            members: the one who asks, before and after.
+
+        Returns:
+            The epoch of the target, and what is in it for the member.
+        """
+        old, new = members
+        epoch = group.epoch
+        if bump or self.is_stale(group):
+            epoch = self.refresh_metadata(group, members, turn, bump=bump)
+        if epoch <= group.target_epoch:
+            return group.target_epoch, group.target_of(new)
+        is_known = new.member_id in group.members or group.static_member(new.instance_id)
+        count = len(group.members) + (not is_known)
+        gone = self._regexes_gone(group, old, new)
+        assignor = group.assignor(self.settings.assignors[0], old, new)
+        records, target = new_target(
+            group,
+            new,
+            self.topics,
+            epoch=epoch,
+            assignor=assignor
+            if assignor in self.settings.assignors
+            else self.settings.assignors[0],
+            homogeneous=is_homogeneous(
+                group.subscribers_after([old], [new], gone_regexes=gone),
+                group.regexes_after(old, new),
+                count,
+            ),
+        )
+        turn.records += records
+        return epoch, target
+
+    def refresh_metadata(
+        self,
+        group: ConsumerGroup,
+        members: tuple[ConsumerMember, ConsumerMember],
+        turn: ConsumerTurn,
+        *,
+        bump: bool,
+    ) -> int:
+        """Look at the topics again; the group's epoch, raised when they or `bump` demand it."""
+        old, new = members
+        gone = self._regexes_gone(group, old, new)
+        subscribed = group.subscribers_after([old], [new], gone_regexes=gone)
+        hashed = metadata_hash(subscribed, self.topics)
+        epoch = group.epoch
+        if bump or hashed != group.metadata_hash:
+            epoch += 1
+            turn.records.append(GroupEpoch(group.group_id, epoch, hashed))
+        group.checked = (self.topics.version, epoch)
+        if group.has_subscription_metadata:
+            turn.records.append(ConsumerRemoved(Kind.SUBSCRIPTION_METADATA, group.group_id))
+        return epoch
+
+    def _regexes_gone(
+        self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    ) -> Iterable[str]:
+        before = old.subscribed_topic_regex
+        is_gone = before != new.subscribed_topic_regex and group.regexes.get(before) == 1
+        return (before,) if is_gone else ()
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        target: tuple[int, Assignment],
+        owned: Assignment | None,
+        turn: ConsumerTurn,
+    ) -> ConsumerMember:
+        """Take a member one step towards its target; the member after it."""
+        target_epoch, partitions = target
+        if member.is_reconciled_to(target_epoch):
+            return member
+        updated = reconciled(
+            member,
+            partitions,
+            target_epoch,
+            owned=owned,
+            partition_epoch=group.partition_epoch,
+        )
+        if updated == member:
+            return member
+        turn.records.append(current(group.group_id, updated))
+        if updated.classic is None:
+            key = TimerKey(Timer.REBALANCE, group.group_id, member.member_id)
+            if updated.state is MemberState.UNREVOKED_PARTITIONS:
+                self.deadlines.set(key, turn.now_ms + updated.rebalance_timeout_ms)
+            else:
+                self.deadlines.cancel(key)
+        return updated
+
+    # ---- timers
+
+    def begin_session(self, group_id: str, member_id: str, due_ms: int) -> None:
+        """The member is to be heard of until then."""
+        self.deadlines.set(TimerKey(Timer.SESSION, group_id, member_id), due_ms)
+
+    def cancel_timers(self, group_id: str, member_id: str) -> None:
+        """The member has gone."""
+        for timer in (Timer.SESSION, Timer.REBALANCE, Timer.JOIN, Timer.SYNC):
+            self.deadlines.cancel(TimerKey(timer, group_id, member_id))
+
+
+def removal(group: ConsumerGroup, member_id: str) -> list[ConsumerRemoved]:
+    """Tombstones for a member, in the order in which Kafka has to read them."""
+    return [
+        ConsumerRemoved(kind, group.group_id, member_id)
+        for kind in (Kind.CURRENT_MEMBER, Kind.TARGET_MEMBER, Kind.MEMBER)
+    ]
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
+    """Whether a heartbeat is of the member's epoch.
+
+    The epoch before is also right while the member has not got more than was told in it: the answer
+    that raised it may be lost.
+
+    Raises:
+        Refused: FENCED_MEMBER_EPOCH.
+    """
+    if epoch == member.member_epoch:
+        return
+    if (
+        epoch < member.member_epoch
+        and epoch == member.previous_member_epoch
+        and owned is not None
+        and _is_within(owned, member.assigned)
+    ):
+        return
+    size = "smaller" if epoch < member.member_epoch else "greater"
+    raise Refused(
+        Code.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the "
+        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions "
+        "and rejoin.",
+    )
+
+
+def _is_within(owned: Assignment, assigned: Mapping[Any, frozenset[int]]) -> bool:
+    return all(
+        topic_id in assigned and indexes <= assigned[topic_id]
+        for topic_id, indexes in owned.items()
+    )
+
+
+def check_released(member: ConsumerMember, member_id: str) -> None:
+    """Whether a static member has left for now, so that its instance may join anew.
+
+    Raises:
+        Refused: UNRELEASED_INSTANCE_ID.
+    """
+    if member.member_epoch != STATIC_LEAVING_EPOCH:
+        raise Refused(
+            Code.UNRELEASED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {member.instance_id} cannot join the "
+            f"group because the instance id is owned by {member.member_id} member.",
+        )

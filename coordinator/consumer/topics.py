@@ -1,0 +1,151 @@
+"""What consumer groups have to know of topics: names, ids, partitions, and whether they changed."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol
+
+from ...protocol.errors import Code, Refused
+
+_MAGIC: Final = b"\0"
+_SIGN: Final = 1 << 63
+
+
+class TopicFacts(NamedTuple):
+    """A topic as an assignor sees it.
+
+    Attributes:
+        racks: for each partition those of its replicas, sorted; empty where brokers have none.
+    """
+
+    topic_id: uuid.UUID
+    name: str
+    partition_count: int
+    racks: tuple[tuple[str, ...], ...] = ()
+
+
+class Topics(Protocol):
+    """The topics of the cluster, as they are now."""
+
+    @property
+    def version(self) -> int:
+        """Another one whenever anything about topics may have changed."""
+
+    @property
+    def newest_version(self) -> int:
+        """The version at which the last topic was made, or was first seen."""
+
+    def by_name(self, name: str) -> TopicFacts | None: ...
+    def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None: ...
+
+    def names_for(self, asker: Any) -> Iterable[str]:
+        """The names of all topics that who asks may know of."""
+
+
+class NoTopics:
+    """A cluster without topics."""
+
+    version = newest_version = 0
+
+    def by_name(self, name: str) -> TopicFacts | None:
+        return None
+
+    def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None:
+        return None
+
+    def names_for(self, asker: Any) -> Iterable[str]:
+        return ()
+
+
+def metadata_hash(names: Iterable[str], topics: Topics) -> int:
+    """The hash of subscribed topics, kept with the group's epoch (KIP-1101).
+
+    It differs when a topic is made, deleted or gets partitions. Kafka computes the same.
+    """
+    hashes = [
+        topic_hash(facts) for facts in map(topics.by_name, sorted(names)) if facts is not None
+    ]
+    return _hash(b"".join(struct.pack("<q", each) for each in hashes)) if hashes else 0
+
+
+@lru_cache(maxsize=4096)
+def topic_hash(facts: TopicFacts) -> int:
+    """The hash of one topic: id, name, and its partitions with their racks."""
+    high, low = facts.topic_id.int >> 64, facts.topic_id.int & ((1 << 64) - 1)
+    parts = [_MAGIC, struct.pack("<QQ", high, low), _text(facts.name)]
+    parts.append(struct.pack("<i", facts.partition_count))
+    for partition in range(facts.partition_count):
+        parts.append(struct.pack("<i", partition))
+        racks = facts.racks[partition] if facts.racks else ()
+        parts += [struct.pack("<i", len(rack)) + _text(rack) for rack in racks]
+    return _hash(b"".join(parts))
+
+
+def _text(text: str) -> bytes:
+    units = text.encode("utf-16-le")
+    return units + struct.pack("<i", len(units) // 2)
+
+
+def _hash(data: bytes) -> int:
+    import xxhash
+
+    value: int = xxhash.xxh3_64_intdigest(data)
+    return value - 2 * _SIGN if value >= _SIGN else value
+
+
+_RE2J: Final = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
+
+
+def compiled(regex: str) -> Any:
+    """A regular expression in RE2's syntax, which is what Kafka uses.
+
+    Raises:
+        Refused: INVALID_REGULAR_EXPRESSION.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(regex, options=options)
+    except re2.error as wrong:
+        why = wrong.args[0] if wrong.args else ""
+        text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)
+        raise Refused(
+            Code.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: "
+            f"{_in_words_of_re2j(text)}.",
+        ) from None
+
+
+def _in_words_of_re2j(why: str) -> str:
+    """What Kafka's RE2 says where the C++ one says this."""
+    kind = why.partition(":")[0]
+    return _RE2J.get(kind, kind)
+
+
+def matches(regexes: Collection[str], names: Iterable[str]) -> dict[str, frozenset[str]]:
+    """The topics whose whole name matches, by regular expression; an invalid one matches none."""
+    listed = list(names)
+    found = {}
+    for regex in regexes:
+        try:
+            pattern = compiled(regex)
+        except Refused:  # only from a log that another version of RE2 wrote
+            found[regex] = frozenset[str]()
+        else:
+            found[regex] = frozenset(name for name in listed if pattern.fullmatch(name))
+    return found

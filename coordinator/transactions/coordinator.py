@@ -1,0 +1,522 @@
+"""The transaction coordinator of one partition of `__transaction_state` (KIP-98, 360, 890).
+
+One method per request decides and changes nothing: it returns records, effects and a reply, or
+raises `Refused`. Only `replay` assigns, for what was decided just now and for what the log says
+after a restart. Follows TransactionCoordinator and TransactionStateManager of Kafka 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterable
+from itertools import islice
+from typing import Final
+
+from ...protocol.errors import Code, Refused
+from ..deadlines import Deadlines
+from ..moment import Moment
+from ..outcome import Outcome, Producer
+from .states import (
+    ADDS_EXPLICITLY,
+    BUMPS_EPOCHS,
+    LAST_EPOCH,
+    MAY_FOLLOW,
+    NO_EPOCH,
+    NO_PARTITIONS,
+    NO_TIMEOUT_MS,
+    PREPARED,
+    Expired,
+    Partition,
+    State,
+    Transaction,
+    TransactionRecord,
+    WriteMarkers,
+)
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
+# The wall clock may step: it is looked at again after so long at the latest, as Kafka does.
+_LOOK_AT_TIMEOUTS_MS: Final = 10_000
+_LOOK_AT_UNUSED_MS: Final = 60 * 60 * 1000
+EXPIRE_TOGETHER: Final = 100
+"""How many transactional ids are forgotten by one decision."""
+_RETRY_MS: Final = 1_000
+
+
+class Transactions:
+    """The transactional ids of one coordinator partition.
+
+    Args:
+        next_producer_id: hands out producer ids nobody has had.
+        transaction_max_timeout_ms: `transaction.max.timeout.ms`.
+        transactional_id_expiration_ms: `transactional.id.expiration.ms`.
+        coordinator_epoch: the leader epoch of the partition; it goes into the markers.
+        timeout_check_interval_ms: `transaction.abort.timed.out.transaction.cleanup.interval.ms`:
+            until it has passed, a transaction past its timeout can still be ended by its producer.
+        expiration_check_interval_ms: `transaction.remove.expired.transaction.cleanup.interval.ms`:
+            until it has passed, a transactional id past its expiration can still be used.
+        transaction_version: the finalized level of that feature: what the coordinator aborts by
+            itself goes by it, and a client's request by the version the client chose (KIP-890).
+    """
+
+    def __init__(
+        self,
+        *,
+        next_producer_id: Callable[[], int],
+        transaction_max_timeout_ms: int = 15 * 60 * 1000,
+        transactional_id_expiration_ms: int = 7 * DAY_MS,
+        coordinator_epoch: int = 0,
+        transaction_version: Callable[[], int] = lambda: BUMPS_EPOCHS,
+        timeout_check_interval_ms: int = 1,
+        expiration_check_interval_ms: int = 1,
+    ) -> None:
+        self._next_producer_id = next_producer_id
+        self._transaction_version = transaction_version
+        self._max_timeout_ms = transaction_max_timeout_ms
+        self._expiration_ms = transactional_id_expiration_ms
+        self._timeout_check_ms = timeout_check_interval_ms
+        self._expiration_check_ms = expiration_check_interval_ms
+        self._coordinator_epoch = coordinator_epoch
+        self._by_id: dict[str, Transaction] = {}
+        # The same by what they wait for, so that `next_deadline` costs nothing on a busy broker.
+        self._ongoing: dict[str, Transaction] = {}
+        self._timeouts: Deadlines[str] = Deadlines()
+        self._prepared: dict[str, Transaction] = {}
+        self._expirations: Deadlines[str] = Deadlines()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transactions) and self._by_id == other._by_id
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # Requests
+
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        *,
+        timeout_ms: int,
+        now_ms: int,
+        expected: Producer | None = None,
+        in_two_phases: bool = False,
+    ) -> Outcome[Producer | Code]:
+        """InitProducerId (22) of a transactional id: a new epoch fences whoever had the last.
+
+        Args:
+            timeout_ms: how long the transactions to come may stay open.
+            expected: who the client thinks it is, when it goes on after an error (KIP-360).
+            in_two_phases: they may stay open for ever, whatever `timeout_ms` says (KIP-939).
+
+        Returns:
+            who the client is from now on, or CONCURRENT_TRANSACTIONS: a transaction was open, it
+            is being aborted under an epoch that nobody gets, and the client is to ask again.
+
+        Raises:
+            Refused: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED,
+                CONCURRENT_TRANSACTIONS.
+        """
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        if in_two_phases:
+            timeout_ms = NO_TIMEOUT_MS
+        elif not 0 < timeout_ms <= self._max_timeout_ms:
+            raise Refused(
+                Code.INVALID_TRANSACTION_TIMEOUT,
+                f"a timeout of {timeout_ms} ms; at most {self._max_timeout_ms} ms are allowed",
+            )
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            fresh = Transaction(
+                transactional_id,
+                self._next_producer_id(),
+                0,
+                timeout_ms,
+                State.EMPTY,
+                NO_PARTITIONS,
+                now_ms,
+            )
+            return Outcome(fresh.producer, (fresh,))
+        _check_at_rest_or_open(known)
+        if expected is not None and not _may_be(known, expected):
+            raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
+        if known.state is State.ONGOING:
+            aborted = self._fenced(known, now_ms=now_ms)
+            return Outcome(Code.CONCURRENT_TRANSACTIONS, (aborted,), self._markers(aborted))
+        producer, last_producer_epoch = self._successor(known, expected)
+        initialised = known.initialised(
+            producer, last_producer_epoch=last_producer_epoch, timeout_ms=timeout_ms, now_ms=now_ms
+        )
+        return Outcome(producer, (initialised,))
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Collection[Partition],
+        *,
+        now_ms: int,
+        client_version: int = BUMPS_EPOCHS,
+    ) -> Outcome[None]:
+        """AddPartitionsToTxn (24), AddOffsetsToTxn (25); the first one starts the transaction.
+
+        Produce 12 and TxnOffsetCommit 5 add what they write to in the same way (KIP-890).
+
+        Args:
+            client_version: ADDS_EXPLICITLY when the client asked by itself to add them.
+
+        Raises:
+            Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
+                CONCURRENT_TRANSACTIONS, UNSUPPORTED_VERSION (see `_check_level`).
+        """
+        known = self._known(transactional_id)
+        _check_at_rest_or_open(known)
+        _check_owner(known, producer)
+        added = frozenset(partitions)
+        if known.state is State.ONGOING and added <= known.partitions:
+            return Outcome(None)
+        self._check_level(client_version)
+        ongoing = known.with_partitions(added, client_version=client_version, now_ms=now_ms)
+        return Outcome(None, (ongoing,))
+
+    def missing_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
+    ) -> frozenset[Partition]:
+        """Those that are not in the open transaction: AddPartitionsToTxn 4 with `verify_only`.
+
+        Raises:
+            Refused: as for `add_partitions`.
+        """
+        known = self._known(transactional_id)
+        _check_owner(known, producer)
+        _check_at_rest_or_open(known)
+        return frozenset(partitions) - known.partitions
+
+    def verify_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
+    ) -> None:
+        """Let through what writes to the open transaction: TxnOffsetCommit up to version 4.
+
+        The open transaction in a partition's log is no substitute for this question (KIP-890): one
+        that is decided stays open there until its marker comes, and must not grow any more.
+
+        Raises:
+            Refused: as for `add_partitions`; TRANSACTION_ABORTABLE for a partition not added.
+        """
+        missing = self.missing_partitions(transactional_id, producer, partitions)
+        if missing:
+            names = ", ".join(f"{topic}-{index}" for topic, index in sorted(missing))
+            raise Refused(
+                Code.TRANSACTION_ABORTABLE, f"not in the transaction of {transactional_id}: {names}"
+            )
+
+    def end(
+        self, transactional_id: str, producer: Producer, *, commit: bool, now_ms: int
+    ) -> Outcome[Producer]:
+        """EndTxn (26) up to version 4: prepare the end, or answer a retry of it.
+
+        Raises:
+            Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
+                CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
+        """
+        known = self._known(transactional_id)
+        _check_owner(known, producer)
+        _check_at_rest_or_open(known)
+        match known.state, commit:
+            case State.ONGOING, _:
+                prepared = known.prepared(commit=commit, now_ms=now_ms)
+                return Outcome(producer, (prepared,), self._markers(prepared))
+            case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
+                return Outcome(producer)  # a retry: the first answer was lost on its way
+        raise _cannot_end(known, commit=commit)
+
+    def end_and_bump(
+        self, transactional_id: str, producer: Producer, *, commit: bool, now_ms: int
+    ) -> Outcome[Producer]:
+        """EndTxn (26) from version 5: as `end`, and the producer goes on under the next epoch.
+
+        The epoch of a request tells a retry from the next request, so that a transaction without
+        a single partition can be aborted too (KIP-890).
+
+        Returns:
+            who the client is from now on: a new producer id when the epochs of this are used up.
+
+        Raises:
+            Refused: as for `end`, and UNSUPPORTED_VERSION (see `_check_level`).
+        """
+        known = self._known(transactional_id)
+        _check_at_rest_or_open(known)
+        retries_rotation = known.previous_producer_id == producer.producer_id and (
+            producer.producer_epoch,
+            known.producer_epoch,
+        ) == (LAST_EPOCH, 0)
+        if known.producer_id != producer.producer_id and not retries_rotation:
+            raise _not_its_id(known, producer)
+        # Kafka looks at the epoch alone: where the transaction was ended by EndTxn 4, it tells the
+        # current epoch to whoever had the one before, a fenced producer too.
+        is_its_own = known.last_producer_epoch == producer.producer_epoch
+        is_next = known.producer_epoch == producer.producer_epoch + 1
+        retries = retries_rotation or (is_next and is_its_own)
+        is_current = known.producer_epoch == producer.producer_epoch <= LAST_EPOCH
+        _check_epoch_to_end(known, producer, is_current=is_current, retries=retries)
+        match known.state, commit:
+            case State.ONGOING, _:
+                pass
+            case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False) if retries:
+                if known.producer_epoch > LAST_EPOCH:
+                    # Aborted for its timeout at its very last epoch: there is none to go on with.
+                    raise Refused(Code.PRODUCER_FENCED, f"{producer} has no epoch left")
+                return Outcome(known.producer)
+            case (State.EMPTY | State.COMPLETE_COMMIT | State.COMPLETE_ABORT, False) if is_current:
+                pass
+            case _:
+                raise _cannot_end(known, commit=commit)
+        self._check_level(BUMPS_EPOCHS)
+        if known.is_exhausted:
+            successor = Producer(self._next_producer_id(), 0)
+            prepared = known.prepared_and_bumped(
+                commit=commit, now_ms=now_ms, next_producer_id=successor.producer_id
+            )
+        else:
+            prepared = known.prepared_and_bumped(commit=commit, now_ms=now_ms)
+            successor = prepared.producer
+        return Outcome(successor, (prepared,), self._markers(prepared))
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """DescribeTransactions (65). Raises INVALID_REQUEST or TRANSACTIONAL_ID_NOT_FOUND."""
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise Refused(Code.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+        return known
+
+    def listed(
+        self,
+        *,
+        now_ms: int,
+        states: Collection[State] = (),
+        producer_ids: Collection[int] = (),
+        open_longer_than_ms: int = -1,
+        matches: Callable[[str], object] | None = None,
+    ) -> tuple[Transaction, ...]:
+        """ListTransactions (66): what passes every filter that is given.
+
+        A transactional id that never had a transaction is older than any duration: its start is
+        -1, and Kafka subtracts that (TransactionStateManager.listTransactionStates).
+        """
+        return tuple(
+            known
+            for known in self._by_id.values()
+            if (not states or known.state in states)
+            and (not producer_ids or known.producer_id in producer_ids)
+            and (open_longer_than_ms < 0 or now_ms - known.started_ms > open_longer_than_ms)
+            and (matches is None or matches(known.transactional_id))
+        )
+
+    def ongoing(self) -> Collection[Transaction]:
+        """The open transactions; a view, for who only looks and counts."""
+        return self._ongoing.values()
+
+    @property
+    def prepared_count(self) -> int:
+        """How many are decided and wait for markers."""
+        return len(self._prepared)
+
+    # Markers and time
+
+    def markers_written(self, prepared: Transaction, *, now_ms: int) -> Outcome[None]:
+        """Every marker of this transaction is in its partition: it is complete."""
+        if self._by_id.get(prepared.transactional_id) != prepared:
+            return Outcome(None)  # told twice
+        return Outcome(None, (prepared.completed(now_ms=now_ms),))
+
+    def unfinished(self) -> tuple[WriteMarkers, ...]:
+        """The markers that are still wanted: the work to go on with after a restart."""
+        return tuple(
+            WriteMarkers(prepared, self._coordinator_epoch) for prepared in self._prepared.values()
+        )
+
+    def next_deadline(self, now: Moment) -> int | None:
+        """When `tick` has something to do, or is to look at the wall time again; None for never."""
+        due_ms = self.next_wall_deadline()
+        if due_ms is None:
+            return None
+        look_ms = _LOOK_AT_UNUSED_MS if self._timeouts.next() is None else _LOOK_AT_TIMEOUTS_MS
+        return now.monotonic_ms + min(max(0, due_ms - now.wall_ms), look_ms)
+
+    def next_wall_deadline(self) -> int | None:
+        """When `tick` has something to do, by the wall time; None when never."""
+        deadlines = []
+        due_ms = self._timeouts.next()
+        if due_ms is not None:
+            deadlines.append(_noticed_ms(due_ms, self._timeout_check_ms))
+        due_ms = self._expirations.next()
+        if due_ms is not None:
+            deadlines.append(_noticed_ms(due_ms, self._expiration_check_ms))
+        return min(deadlines, default=None)
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """Abort what is past its timeout, under a new epoch: the sleeping producer is fenced.
+
+        Transactional ids that nobody has used for `transactional.id.expiration.ms` are forgotten.
+        Both go by the wall time, which the records have, as in Kafka. Each transactional id is
+        decided on by itself, see `Machine.tick`.
+        """
+        now_ms = now.wall_ms
+        looked_ms = now_ms - now_ms % self._timeout_check_ms
+        for transactional_id in self._timeouts.take_due(looked_ms):
+            # The replay cancels it, unless the log does not take the record.
+            self._timeouts.set(transactional_id, now_ms + _RETRY_MS)
+            aborted = self._fenced(self._ongoing[transactional_id], now_ms=now_ms)
+            yield Outcome(None, (aborted,), self._markers(aborted))
+        looked_ms = now_ms - now_ms % self._expiration_check_ms
+        unused = self._expirations.take_due(looked_ms)
+        while expired := tuple(Expired(each) for each in islice(unused, EXPIRE_TOGETHER)):
+            for each in expired:
+                self._expirations.set(each.transactional_id, now_ms + _RETRY_MS)
+            yield Outcome(None, expired, is_atomic=False)
+
+    # The log
+
+    def replay(self, record: TransactionRecord) -> None:
+        """Make true what the log says. Nothing else assigns."""
+        transactional_id = record.transactional_id
+        before = self._by_id.get(transactional_id)
+        if before is not None:  # a compacted log begins in any state
+            after = record.state if isinstance(record, Transaction) else State.DEAD
+            assert before.state in MAY_FOLLOW[after], (before, record)
+            self._ongoing.pop(transactional_id, None)
+            self._prepared.pop(transactional_id, None)
+            self._timeouts.cancel(transactional_id)
+            self._expirations.cancel(transactional_id)
+        if isinstance(record, Transaction):
+            self._by_id[transactional_id] = record
+            self._await(record)
+        elif before is not None:
+            del self._by_id[transactional_id]
+
+    def _await(self, known: Transaction) -> None:
+        """What comes next of it, if no request does."""
+        if known.state is State.ONGOING:
+            self._ongoing[known.transactional_id] = known
+            if known.deadline_ms is not None:
+                self._timeouts.set(known.transactional_id, known.deadline_ms)
+        elif known.state in PREPARED:
+            self._prepared[known.transactional_id] = known
+        else:
+            due_ms = known.updated_ms + self._expiration_ms
+            self._expirations.set(known.transactional_id, due_ms)
+
+    # Decisions
+
+    def _known(self, transactional_id: str) -> Transaction:
+        if not transactional_id:
+            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        known = self._by_id.get(transactional_id)
+        if known is None:
+            raise Refused(
+                Code.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id"
+            )
+        return known
+
+    def _check_level(self, client_version: int) -> None:
+        """Whether a value can hold the client's version: not those of transaction.version 0.
+
+        Kafka refuses it so, and the transactional id is not to be used any more until the
+        coordinator moves; here nothing has happened.
+
+        Raises:
+            Refused: UNSUPPORTED_VERSION.
+        """
+        if client_version > ADDS_EXPLICITLY and self._transaction_version() < 1:
+            raise Refused(
+                Code.UNSUPPORTED_VERSION, "transaction.version 0 knows no such transactions"
+            )
+
+    def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
+        """Aborted under the next epoch, which nobody is given; the last one is kept for this."""
+        if self._transaction_version() < BUMPS_EPOCHS:
+            return known.fenced(now_ms=now_ms)
+        return known.prepared_and_bumped(commit=False, now_ms=now_ms)
+
+    def _successor(self, known: Transaction, expected: Producer | None) -> tuple[Producer, int]:
+        """Who InitProducerId makes the owner, and the epoch before when it had the same owner.
+
+        KIP-360: a client that says who it is goes on only if nobody came after it, and is
+        answered again when it repeats itself. Kafka fails with UNKNOWN_SERVER_ERROR on a
+        repetition where the epochs are used up; here it is answered like any other.
+        """
+        epoch = NO_EPOCH if expected is None else expected.producer_epoch
+        if epoch not in (NO_EPOCH, known.producer_epoch):
+            if epoch != known.last_producer_epoch:
+                raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
+            if known.producer_epoch <= LAST_EPOCH:
+                return known.producer, epoch
+        if known.is_exhausted:
+            return Producer(self._next_producer_id(), 0), epoch
+        return Producer(known.producer_id, known.producer_epoch + 1), epoch
+
+    def _markers(self, prepared: Transaction) -> tuple[WriteMarkers, ...]:
+        return (WriteMarkers(prepared, self._coordinator_epoch),)
+
+
+def _noticed_ms(deadline_ms: int, interval_ms: int) -> int:
+    """When a deadline is noticed: at the next multiple of the interval between two looks."""
+    return -(-deadline_ms // interval_ms) * interval_ms
+
+
+def _may_be(known: Transaction, expected: Producer) -> bool:
+    """Whether `expected` is the owner of the id, or was it until its epochs were used up."""
+    return expected.producer_id == known.producer_id or (
+        expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_EPOCH
+    )
+
+
+def _check_epoch_to_end(
+    known: Transaction, producer: Producer, *, is_current: bool, retries: bool
+) -> None:
+    """Refuse the epochs that EndTxn 5 may not have in this state (TransactionCoordinator's table).
+
+    An end raises the epoch, so that it tells a retry from the next end.
+    """
+    has_ended = known.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+    if not (is_current or (has_ended and retries)):
+        raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
+
+
+def _not_its_id(known: Transaction, producer: Producer) -> Refused:
+    return Refused(
+        Code.INVALID_PRODUCER_ID_MAPPING,
+        f"{known.transactional_id} has producer id {known.producer_id}, not {producer.producer_id}",
+    )
+
+
+def _check_at_rest_or_open(known: Transaction) -> None:
+    """Refuse while markers are written: what a client gets then depends on their being there.
+
+    In Kafka this is the pending transition to Complete, which it looks at before or after who
+    asks, by the request.
+
+    Raises:
+        Refused: CONCURRENT_TRANSACTIONS.
+    """
+    if known.state in PREPARED:
+        raise Refused(
+            Code.CONCURRENT_TRANSACTIONS,
+            f"the markers of {known.transactional_id} are still being written",
+        )
+
+
+def _check_owner(known: Transaction, producer: Producer) -> None:
+    """Refuse whoever is not the owner of the id: any other epoch is fenced.
+
+    Raises:
+        Refused: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
+    """
+    if known.producer_id != producer.producer_id:
+        raise _not_its_id(known, producer)
+    if known.producer_epoch != producer.producer_epoch or producer.producer_epoch > LAST_EPOCH:
+        raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
+
+
+def _cannot_end(known: Transaction, *, commit: bool) -> Refused:
+    wanted = "commit" if commit else "abort"
+    return Refused(Code.INVALID_TXN_STATE, f"{wanted} in state {known.state.title}")

@@ -1,0 +1,180 @@
+"""Keys and values of `__transaction_state`, by Kafka's schemas TransactionLogKey and -Value.
+
+Values are written in version 1 from transaction.version 1 on and in version 0 below, as Kafka 4.1
+does, byte for byte but for two fields that Kafka's schema has and Kafka leaves out:
+PreviousProducerId and NextProducerId are written while they matter, so that a change of producer
+ids survives a crash. NextProducerEpoch (KIP-939) no broker of 4.1 writes; it is read over.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any, Final
+
+from ...protocol.errors import Malformed
+from ...protocol.messages import decode_data
+from ...protocol.varints import unsigned
+from .states import (
+    BUMPS_EPOCHS,
+    LAST_EPOCH,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Expired,
+    State,
+    Transaction,
+    TransactionRecord,
+)
+
+_KEY: Final = "TransactionLogKey"
+_VALUE: Final = "TransactionLogValue"
+_KEY_VERSION: Final = (0).to_bytes(2, "big")
+TAGGED_VERSION: Final = 1
+"""The version of a value that can hold what came after Kafka 0.11 (KIP-890)."""
+
+# Dead and PrepareEpochFence are states of a coordinator that waits for an append.
+_STATES: Final = {
+    int(state): state for state in State if state not in (State.DEAD, State.PREPARE_EPOCH_FENCE)
+}
+_KEY_HEAD: Final = Struct(">hh")
+_HEAD: Final = Struct(">hqhib")  # version, producer id and epoch, timeout, state
+_TIMES: Final = Struct(">qq")
+_INDEX: Final = Struct(">i")
+_LENGTH: Final = Struct(">h")
+_TAGGED_ID: Final = Struct(">BBq")
+_TAGGED_SHORT: Final = Struct(">BBh")
+_CLIENT_VERSION_ALONE: Final = (b"\x00", *(b"\x01" + _TAGGED_SHORT.pack(2, 2, n) for n in (1, 2)))
+
+
+def encode(
+    record: TransactionRecord, value_version: int = TAGGED_VERSION
+) -> tuple[bytes, bytes | None]:
+    """The key and value of a record; no value for a transactional id that has expired.
+
+    Written by hand, as it is on the way of every transaction, and twice; a test holds it to what
+    the codec makes of the schemas.
+
+    Args:
+        value_version: 1, or 0 under transaction.version 0 (`value_version_of`).
+    """
+    transactional_id = record.transactional_id.encode()
+    key = _KEY_HEAD.pack(0, len(transactional_id)) + transactional_id
+    if isinstance(record, Expired):
+        return key, None
+    is_tagged = value_version >= TAGGED_VERSION
+    return key, b"".join(
+        (
+            _HEAD.pack(
+                value_version,
+                record.producer_id,
+                record.producer_epoch,
+                record.timeout_ms,
+                record.state,
+            ),
+            _compact_partitions(record) if is_tagged else _partitions(record),
+            _TIMES.pack(record.updated_ms, record.started_ms),
+            _tagged(record) if is_tagged else b"",
+        )
+    )
+
+
+def value_version_of(transaction_version: int) -> int:
+    """The version of the values under a level of the feature transaction.version (KIP-890)."""
+    return TAGGED_VERSION if transaction_version >= 1 else 0
+
+
+def _tagged(record: Transaction) -> bytes:
+    previous, following = record.previous_producer_id, record.next_producer_id
+    if record.last_producer_epoch == NO_EPOCH:
+        previous = NO_PRODUCER_ID  # its owner is another one, and has nothing to repeat
+    if previous == NO_PRODUCER_ID and following == NO_PRODUCER_ID:
+        return _CLIENT_VERSION_ALONE[record.client_version]
+    fields = []
+    if previous != NO_PRODUCER_ID:
+        fields.append(_TAGGED_ID.pack(0, 8, previous))
+    if following != NO_PRODUCER_ID:
+        fields.append(_TAGGED_ID.pack(1, 8, following))
+    if record.client_version:
+        fields.append(_TAGGED_SHORT.pack(2, 2, record.client_version))
+    return bytes((len(fields),)) + b"".join(fields)
+
+
+def _compact_partitions(record: Transaction) -> bytes:
+    if not record.partitions:
+        return b"\x00" if record.state is State.EMPTY else b"\x01"
+    topics = _by_topic(record)
+    out = [unsigned(len(topics) + 1)]
+    for topic, indexes in topics.items():
+        name = topic.encode()
+        out += (unsigned(len(name) + 1), name, unsigned(len(indexes) + 1))
+        out += (_INDEX.pack(index) for index in indexes)
+        out.append(b"\x00")
+    return b"".join(out)
+
+
+def _partitions(record: Transaction) -> bytes:
+    if record.state is State.EMPTY:
+        return _INDEX.pack(-1)
+    topics = _by_topic(record)
+    out = [_INDEX.pack(len(topics))]
+    for topic, indexes in topics.items():
+        name = topic.encode()
+        out += (_LENGTH.pack(len(name)), name, _INDEX.pack(len(indexes)))
+        out += (_INDEX.pack(index) for index in indexes)
+    return b"".join(out)
+
+
+def _by_topic(record: Transaction) -> dict[str, list[int]]:
+    indexes: dict[str, list[int]] = {}
+    for topic, index in sorted(record.partitions):
+        indexes.setdefault(topic, []).append(index)
+    return indexes
+
+
+def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
+    """The record of a key and value; None for a key of a version that is not known.
+
+    Raises:
+        Malformed: the value is no TransactionLogValue of a known version, or of a state that is
+            never written.
+    """
+    if key[:2] != _KEY_VERSION:
+        return None
+    transactional_id: str = decode_data(_KEY, key).transactional_id
+    if value is None:
+        return Expired(transactional_id)
+    fields = decode_data(_VALUE, value)
+    state = _STATES.get(fields.transaction_status)
+    if state is None:
+        raise Malformed(f"a transaction in state {fields.transaction_status}")
+    partitions = frozenset(
+        (topic.topic, index)
+        for topic in fields.transaction_partitions or ()
+        for index in topic.partition_ids
+    )
+    return Transaction(
+        transactional_id,
+        fields.producer_id,
+        fields.producer_epoch,
+        fields.transaction_timeout_ms,
+        state,
+        partitions,
+        fields.transaction_last_update_timestamp_ms,
+        fields.transaction_start_timestamp_ms,
+        _last_producer_epoch(state, fields),
+        fields.previous_producer_id,
+        fields.next_producer_id,
+        fields.client_transaction_version,
+    )
+
+
+def _last_producer_epoch(state: State, fields: Any) -> int:
+    """The epoch before, as far as the log tells it: its owner may have lost the last answer.
+
+    Kafka forgets it at a restart and fences such a client; the log knows better in two cases.
+    """
+    if fields.previous_producer_id != NO_PRODUCER_ID:
+        return LAST_EPOCH
+    ended = state is not State.EMPTY and state is not State.ONGOING
+    if ended and fields.client_transaction_version >= BUMPS_EPOCHS:
+        return int(fields.producer_epoch) - 1
+    return NO_EPOCH

@@ -1,0 +1,253 @@
+"""A transactional id as a value: its states, which may follow which, and the steps between them.
+
+A step returns a new `Transaction` and decides nothing; who may take it when is decided in
+`coordinator.py`. The value is also the record in `__transaction_state`: it is the new state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Final
+
+from ..outcome import Effect, Producer
+
+Partition = tuple[str, int]  # a topic and the index of its partition
+
+LAST_EPOCH: Final = 32766
+"""The last epoch a producer is given; the one above it is kept for fencing (Short.MAX_VALUE)."""
+NO_PRODUCER_ID: Final = -1
+NO_EPOCH: Final = -1
+NO_PARTITIONS: Final[frozenset[Partition]] = frozenset()
+
+NO_TIMEOUT_MS: Final = 0x7FFFFFFF
+"""The timeout of two-phase commit: such a transaction waits for whoever prepared it (KIP-939)."""
+
+# Levels of the feature transaction.version that a change of a transaction went by (KIP-890).
+ADDS_EXPLICITLY: Final = 0
+BUMPS_EPOCHS: Final = 2
+
+
+class State(IntEnum):
+    """Where a transactional id stands; the numbers are those in `__transaction_state`.
+
+    Dead and PrepareEpochFence exist in Kafka while an append is waited for; here a decision and
+    its replay are one, so no transactional id is ever seen in them.
+    """
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def title(self) -> str:
+        """Its name in DescribeTransactions and ListTransactions: `PrepareCommit`."""
+        return _TITLES[self]
+
+
+_TITLES: Final = {state: state.name.title().replace("_", "") for state in State}
+STATE_OF_TITLE: Final[Mapping[str, State]] = {title: state for state, title in _TITLES.items()}
+
+AT_REST: Final = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+PREPARED: Final = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
+
+MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
+    State.EMPTY: AT_REST,
+    State.ONGOING: AT_REST | {State.ONGOING},
+    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
+    # At rest: only EndTxn 5, which ends a transaction that no partition was added to (KIP-890).
+    State.PREPARE_ABORT: AT_REST | {State.ONGOING, State.PREPARE_EPOCH_FENCE},
+    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
+    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
+    State.DEAD: AT_REST,
+    State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What is known of a transactional id.
+
+    Attributes:
+        producer_id, producer_epoch: who may use the id now.
+        timeout_ms: how long a transaction of it may stay open.
+        partitions: what is in the open transaction; empty at rest.
+        updated_ms: the last change; transactional ids expire by it.
+        started_ms: the start of the open or last transaction; -1 when there was none.
+        last_producer_epoch: the epoch before, when its owner is the owner of this one: a retry by
+            it is answered again. Not in the log (as in Kafka), but for what `decode` can tell.
+        previous_producer_id: the id before, when this very change replaced it. Its owner may
+            repeat its request once (Kafka forgets the id with the next change, of any kind).
+        next_producer_id: the id that replaces this one when the markers are written.
+        client_version: the level of transaction.version the last change went by.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: State
+    partitions: frozenset[Partition]
+    updated_ms: int
+    started_ms: int = -1
+    last_producer_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    client_version: int = ADDS_EXPLICITLY
+
+    @property
+    def producer(self) -> Producer:
+        return Producer(self.producer_id, self.producer_epoch)
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When an open transaction has been open for too long; None for never."""
+        return None if self.timeout_ms == NO_TIMEOUT_MS else self.started_ms + self.timeout_ms
+
+    @property
+    def is_exhausted(self) -> bool:
+        """No further epoch of this producer id may be given to a client."""
+        return self.producer_epoch >= LAST_EPOCH
+
+    def initialised(
+        self, producer: Producer, *, last_producer_epoch: int, timeout_ms: int, now_ms: int
+    ) -> Transaction:
+        """Empty, owned by `producer`: this id at this or a later epoch, or another id."""
+        is_new_id = producer.producer_id != self.producer_id
+        return replace(
+            self,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            timeout_ms=timeout_ms,
+            state=State.EMPTY,
+            updated_ms=now_ms,
+            started_ms=-1,
+            last_producer_epoch=last_producer_epoch,
+            previous_producer_id=self.producer_id if is_new_id else NO_PRODUCER_ID,
+        )
+
+    def with_partitions(
+        self, partitions: frozenset[Partition], *, client_version: int, now_ms: int
+    ) -> Transaction:
+        """Ongoing, with these partitions too; started now unless it was open already."""
+        return Transaction(  # `replace` takes three times as long, and each transaction is here
+            self.transactional_id,
+            self.producer_id,
+            self.producer_epoch,
+            self.timeout_ms,
+            State.ONGOING,
+            self.partitions | partitions,
+            now_ms,
+            self.started_ms if self.state is State.ONGOING else now_ms,
+            self.last_producer_epoch,
+            NO_PRODUCER_ID,
+            self.next_producer_id,
+            client_version,
+        )
+
+    def prepared(self, *, commit: bool, now_ms: int) -> Transaction:
+        """The decision to commit or abort, under the same epoch (EndTxn up to version 4)."""
+        return self._prepared(
+            Producer(self.producer_id, self.producer_epoch),
+            commit=commit,
+            now_ms=now_ms,
+            last_producer_epoch=self.last_producer_epoch,
+        )
+
+    def fenced(self, *, now_ms: int) -> Transaction:
+        """Aborted under the next epoch, which nobody is given (below transaction.version 2)."""
+        return replace(
+            self.prepared(commit=False, now_ms=now_ms),
+            producer_epoch=self.producer_epoch + 1,
+            last_producer_epoch=NO_EPOCH,
+        )
+
+    def prepared_and_bumped(
+        self, *, commit: bool, now_ms: int, next_producer_id: int = NO_PRODUCER_ID
+    ) -> Transaction:
+        """The decision, under the next epoch, which the markers carry (KIP-890)."""
+        return self._prepared(
+            Producer(self.producer_id, self.producer_epoch + 1),
+            commit=commit,
+            now_ms=now_ms,
+            last_producer_epoch=self.producer_epoch,
+            next_producer_id=next_producer_id,
+            client_version=BUMPS_EPOCHS,
+        )
+
+    def _prepared(
+        self,
+        producer: Producer,
+        *,
+        commit: bool,
+        now_ms: int,
+        last_producer_epoch: int,
+        next_producer_id: int = NO_PRODUCER_ID,
+        client_version: int = ADDS_EXPLICITLY,
+    ) -> Transaction:
+        return Transaction(
+            self.transactional_id,
+            producer.producer_id,
+            producer.producer_epoch,
+            self.timeout_ms,
+            State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
+            self.partitions,
+            now_ms,
+            self.started_ms if self.state is State.ONGOING else now_ms,
+            last_producer_epoch,
+            NO_PRODUCER_ID,
+            next_producer_id,
+            client_version,
+        )
+
+    def completed(self, *, now_ms: int) -> Transaction:
+        """At rest again: every marker is written."""
+        changes_ids = self.next_producer_id != NO_PRODUCER_ID
+        committed = self.state is State.PREPARE_COMMIT
+        return Transaction(
+            self.transactional_id,
+            self.next_producer_id if changes_ids else self.producer_id,
+            0 if changes_ids else self.producer_epoch,
+            self.timeout_ms,
+            State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
+            NO_PARTITIONS,
+            now_ms,
+            self.started_ms,
+            self.last_producer_epoch,
+            self.producer_id if changes_ids else NO_PRODUCER_ID,
+            NO_PRODUCER_ID,
+            self.client_version,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A transactional id nobody has used for so long that it is forgotten (a tombstone)."""
+
+    transactional_id: str
+
+
+TransactionRecord = Transaction | Expired
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMarkers(Effect):
+    """A prepared transaction wants its markers; then `Transactions.markers_written`.
+
+    Attributes:
+        transaction: the prepared transaction: producer id, epoch and partitions of the markers.
+        coordinator_epoch: the leader epoch of the coordinator's partition, for the markers.
+    """
+
+    transaction: Transaction
+    coordinator_epoch: int
+
+    @property
+    def commit(self) -> bool:
+        return self.transaction.state is State.PREPARE_COMMIT

@@ -1,0 +1,1 @@
+"""The state of a cluster, replayed from records: topics, brokers, settings, rights. Pure."""

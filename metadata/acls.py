@@ -1,0 +1,199 @@
+"""Access control entries: who may do what, as the metadata log says it.
+
+Pure, as the catalog is: what decides returns records, only `replay` assigns. Refusals and matching
+are those of org.apache.kafka.controller.AclControlManager and of its filters; what follows from the
+entries for one request is decided in broker/runtime/authorizer.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from ..protocol.acls import AclResource, Operation, PatternType, Permission
+from ..protocol.errors import Code, Refused
+from .records import AccessControlEntryRecord, MetadataRecord, RemoveAccessControlEntryRecord
+
+WILDCARD: Final = "*"
+MAX_RECORDS: Final = 10_000
+
+
+class Acl(NamedTuple):
+    """One entry, without its id: two that are equal here are one."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class AclFilter(NamedTuple):
+    """Which entries are meant; None and ANY are all (AclBindingFilter)."""
+
+    resource_type: int
+    resource_name: str | None
+    pattern_type: int
+    principal: str | None
+    host: str | None
+    operation: int
+    permission_type: int
+
+    def matches(self, acl: Acl) -> bool:
+        """Whether an entry is among those that are meant."""
+        return (
+            self.resource_type in (AclResource.ANY, acl.resource_type)
+            and self._matches_name(acl)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (Operation.ANY, acl.operation)
+            and self.permission_type in (Permission.ANY, acl.permission_type)
+        )
+
+    def _matches_name(self, acl: Acl) -> bool:
+        """MATCH asks which entries are about a resource, the others how an entry is written."""
+        every = (PatternType.ANY, PatternType.MATCH, acl.pattern_type)
+        if self.pattern_type not in every:
+            return False
+        if self.resource_name is None:
+            return True
+        if self.pattern_type != PatternType.MATCH:
+            return self.resource_name == acl.resource_name
+        if acl.pattern_type == PatternType.PREFIXED:
+            return self.resource_name.startswith(acl.resource_name)
+        return acl.resource_name in (self.resource_name, WILDCARD)
+
+
+class Acls:
+    """All entries.
+
+    Attributes:
+        by_id: the entries. Not to be changed by others.
+        changes: counts what was replayed; what somebody concluded before it moved may be wrong now.
+    """
+
+    def __init__(self) -> None:
+        self.by_id: dict[UUID, Acl] = {}
+        self.changes = 0
+        self._ids: dict[Acl, UUID] = {}
+        self._literal: dict[tuple[int, str], list[Acl]] = {}
+        self._prefixed: dict[tuple[int, str], list[Acl]] = {}
+        self._longest_prefix = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Acls) and self.by_id == other.by_id
+
+    def about(self, resource_type: int, name: str) -> Iterator[Acl]:
+        """The entries that are about a resource: by its name, a prefix of it, or the wildcard."""
+        yield from self._literal.get((resource_type, name), ())
+        if name != WILDCARD:
+            yield from self._literal.get((resource_type, WILDCARD), ())
+        if self._prefixed:
+            for length in range(min(len(name), self._longest_prefix) + 1):
+                yield from self._prefixed.get((resource_type, name[:length]), ())
+
+    def of_type(self, resource_type: int) -> Iterator[Acl]:
+        """The entries about resources of one type."""
+        return (acl for acl in self.by_id.values() if acl.resource_type == resource_type)
+
+    def matching(self, wanted: AclFilter) -> list[Acl]:
+        """DescribeAcls: the entries that a filter means."""
+        return [acl for acl in self.by_id.values() if wanted.matches(acl)]
+
+    # Decisions.
+
+    def create(
+        self, wanted: Sequence[Acl], new_id: Callable[[], UUID]
+    ) -> tuple[list[Refused | None], tuple[AccessControlEntryRecord, ...]]:
+        """CreateAcls: what each is told, and the records; an entry that is there needs none."""
+        told: list[Refused | None] = []
+        records: dict[Acl, AccessControlEntryRecord] = {}
+        for acl in wanted:
+            refused = _what_is_wrong(acl)
+            told.append(refused)
+            if refused is None and acl not in self._ids and acl not in records:
+                records[acl] = AccessControlEntryRecord(new_id(), *acl)
+        return told, tuple(records.values())
+
+    def delete(
+        self, filters: Sequence[AclFilter]
+    ) -> tuple[list[Refused | list[Acl]], tuple[RemoveAccessControlEntryRecord, ...]]:
+        """DeleteAcls: the entries each filter means, and the records; several may mean the same."""
+        told: list[Refused | list[Acl]] = []
+        gone: dict[UUID, RemoveAccessControlEntryRecord] = {}
+        for wanted in filters:
+            if PatternType.UNKNOWN in (wanted.resource_type, wanted.pattern_type):
+                told.append(Refused(Code.INVALID_REQUEST, "Unknown patternFilter."))
+                continue
+            if Operation.UNKNOWN in (wanted.operation, wanted.permission_type):
+                told.append(Refused(Code.INVALID_REQUEST, "Unknown entryFilter."))
+                continue
+            matching = self.matching(wanted)
+            ids = [self._ids[acl] for acl in matching]
+            if len(gone.keys() | set(ids)) > MAX_RECORDS:
+                why = f"Cannot remove more than {MAX_RECORDS} acls in a single delete operation."
+                told.append(Refused(Code.UNKNOWN_SERVER_ERROR, why))
+                continue
+            told.append(matching)
+            gone.update((each, RemoveAccessControlEntryRecord(each)) for each in ids)
+        return told, tuple(gone.values())
+
+    # Replay.
+
+    def replay(self, record: AccessControlEntryRecord | RemoveAccessControlEntryRecord) -> None:
+        """Make true what the log says."""
+        self.changes += 1
+        if isinstance(record, RemoveAccessControlEntryRecord):
+            acl = self.by_id.pop(record.id)
+            del self._ids[acl]
+            index, place = self._index_of(acl)
+            index[place].remove(acl)
+            if not index[place]:
+                del index[place]
+            return
+        acl = Acl(
+            record.resource_type,
+            record.resource_name,
+            record.pattern_type,
+            record.principal,
+            record.host,
+            record.operation,
+            record.permission_type,
+        )
+        self.by_id[record.id] = acl
+        self._ids[acl] = record.id
+        index, place = self._index_of(acl)
+        index.setdefault(place, []).append(acl)
+        if index is self._prefixed:
+            self._longest_prefix = max(self._longest_prefix, len(acl.resource_name))
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """The state as records, for a snapshot."""
+        return (AccessControlEntryRecord(each, *acl) for each, acl in self.by_id.items())
+
+    def _index_of(self, acl: Acl) -> tuple[dict[tuple[int, str], list[Acl]], tuple[int, str]]:
+        is_prefix = acl.pattern_type == PatternType.PREFIXED
+        index = self._prefixed if is_prefix else self._literal
+        return index, (acl.resource_type, acl.resource_name)
+
+
+def _what_is_wrong(acl: Acl) -> Refused | None:
+    """Why an entry cannot be made (validateNewAcl); UNKNOWN is a number of the future's."""
+    why = None
+    if acl.resource_type == AclResource.UNKNOWN:
+        why = "Invalid resourceType UNKNOWN"
+    elif acl.pattern_type == PatternType.UNKNOWN:
+        why = "Invalid patternType UNKNOWN"
+    elif acl.operation == Operation.UNKNOWN:
+        why = "Invalid operation UNKNOWN"
+    elif acl.permission_type == Permission.UNKNOWN:
+        why = "Invalid permissionType UNKNOWN"
+    elif ":" not in acl.principal:
+        why = (
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating the "
+            "principal type from the principal name)"
+        )
+    return None if why is None else Refused(Code.INVALID_REQUEST, why)

@@ -1,0 +1,523 @@
+"""Topics, brokers, settings, features and producer ids: what the metadata log says, in memory.
+
+Pure: what decides returns records and changes nothing; only `replay` assigns. The same records give
+the same catalog, whoever wrote them. Refusals carry Kafka's codes and words
+(org.apache.kafka.controller.ReplicationControlManager and its neighbours).
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from ..protocol.errors import Code, Refused
+from . import placement
+from .acls import Acls
+from .client_quotas import ClientQuotas
+from .foreign_records import ForeignRecords
+from .placement import Assignments
+from .records import (
+    LEADER_UNCHANGED,
+    NO_LEADER,
+    ZERO_ID,
+    AbortTransactionRecord,
+    AccessControlEntryRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    ForeignRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+    UserScramCredentialRecord,
+)
+from .scram import ScramCredentials
+from .topics import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    Broker,
+    Partition,
+    ResourceType,
+    Topic,
+    has_collision_characters,
+    partition_of,
+    topic_of,
+    unified,
+)
+
+__all__ = [
+    "CLUSTER_METADATA",
+    "CONSUMER_OFFSETS",
+    "INTERNAL_TOPICS",
+    "MAX_PARTITIONS_PER_REQUEST",
+    "PRODUCER_ID_BLOCK_SIZE",
+    "SHARE_GROUP_STATE",
+    "TRANSACTION_STATE",
+    "Assignments",
+    "Broker",
+    "Catalog",
+    "Partition",
+    "ResourceType",
+    "Topic",
+    "topic_of",
+]
+
+MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+PRODUCER_ID_BLOCK_SIZE: Final = 1000
+_LAST_PRODUCER_ID: Final = 0x7FFFFFFFFFFFFFFF
+_NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Part(Protocol):
+    """A part of the state with a module of its own (`catalog_*.py`)."""
+
+    def records(self) -> Iterable[MetadataRecord]:
+        """All of it: replayed in this order, they give it again."""
+
+
+class Catalog:
+    """The state that the metadata log leads to.
+
+    Attributes:
+        topics: by name, in the order they were made. Not to be changed by others.
+        brokers: by node id.
+        features: finalized levels by feature name.
+        next_producer_id: the first that no block has been given out of.
+        acls, scram, quotas, foreign: parts of their own; only `replay` changes them either.
+        last_offset: of the last record replayed; -1 before the first.
+    """
+
+    def __init__(self) -> None:
+        self.topics: dict[str, Topic] = {}
+        self.brokers: dict[int, Broker] = {}
+        self.features: dict[str, int] = {}
+        self.next_producer_id = 0
+        self.last_offset = -1
+        self.acls = Acls()
+        self.scram = ScramCredentials()
+        self.quotas = ClientQuotas()
+        self.foreign = ForeignRecords()
+        self._names: dict[UUID, str] = {}
+        self._collisions: dict[str, list[str]] = {}
+        self._overrides: dict[tuple[int, str], dict[str, str]] = {}
+        self._undecided: list[MetadataRecord] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Catalog) and vars(self) == vars(other)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether records since a begin wait for their end: only while Kafka is writing them."""
+        return self._undecided is not None
+
+    def topic_by_id(self, topic_id: UUID) -> Topic | None:
+        """The topic under an id, or None."""
+        name = self._names.get(topic_id)
+        return None if name is None else self.topics[name]
+
+    def overrides(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
+        """What has been set for a resource; "" is the default of all brokers."""
+        return self._overrides.get((resource_type, resource_name), _NO_OVERRIDES)
+
+    def resources(self, resource_type: int) -> list[str]:
+        """The names of the resources of one type that have settings."""
+        return sorted(name for kind, name in self._overrides if kind == resource_type)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Those with a module of their own, in the order of a snapshot."""
+        return self.quotas, self.acls, self.scram, self.foreign
+
+    def configured(self) -> list[tuple[int, str]]:
+        """Type and name of each resource that has settings."""
+        return list(self._overrides)
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """All of the state, as records; see `records_of`."""
+        from .catalog_records import records_of
+
+        return records_of(self)
+
+    # Decisions.
+
+    def check_free(self, name: str, beside: Container[str] = ()) -> None:
+        """Whether a topic may be made under a legal name.
+
+        Args:
+            beside: topics that the same request has made; those may be alike, as in Kafka.
+
+        Raises:
+            Refused: TOPIC_ALREADY_EXISTS; INVALID_TOPIC_EXCEPTION when a name that differs only in
+                `.` and `_` is taken (their metrics would have the same name).
+        """
+        if name in self.topics:
+            raise Refused(Code.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        taken = [other for other in self._collisions.get(unified(name), ()) if other not in beside]
+        if taken:
+            raise Refused(
+                Code.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topic: {taken[0]}",
+            )
+
+    def create_topic(
+        self,
+        name: str,
+        topic_id: UUID,
+        *,
+        partitions: int,
+        replication_factor: int,
+        assignments: Assignments | None = None,
+        configs: Mapping[str, str] = _NO_OVERRIDES,
+        beside: Container[str] = (),
+    ) -> tuple[MetadataRecord, ...]:
+        """CreateTopics: the records of one topic.
+
+        Args:
+            partitions, replication_factor: their numbers, the defaults already put in; -1 when
+                `assignments` says which replicas each partition has.
+            configs: legal settings.
+            beside: see `check_free`.
+
+        Raises:
+            Refused: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR,
+                INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST.
+        """
+        self.check_free(name, beside)
+        if assignments:
+            replicas = placement.assigned(self.brokers, assignments, partitions, replication_factor)
+        else:
+            replicas = self._placed(partitions, replication_factor)
+        return (
+            TopicRecord(name, topic_id),
+            *self.set_configs(ResourceType.TOPIC, name, configs, is_new=True),
+            *(
+                self._new_partition(topic_id, index, chosen)
+                for index, chosen in enumerate(replicas)
+            ),
+        )
+
+    def delete_topic(self, topic_id: UUID) -> tuple[MetadataRecord, ...]:
+        """DeleteTopics: one topic. Raises Refused(UNKNOWN_TOPIC_ID)."""
+        if topic_id not in self._names:
+            raise Refused(Code.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+        return (RemoveTopicRecord(topic_id),)
+
+    def create_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> tuple[MetadataRecord, ...]:
+        """CreatePartitions: the records that bring a topic to `count` partitions.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT;
+                UNKNOWN_SERVER_ERROR, as Kafka has it, for more than 10,000 new ones.
+        """
+        topic = self.topics.get(name)
+        if topic is None:
+            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        present = len(topic.partitions)
+        if count == present:
+            raise Refused(Code.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+        if count < present:
+            raise Refused(
+                Code.INVALID_PARTITIONS,
+                f"The topic {name} currently has {present} partition(s); "
+                f"{count} would not be an increase.",
+            )
+        added = count - present
+        if assignments is not None and len(assignments) != added:
+            raise Refused(
+                Code.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {added} additional partition(s), but only "
+                f"{len(assignments)} assignment(s) were specified.",
+            )
+        if added > MAX_PARTITIONS_PER_REQUEST:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR)
+        replication_factor = len(topic.partitions[0].replicas)
+        if assignments is None:
+            chosen = self._placed(added, replication_factor)
+        else:
+            chosen = [
+                placement.checked(self.brokers, replicas, replication_factor)
+                for replicas in assignments
+            ]
+        return tuple(
+            self._new_partition(topic.topic_id, index, replicas)
+            for index, replicas in enumerate(chosen, start=present)
+        )
+
+    def change_leader(
+        self, name: str, partition: int, leader_id: int
+    ) -> tuple[PartitionChangeRecord, ...]:
+        """Another replica in sync leads a partition from now on, under the next leader epoch.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION; ELIGIBLE_LEADERS_NOT_AVAILABLE when it is no
+                replica in sync; ELECTION_NOT_NEEDED when it leads already.
+        """
+        topic = self.topics.get(name)
+        if topic is None or not 0 <= partition < len(topic.partitions):
+            raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
+        present = topic.partitions[partition]
+        if leader_id not in present.isr:
+            raise Refused(Code.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+        if leader_id == present.leader_id:
+            raise Refused(Code.ELECTION_NOT_NEEDED)
+        return (PartitionChangeRecord(partition, topic.topic_id, leader=leader_id),)
+
+    def revive(self, node_id: int) -> tuple[MetadataRecord, ...]:
+        """Let a node lead again what nobody leads and it may, as Kafka does when it is back.
+
+        A controlled stop of Apache Kafka leaves its partitions without a leader; the node is then
+        an eligible leader replica, or the last one known (KIP-966).
+        """
+        return tuple(
+            PartitionChangeRecord(
+                partition.index,
+                topic.topic_id,
+                isr=(node_id,),
+                leader=node_id,
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+            )
+            for topic in self.topics.values()
+            for partition in topic.partitions
+            if partition.leader_id == NO_LEADER
+            and node_id
+            in (*partition.isr, *partition.eligible_leader_replicas, *partition.last_known_elr)
+        )
+
+    def set_configs(
+        self,
+        resource_type: int,
+        resource_name: str,
+        changes: Mapping[str, str | None],
+        *,
+        is_new: bool = False,
+    ) -> tuple[MetadataRecord, ...]:
+        """The records of legal settings; None takes one away. What is so already needs no record.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION for settings of a topic that does not exist.
+        """
+        if resource_type == ResourceType.TOPIC and not is_new and resource_name not in self.topics:
+            raise Refused(
+                Code.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource_name}' does not exist."
+            )
+        present = self.overrides(resource_type, resource_name)
+        records: list[MetadataRecord] = [
+            ConfigRecord(resource_type, resource_name, name, value)
+            for name, value in changes.items()
+            if present.get(name) != value
+        ]
+        # Replicas may lead if they were in an ISR of the old minimum (KIP-966): forget which.
+        if resource_type == ResourceType.TOPIC and "min.insync.replicas" in changes:
+            records.append(ClearElrRecord(resource_name))
+        return tuple(records)
+
+    def allocate_producer_ids(self, node_id: int) -> tuple[int, tuple[MetadataRecord, ...]]:
+        """The first of the next 1,000 producer ids, and the record that gives them to a node.
+
+        Raises:
+            Refused: UNKNOWN_SERVER_ERROR when 2^63 ids are used up; BROKER_ID_NOT_REGISTERED.
+        """
+        broker = self.brokers.get(node_id)
+        if broker is None:
+            raise Refused(Code.BROKER_ID_NOT_REGISTERED)
+        first = self.next_producer_id
+        if first > _LAST_PRODUCER_ID - PRODUCER_ID_BLOCK_SIZE:
+            raise Refused(Code.UNKNOWN_SERVER_ERROR, "All producer ids have been given out.")
+        after = first + PRODUCER_ID_BLOCK_SIZE
+        return first, (ProducerIdsRecord(node_id, broker.epoch, after),)
+
+    def _placed(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+        """Replicas in turn over the nodes, beginning where the last topic ended."""
+        start = 0
+        if len(self.brokers) > 1:
+            start = sum(len(topic.partitions) for topic in self.topics.values())
+        return placement.placed(self.brokers, partitions, replication_factor, start=start)
+
+    def _new_partition(
+        self, topic_id: UUID, index: int, replicas: tuple[int, ...]
+    ) -> PartitionRecord:
+        isr = tuple(node_id for node_id in replicas if self.brokers[node_id].is_active)
+        return PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=replicas,
+            isr=isr,
+            leader=isr[0],
+            directories=tuple(
+                next(iter(self.brokers[node_id].log_dirs), ZERO_ID) for node_id in replicas
+            ),
+        )
+
+    # Replay.
+
+    def replay(self, record: MetadataRecord, offset: int) -> None:
+        """Make true what the log says. Nothing else assigns."""
+        assert offset > self.last_offset, (offset, self.last_offset)
+        self.last_offset = offset
+        match record:
+            case BeginTransactionRecord():
+                self._undecided = []
+            case AbortTransactionRecord():
+                self._undecided = None
+            case EndTransactionRecord():
+                records, self._undecided = self._undecided or [], None
+                self._apply_all(records)
+            case _ if self._undecided is not None:
+                self._undecided.append(record)
+            case _:
+                self._apply(record)
+
+    def load(self, records: Iterable[MetadataRecord], end_offset: int) -> None:
+        """Begin with what all records before `end_offset` have led to (a snapshot)."""
+        assert self.last_offset < 0, "a catalog begins once"
+        self._apply_all(records)
+        self.last_offset = end_offset - 1
+
+    def _apply_all(self, records: Iterable[MetadataRecord]) -> None:
+        for record in records:
+            self._apply(record)
+
+    def _apply(self, record: MetadataRecord) -> None:
+        match record:
+            case TopicRecord():
+                self._add_topic(record)
+            case PartitionRecord():
+                self._add_partition(record)
+            case PartitionChangeRecord():
+                self._change_partition(record)
+            case RemoveTopicRecord():
+                self._remove_topic(record)
+            case ConfigRecord():
+                self._set_config(record)
+            case FeatureLevelRecord():
+                self.features.pop(record.name, None)
+                if record.feature_level > 0:
+                    self.features[record.name] = record.feature_level
+            case ProducerIdsRecord():
+                self.next_producer_id = record.next_producer_id
+            case RegisterBrokerRecord():
+                self.brokers[record.broker_id] = Broker(
+                    record.broker_id,
+                    record.broker_epoch,
+                    record.incarnation_id,
+                    record.end_points,
+                    record.rack,
+                    record.fenced,
+                    record.in_controlled_shutdown,
+                    record.log_dirs,
+                    record.features,
+                )
+            case UnregisterBrokerRecord():
+                self.brokers.pop(record.broker_id, None)
+            case BrokerRegistrationChangeRecord():
+                self._change_broker(record)
+            case ClearElrRecord():
+                self._clear_elr(record.topic_name)
+            case AccessControlEntryRecord() | RemoveAccessControlEntryRecord():
+                self.acls.replay(record)
+            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
+                self.scram.replay(record)
+            case ClientQuotaRecord():
+                self.quotas.replay(record)
+            case ForeignRecord():
+                self.foreign.replay(record)
+
+    def _add_topic(self, record: TopicRecord) -> None:
+        assert record.name not in self.topics, record
+        self.topics[record.name] = Topic(record.name, record.topic_id)
+        self._names[record.topic_id] = record.name
+        if has_collision_characters(record.name):
+            insort(self._collisions.setdefault(unified(record.name), []), record.name)
+
+    def _add_partition(self, record: PartitionRecord) -> None:
+        topic = self.topics[self._names[record.topic_id]]
+        partition = partition_of(record)
+        others = (known for known in topic.partitions if known.index != partition.index)
+        if partition.index == len(topic.partitions):  # as good as always
+            partitions = (*topic.partitions, partition)
+        else:
+            partitions = tuple(sorted((*others, partition), key=lambda known: known.index))
+        self.topics[topic.name] = replace(topic, partitions=partitions)
+
+    def _change_partition(self, record: PartitionChangeRecord) -> None:
+        topic = self.topics[self._names[record.topic_id]]
+        changes: dict[str, Any] = {
+            name: value
+            for name in (
+                "isr", "replicas", "directories", "eligible_leader_replicas", "last_known_elr",
+                "removing_replicas", "adding_replicas",
+            )
+            if (value := getattr(record, name)) is not None
+        }  # fmt: skip
+        partitions = list(topic.partitions)
+        before = partitions[record.partition_id]
+        if record.leader != LEADER_UNCHANGED:
+            changes |= {"leader_id": record.leader, "leader_epoch": before.leader_epoch + 1}
+        if record.leader_recovery_state >= 0:
+            changes["leader_recovery_state"] = record.leader_recovery_state
+        changes["partition_epoch"] = before.partition_epoch + 1
+        partitions[record.partition_id] = replace(before, **changes)
+        self.topics[topic.name] = replace(topic, partitions=tuple(partitions))
+
+    def _remove_topic(self, record: RemoveTopicRecord) -> None:
+        name = self._names.pop(record.topic_id)
+        del self.topics[name]
+        self._overrides.pop((ResourceType.TOPIC, name), None)
+        if has_collision_characters(name):
+            alike = self._collisions[unified(name)]
+            alike.remove(name)
+            if not alike:
+                del self._collisions[unified(name)]
+
+    def _set_config(self, record: ConfigRecord) -> None:
+        resource = (record.resource_type, record.resource_name)
+        settings = dict(self._overrides.pop(resource, {}))
+        settings.pop(record.name, None)
+        if record.value is not None:
+            settings[record.name] = record.value
+        if settings:
+            self._overrides[resource] = settings
+
+    def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
+        before = self.brokers[record.broker_id]
+        self.brokers[record.broker_id] = replace(
+            before,
+            is_fenced=before.is_fenced if record.fenced == 0 else record.fenced > 0,
+            in_controlled_shutdown=before.in_controlled_shutdown
+            or record.in_controlled_shutdown > 0,
+            log_dirs=record.log_dirs or before.log_dirs,
+        )
+
+    def _clear_elr(self, topic_name: str) -> None:
+        for name in [topic_name] if topic_name else list(self.topics):
+            topic = self.topics.get(name)
+            if topic is None or not any(
+                known.eligible_leader_replicas or known.last_known_elr for known in topic.partitions
+            ):
+                continue
+            cleared = tuple(
+                replace(known, eligible_leader_replicas=(), last_known_elr=())
+                for known in topic.partitions
+            )
+            self.topics[name] = replace(topic, partitions=cleared)

@@ -1,0 +1,96 @@
+"""The whole state of a catalog as records: replayed into an empty one, they give it again.
+
+In the order of Apache Kafka's own snapshots (org.apache.kafka.image.MetadataImage): the features
+first, since a metadata.version says how the others are to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from .records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+from .topics import Broker, Partition, Topic
+
+if TYPE_CHECKING:
+    from .catalog import Catalog
+
+METADATA_VERSION: Final = "metadata.version"
+_NOBODY: Final = -1
+
+
+def records_of(catalog: Catalog) -> Iterator[MetadataRecord]:
+    """What brings an empty catalog to this state: that of the call, whatever is replayed later.
+
+    Topics are values, and may be many: their records are made as they are taken. A part of the
+    state that has a module of its own (`catalog_*.py`) gives its records by its own `records()`,
+    in the order of `Catalog.parts`.
+    """
+    topics = tuple(catalog.topics.values())
+    return chain(list(_before_topics(catalog)), _of_topics(topics), list(_behind_topics(catalog)))
+
+
+def _before_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
+    for name in sorted(catalog.features, key=lambda name: name != METADATA_VERSION):
+        yield FeatureLevelRecord(name, catalog.features[name])
+    for broker in catalog.brokers.values():
+        yield _registration_of(broker)
+
+
+def _of_topics(topics: Iterable[Topic]) -> Iterator[MetadataRecord]:
+    for topic in topics:
+        yield TopicRecord(topic.name, topic.topic_id)
+        for partition in topic.partitions:
+            yield _record_of(topic.topic_id, partition)
+
+
+def _behind_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
+    for resource_type, resource_name in catalog.configured():
+        for name, value in catalog.overrides(resource_type, resource_name).items():
+            yield ConfigRecord(resource_type, resource_name, name, value)
+    if catalog.next_producer_id > 0:
+        yield ProducerIdsRecord(_NOBODY, _NOBODY, catalog.next_producer_id)
+    for part in catalog.parts:
+        yield from part.records()
+
+
+def _registration_of(broker: Broker) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=broker.node_id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=broker.end_points,
+        features=broker.features,
+        rack=broker.rack,
+        fenced=broker.is_fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_dirs=broker.log_dirs,
+    )
+
+
+def _record_of(topic_id: UUID, partition: Partition) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=partition.index,
+        topic_id=topic_id,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        leader=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        directories=partition.directories,
+        removing_replicas=partition.removing_replicas,
+        adding_replicas=partition.adding_replicas,
+        leader_recovery_state=partition.leader_recovery_state,
+        eligible_leader_replicas=partition.eligible_leader_replicas or None,
+        last_known_elr=partition.last_known_elr or None,
+    )

@@ -1,0 +1,281 @@
+"""Client quotas: how much users, clients and addresses may use, as the metadata log says it.
+
+Pure, as the catalog is (KIP-546, KIP-612). Refusals, in Kafka's words, are those of
+org.apache.kafka.controller.ClientQuotaControlManager and org.apache.kafka.image.ClientQuotasImage;
+broker/runtime/quotas.py is where they are heeded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from ..protocol.java_hash import in_hash_map, java_hash_code
+from .records import ClientQuotaRecord, EntityData, MetadataRecord
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+_TYPES: Final = (USER, CLIENT_ID, IP)
+
+PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
+CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
+REQUEST_PERCENTAGE: Final = "request_percentage"
+CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
+CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
+
+# The largest value that a quota's type in Kafka holds; None is a double, which need not be whole.
+_LARGEST: Final[Mapping[str, tuple[str, float] | None]] = {
+    PRODUCER_BYTE_RATE: ("a LONG", float(2**63)),
+    CONSUMER_BYTE_RATE: ("a LONG", float(2**63)),
+    REQUEST_PERCENTAGE: None,
+    CONTROLLER_MUTATION_RATE: None,
+    CONNECTION_CREATION_RATE: ("an INT", 2**31 - 1),
+}
+_OF_ADDRESSES: Final = (CONNECTION_CREATION_RATE,)
+_OF_CLIENTS: Final = tuple(key for key in _LARGEST if key not in _OF_ADDRESSES)
+_NOTHING: Final[Mapping[str, float]] = {}
+
+MATCH_EXACT: Final = 0
+MATCH_DEFAULT: Final = 1
+MATCH_SPECIFIED: Final = 2
+
+Entity = tuple[tuple[str, str | None], ...]
+"""Whom a quota is for: type and name of each part, by type; the name None is the default."""
+
+
+class Alteration(NamedTuple):
+    """What somebody wants of one entity; a value of None takes the quota away."""
+
+    entity: Sequence[tuple[str, str | None]]
+    changes: Sequence[tuple[str, float | None]]
+
+
+class Component(NamedTuple):
+    """One part of a filter."""
+
+    entity_type: str
+    match_type: int
+    match: str | None
+
+
+def entity_of(parts: Iterable[tuple[str, str | None]]) -> Entity:
+    """The same parts in any order are the same entity."""
+    return tuple(sorted(dict(parts).items()))
+
+
+class ClientQuotas:
+    """The quotas of all entities.
+
+    Attributes:
+        by_entity: value of each quota, an entity's in the order in which Apache Kafka lists them.
+            Not to be changed by others.
+        changes: counts what was replayed.
+    """
+
+    def __init__(self) -> None:
+        self.by_entity: dict[Entity, dict[str, float]] = {}
+        self.changes = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClientQuotas) and self.by_entity == other.by_entity
+
+    def describe(
+        self, components: Sequence[Component], *, strict: bool
+    ) -> list[tuple[Entity, Mapping[str, float]]]:
+        """DescribeClientQuotas: the entities that have each of the parts; strictly, no others.
+
+        All is in the order of Apache Kafka's HashMaps: entities, their parts, their quotas.
+
+        Raises:
+            Refused: INVALID_REQUEST, UNSUPPORTED_VERSION.
+        """
+        exact, specified = _parsed(components)
+        return [
+            (_parts_in_order(entity), self.by_entity[entity])
+            for entity in in_hash_map(self.by_entity, _hash_of_entity, first_capacity=1)
+            if _is_meant(dict(entity), exact, specified, strict=strict)
+        ]
+
+    def alter(
+        self, alterations: Sequence[Alteration], *, is_address: Callable[[str], bool]
+    ) -> tuple[dict[Entity, Refused | None], tuple[ClientQuotaRecord, ...]]:
+        """AlterClientQuotas: what is told of each entity, and the records of those in order.
+
+        Args:
+            is_address: whether a text is an address, or a name of one.
+        """
+        told: dict[Entity, Refused | None] = {}
+        records: list[ClientQuotaRecord] = []
+        for alteration in alterations:
+            entity = entity_of(alteration.entity)
+            changes = dict(alteration.changes)
+            if len(changes) < len(alteration.changes) or entity in told:
+                why = f"Ignoring duplicate entity {_text(entity)}"
+                told[entity] = Refused(Code.INVALID_REQUEST, why)
+                continue
+            try:
+                allowed = _allowed_keys(entity, is_address)
+                records += self._changed(entity, changes, allowed)
+            except Refused as refused:
+                told[entity] = refused
+            else:
+                told[entity] = None
+        return told, tuple(records)
+
+    def _changed(
+        self, entity: Entity, changes: Mapping[str, float | None], allowed: Sequence[str]
+    ) -> list[ClientQuotaRecord]:
+        present = self.by_entity.get(entity, _NOTHING)
+        parts = tuple(EntityData(*part) for part in entity)
+        records: list[ClientQuotaRecord] = []
+        # Those new to the entity are put behind the others in this order.
+        for key in in_hash_map(changes, java_hash_code):
+            value = changes[key]
+            if value is None:
+                if key in present:
+                    records.append(ClientQuotaRecord(parts, key, remove=True))
+                continue
+            _check_value(key, value, allowed)
+            if present.get(key) != value:
+                records.append(ClientQuotaRecord(parts, key, value))
+        return records
+
+    def replay(self, record: ClientQuotaRecord) -> None:
+        """Make true what the log says."""
+        self.changes += 1
+        entity = entity_of((part.entity_type, part.entity_name) for part in record.entity)
+        before = self.by_entity.get(entity, _NOTHING)
+        quotas = dict(before)
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if quotas:
+            keys = in_hash_map(quotas, java_hash_code, first_capacity=1)
+            self.by_entity[entity] = {key: quotas[key] for key in keys}
+        else:
+            self.by_entity.pop(entity, None)
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """The state as records, for a snapshot."""
+        return (
+            ClientQuotaRecord(tuple(EntityData(*part) for part in entity), key, value)
+            for entity, quotas in self.by_entity.items()
+            for key, value in quotas.items()
+        )
+
+
+def _hash_of_entity(entity: Entity) -> int:
+    """As java.util.Objects.hash of a map of the parts; that of null is 0."""
+    parts = (
+        java_hash_code(kind) ^ (0 if name is None else java_hash_code(name))
+        for kind, name in entity
+    )
+    return 31 + sum(parts)
+
+
+def _parts_in_order(entity: Entity) -> Entity:
+    return tuple(in_hash_map(entity, lambda part: java_hash_code(part[0])))
+
+
+def _text(entity: Entity) -> str:
+    """As Kafka writes it (ClientQuotaEntity)."""
+    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    return f"ClientQuotaEntity(entries={{{parts}}})"
+
+
+def _refused(why: str) -> Refused:
+    return Refused(Code.INVALID_REQUEST, why)
+
+
+def _allowed_keys(entity: Entity, is_address: Callable[[str], bool]) -> Sequence[str]:
+    """The quotas that an entity may have; raises Refused."""
+    if not entity:
+        raise _refused("Invalid empty client quota entity")
+    for kind, name in entity:
+        if kind not in _TYPES:
+            raise _refused(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise _refused(f"Empty {kind} not supported")
+    parts = dict(entity)
+    if IP not in parts:
+        return _OF_CLIENTS
+    if len(parts) > 1:
+        raise _refused(
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId"
+        )
+    address = parts[IP]
+    if address is not None and not is_address(address):
+        raise _refused(f"{address} is not a valid IP or resolvable host.")
+    return _OF_ADDRESSES
+
+
+def _check_value(key: str, value: float, allowed: Sequence[str]) -> None:
+    if key not in allowed:
+        raise _refused(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise _refused(f"Quota {key} must be greater than 0")
+    limit = _LARGEST[key]
+    if limit is None:
+        return
+    kind, largest = limit
+    if value > largest:
+        raise _refused(f"Proposed value for {key} is too large for {kind}.")
+    if math.fabs(math.fmod(value, 1.0)) > 1e-6:
+        raise _refused(f"{key} cannot be a fractional value.")
+
+
+def _parsed(components: Sequence[Component]) -> tuple[dict[str, str | None], set[str]]:
+    """Types with the name they must have, and types that must be there."""
+    exact: dict[str, str | None] = {}
+    specified: set[str] = set()
+    for kind, match_type, match in components:
+        if not kind:
+            raise _refused("Invalid empty entity type.")
+        if kind in exact or kind in specified:
+            raise _refused(f"Entity type {kind} cannot appear more than once in the filter.")
+        if kind not in _TYPES:
+            raise Refused(Code.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+        if match_type == MATCH_EXACT:
+            if match is None:
+                raise _refused("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+            exact[kind] = match
+        elif match_type in (MATCH_DEFAULT, MATCH_SPECIFIED):
+            if match is not None:
+                name = "DEFAULT" if match_type == MATCH_DEFAULT else "SPECIFIED"
+                raise _refused(
+                    f"Request specified MATCH_TYPE_{name}, but also specified a match string."
+                )
+            if match_type == MATCH_DEFAULT:
+                exact[kind] = None
+            else:
+                specified.add(kind)
+        else:
+            raise _refused(f"Unknown match type {match_type}")
+    used = exact.keys() | specified
+    if IP in used and len(used) > 1:
+        raise _refused(
+            "Invalid entity filter component combination. IP filter component should not be used "
+            "with user or clientId filter component."
+        )
+    return exact, specified
+
+
+def _is_meant(
+    parts: Mapping[str, str | None],
+    exact: Mapping[str, str | None],
+    specified: set[str],
+    *,
+    strict: bool,
+) -> bool:
+    if strict and len(parts) != len(exact) + len(specified):
+        return False
+    return (
+        exact.keys() <= parts.keys()
+        and all(parts[kind] == name for kind, name in exact.items())
+        and specified <= parts.keys()
+    )

@@ -1,0 +1,182 @@
+"""Features of the cluster: which levels are supported, and what a change of levels leads to.
+
+Pure: `changes` returns records or refuses, in Kafka's words (FeatureControlManager, Feature,
+QuorumFeatures of 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from ..protocol.java_hash import in_hash_map, java_hash_code
+from .records import FeatureLevelRecord, FeatureRange
+
+METADATA_VERSION: Final = "metadata.version"
+KRAFT_VERSION: Final = "kraft.version"
+
+# What `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
+FEATURES: Final = {
+    METADATA_VERSION: 27,
+    "eligible.leader.replicas.version": 1,
+    "group.version": 1,
+    "transaction.version": 2,
+}
+# In the order in which Kafka's ApiVersions answer has them. Kafka has share.version 0-1, too: it is
+# here when Ottla serves share groups.
+SUPPORTED_FEATURES: Final = (
+    FeatureRange("group.version", 0, 1),
+    FeatureRange(KRAFT_VERSION, 0, 1),
+    FeatureRange(METADATA_VERSION, 7, 27),
+    FeatureRange("transaction.version", 0, 2),
+    FeatureRange("eligible.leader.replicas.version", 0, 1),
+)
+_RANGES: Final = {feature.name: feature for feature in SUPPORTED_FEATURES}
+# Known at level 0 alone: Kafka 4.1 does not serve streams.version, Ottla neither of them.
+_ONLY_AT_0: Final = frozenset({"share.version", "streams.version"})
+# From the level below to one of these the metadata themselves changed (MetadataVersion).
+_METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23)
+_NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
+    ("eligible.leader.replicas.version", 1): (METADATA_VERSION, 23),
+}
+_LOWEST_METADATA_VERSION: Final = 7
+
+
+class UpgradeType(IntEnum):
+    """How far a change may go (UpdateFeatures)."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """One change that is asked for; an unknown `upgrade_type` is refused."""
+
+    name: str
+    level: int
+    upgrade_type: int
+
+
+def is_served(name: str, level: int) -> bool:
+    """Whether Ottla does what a level of a feature promises; level 0 promises nothing."""
+    served = _RANGES.get(name)
+    if served is None:
+        return level == 0
+    return served.min_supported_version <= level <= served.max_supported_version
+
+
+def why_unreadable(finalized: Mapping[str, int]) -> str | None:
+    """Why the records of a metadata log may mean what Ottla does not know; None: they do not."""
+    level = finalized.get(METADATA_VERSION)
+    if level is None or is_served(METADATA_VERSION, level):
+        return None
+    served = _RANGES[METADATA_VERSION]
+    lowest, highest = served.min_supported_version, served.max_supported_version
+    return f"its {METADATA_VERSION} is {level}, and Ottla reads {lowest} to {highest}"
+
+
+def changes(
+    finalized: Mapping[str, int], updates: Iterable[FeatureUpdate], *, node_id: int
+) -> tuple[FeatureLevelRecord, ...]:
+    """UpdateFeatures: the records of all updates; one that is refused refuses all.
+
+    Of two for one feature the last one counts. A level that is final already is written again, as
+    Kafka does.
+
+    Args:
+        finalized: the levels as they are; what is missing is 0.
+        node_id: of the controller, which Kafka's words name.
+
+    Raises:
+        Refused: INVALID_UPDATE_VERSION.
+    """
+    wanted = {update.name: update for update in updates}
+    proposed = {**finalized, **{name: update.level for name, update in wanted.items()}}
+    records = []
+    for update in _in_order(list(wanted.values())):
+        current = finalized.get(update.name, 0)
+        _check_levels(update, current, node_id=node_id)
+        if update.name == METADATA_VERSION:
+            _check_metadata(update, current)
+        elif update.name == KRAFT_VERSION:
+            _check_kraft(update, current)
+            continue
+        else:
+            _check_needs(update, proposed)
+        records.append(FeatureLevelRecord(update.name, update.level))
+    return tuple(records)
+
+
+def _in_order(updates: Sequence[FeatureUpdate]) -> list[FeatureUpdate]:
+    """In the order of a Java HashMap, which decides whose error a client is told."""
+    return in_hash_map(updates, lambda update: java_hash_code(update.name))
+
+
+def _refused(update: FeatureUpdate, why: str) -> Refused:
+    return Refused(
+        Code.INVALID_UPDATE_VERSION,
+        f"Invalid update version {update.level} for feature {update.name}. {why}",
+    )
+
+
+def _check_levels(update: FeatureUpdate, current: int, *, node_id: int) -> None:
+    name, level, upgrade_type = update
+    if upgrade_type not in set(UpgradeType):
+        raise _refused(update, "The controller does not support the given upgrade type.")
+    if level < 0:
+        raise _refused(update, "A feature version cannot be less than 0.")
+    supported = _RANGES.get(name)
+    if supported is None:
+        if level != 0:
+            raise _refused(update, f"Local controller {node_id} does not support this feature.")
+        if name not in _ONLY_AT_0:
+            raise _refused(update, f"Feature {name} not found.")
+        _check_direction(update, current)
+        return
+    lowest, highest = supported.min_supported_version, supported.max_supported_version
+    if not lowest <= level <= highest:
+        raise _refused(
+            update, f"Local controller {node_id} only supports versions {lowest}-{highest}"
+        )
+    _check_direction(update, current)
+
+
+def _check_direction(update: FeatureUpdate, current: int) -> None:
+    if update.level < current and update.upgrade_type == UpgradeType.UPGRADE:
+        raise _refused(
+            update,
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade.",
+        )
+    if update.level > current and update.upgrade_type != UpgradeType.UPGRADE:
+        raise _refused(update, "Can't downgrade to a newer version.")
+
+
+def _check_metadata(update: FeatureUpdate, current: int) -> None:
+    if not any(update.level < changed <= current for changed in _METADATA_CHANGED_AT):
+        return
+    why = (
+        "Refusing to perform the requested downgrade because it might delete metadata information."
+    )
+    if update.upgrade_type == UpgradeType.UNSAFE_DOWNGRADE:
+        why = "Unsafe metadata downgrade is not supported in this version."
+    raise Refused(Code.INVALID_UPDATE_VERSION, f"Invalid metadata.version {update.level}. {why}")
+
+
+def _check_kraft(update: FeatureUpdate, current: int) -> None:
+    """The quorum's own version is no feature record: the metadata log has it for itself."""
+    if update.level < current:
+        raise _refused(update, "Can't downgrade the version of this feature.")
+
+
+def _check_needs(update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
+    wanted = f"{update.name} could not be set to {update.level} because it depends on"
+    metadata_version = proposed.get(METADATA_VERSION, 0)
+    if update.level >= 1 and metadata_version < _LOWEST_METADATA_VERSION:
+        raise _refused(update, f"{wanted} metadata.version={_LOWEST_METADATA_VERSION} (3.3-IV3)")
+    needed = _NEEDS.get((update.name, update.level))
+    if needed is not None and proposed.get(needed[0], 0) < needed[1]:
+        raise _refused(update, f"{wanted} {needed[0]} level {needed[1]}")

@@ -1,0 +1,105 @@
+"""What becomes of partitions when a broker is fenced, and when it is there again.
+
+Pure: the records are returned, and nothing changes (org.apache.kafka.controller,
+ReplicationControlManager.handleBrokerFenced and PartitionChangeBuilder, KIP-966). All replicas are
+on one storage, so that one whose broker is there is in sync at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from .catalog import Catalog, Partition, Topic
+from .records import LEADER_UNCHANGED, NO_LEADER, PartitionChangeRecord
+
+MinIsr = Callable[[Topic], int]
+"""A topic's min.insync.replicas."""
+
+
+def fenced(catalog: Catalog, node_id: int, min_isr: MinIsr) -> Iterator[PartitionChangeRecord]:
+    """The records that take a broker out of the ISR, and let others lead what it led.
+
+    With eligible leader replicas an ISR may become empty; without, its last member stays in it.
+    Who leads nothing but was the last in sync is remembered, and nobody else may lead.
+    """
+    has_elr = catalog.features.get("eligible.leader.replicas.version", 0) > 0
+    for topic in catalog.topics.values():
+        for known in topic.partitions:
+            if node_id in known.isr or known.leader_id == node_id:
+                wanted = min(min_isr(topic), len(known.replicas))
+                wanted_isr = wanted if has_elr else 0
+                yield _without(catalog, topic, known, node_id=node_id, min_isr=wanted_isr)
+
+
+def _without(
+    catalog: Catalog, topic: Topic, known: Partition, *, node_id: int, min_isr: int
+) -> PartitionChangeRecord:
+    """The change of one partition; a `min_isr` of 0: there are no eligible leader replicas."""
+    isr = tuple(each for each in known.isr if each != node_id)
+    elr: tuple[int, ...] = ()
+    if len(isr) < min_isr:
+        elr = tuple(sorted({*known.isr, *known.eligible_leader_replicas} - {*isr}))
+    leader_id = LEADER_UNCHANGED
+    if known.leader_id == node_id:
+        # Without one in sync an eligible one may lead: it has all that was acknowledged.
+        others = {*(isr or elr)} - {node_id}
+        leader_id = _first_active(catalog, known.replicas, others)
+        if leader_id in elr:
+            isr, elr = (leader_id,), tuple(each for each in elr if each != leader_id)
+    if not isr and min_isr == 0:
+        isr = known.isr
+    lost_leader = not isr and known.leader_id != NO_LEADER
+    return PartitionChangeRecord(
+        known.index,
+        topic.topic_id,
+        isr=None if isr == known.isr else isr,
+        leader=leader_id,
+        eligible_leader_replicas=None if elr == known.eligible_leader_replicas else elr,
+        last_known_elr=(known.leader_id,) if lost_leader else None,
+    )
+
+
+def _first_active(catalog: Catalog, replicas: tuple[int, ...], among: set[int]) -> int:
+    brokers = catalog.brokers
+    for node_id in replicas:
+        if node_id in among and node_id in brokers and brokers[node_id].is_active:
+            return node_id
+    return NO_LEADER
+
+
+def balanced(catalog: Catalog, most: int) -> Iterator[PartitionChangeRecord]:
+    """The records that let preferred replicas lead again, where they can, up to a number of them.
+
+    The preferred one is the first of a partition's replicas (maybeBalancePartitionLeaders).
+    """
+    left = most
+    brokers = catalog.brokers
+    for topic in catalog.topics.values():
+        for known in topic.partitions:
+            preferred = known.replicas[0]
+            if preferred == known.leader_id or preferred not in known.isr:
+                continue
+            if preferred in brokers and brokers[preferred].is_active and left > 0:
+                left -= 1
+                yield PartitionChangeRecord(known.index, topic.topic_id, leader=preferred)
+
+
+def caught_up(catalog: Catalog, min_isr: MinIsr) -> Iterator[PartitionChangeRecord]:
+    """The records that bring the replicas that are here back into the ISR, where somebody leads."""
+    active = {node_id for node_id, broker in catalog.brokers.items() if broker.is_active}
+    for topic in catalog.topics.values():
+        for known in topic.partitions:
+            if known.leader_id not in active or len(known.isr) == len(known.replicas):
+                continue
+            back = tuple(each for each in known.replicas if each in active - {*known.isr})
+            if back:
+                isr = known.isr + back
+                enough = len(isr) >= min(min_isr(topic), len(known.replicas))
+                elr = known.eligible_leader_replicas
+                left = () if enough else tuple(each for each in elr if each not in isr)
+                yield PartitionChangeRecord(
+                    known.index,
+                    topic.topic_id,
+                    isr=isr,
+                    eligible_leader_replicas=None if left == elr else left,
+                )

@@ -1,0 +1,158 @@
+"""SCRAM credentials of users, as the metadata log has them (KIP-554, KIP-900).
+
+Pure, as the catalog is. A client sends a salted password; what is kept are the two keys made of it,
+by which a password can be checked and not be found out (RFC 5802). Refusals are those of
+org.apache.kafka.controller.ScramControlManager and org.apache.kafka.image.ScramImage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from .records import MetadataRecord, RemoveUserScramCredentialRecord, UserScramCredentialRecord
+
+# By the protocol's number: the hash of each mechanism, of which 1 is SCRAM-SHA-256.
+MECHANISMS: Final = {1: "sha256", 2: "sha512"}
+MIN_ITERATIONS: Final = 4096
+MAX_ITERATIONS: Final = 16_384
+
+
+class ScramCredential(NamedTuple):
+    """What a password is checked by."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class Deletion(NamedTuple):
+    """A credential that somebody wants gone."""
+
+    name: str
+    mechanism: int
+
+
+class Upsertion(NamedTuple):
+    """A credential that somebody wants to be so."""
+
+    name: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+Told = dict[str, Refused | None]
+"""What is answered for each user."""
+
+
+class ScramCredentials:
+    """The credentials of all users, by name and mechanism."""
+
+    def __init__(self) -> None:
+        self._by_user: dict[str, dict[int, ScramCredential]] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScramCredentials) and self._by_user == other._by_user
+
+    def get(self, name: str, mechanism: int) -> ScramCredential | None:
+        """What a login of a user is checked by; None: there is no such user."""
+        return self._by_user.get(name, {}).get(mechanism)
+
+    def describe(self, names: Sequence[str] | None) -> dict[str, Refused | list[tuple[int, int]]]:
+        """DescribeUserScramCredentials: mechanism and iterations of each; no names are all."""
+        if not names:
+            names = list(self._by_user)
+        return {name: self._described(name, names.count(name)) for name in names}
+
+    def _described(self, name: str, times: int) -> Refused | list[tuple[int, int]]:
+        if times > 1:
+            why = "Cannot describe SCRAM credentials for the same user twice in a single request: "
+            return Refused(Code.DUPLICATE_RESOURCE, why + name)
+        credentials = self._by_user.get(name)
+        if credentials is None:
+            why = "Attempt to describe a user credential that does not exist: "
+            return Refused(Code.RESOURCE_NOT_FOUND, why + name)
+        return [(mechanism, each.iterations) for mechanism, each in sorted(credentials.items())]
+
+    def alter(
+        self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
+    ) -> tuple[Told, tuple[MetadataRecord, ...]]:
+        """AlterUserScramCredentials: what is told of each user, and the records of those in order.
+
+        A user who is there twice gets nothing done.
+        """
+        told: Told = {}
+        wanted: dict[str, Deletion | Upsertion] = {}
+        changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
+        for change in changes:
+            if told.get(change.name) is not None:
+                continue
+            if change.name in wanted:
+                del wanted[change.name]
+                why = "A user credential cannot be altered twice in the same request"
+                told[change.name] = Refused(Code.DUPLICATE_RESOURCE, why)
+                continue
+            told[change.name] = refused = self._what_is_wrong(change)
+            if refused is None:
+                wanted[change.name] = change
+        return told, tuple(_record(change) for change in wanted.values())
+
+    def _what_is_wrong(self, change: Deletion | Upsertion) -> Refused | None:
+        if not change.name:
+            return Refused(Code.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        if change.mechanism not in MECHANISMS:
+            return Refused(Code.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        if isinstance(change, Deletion):
+            if self.get(change.name, change.mechanism) is None:
+                why = "Attempt to delete a user credential that does not exist"
+                return Refused(Code.RESOURCE_NOT_FOUND, why)
+        elif change.iterations < MIN_ITERATIONS:
+            return Refused(Code.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+        elif change.iterations > MAX_ITERATIONS:
+            return Refused(Code.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        elif not change.salted_password:
+            return Refused(Code.UNKNOWN_SERVER_ERROR)  # Java's HMAC has no empty key
+        return None
+
+    def replay(self, record: UserScramCredentialRecord | RemoveUserScramCredentialRecord) -> None:
+        """Make true what the log says."""
+        if isinstance(record, UserScramCredentialRecord):
+            self._by_user.setdefault(record.name, {})[record.mechanism] = ScramCredential(
+                record.salt, record.stored_key, record.server_key, record.iterations
+            )
+            return
+        credentials = self._by_user[record.name]
+        del credentials[record.mechanism]
+        if not credentials:
+            del self._by_user[record.name]
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """The state as records, for a snapshot."""
+        return (
+            UserScramCredentialRecord(name, mechanism, *credential)
+            for name, credentials in self._by_user.items()
+            for mechanism, credential in credentials.items()
+        )
+
+
+def _record(change: Deletion | Upsertion) -> MetadataRecord:
+    if isinstance(change, Deletion):
+        return RemoveUserScramCredentialRecord(change.name, change.mechanism)
+    stored_key, server_key = keys_of(change.mechanism, change.salted_password)
+    return UserScramCredentialRecord(
+        change.name, change.mechanism, change.salt, stored_key, server_key, change.iterations
+    )
+
+
+def keys_of(mechanism: int, salted_password: bytes) -> tuple[bytes, bytes]:
+    """The stored key and the server key of a salted password (RFC 5802, section 3)."""
+    import hashlib
+    import hmac
+
+    name = MECHANISMS[mechanism]
+    client_key = hmac.digest(salted_password, b"Client Key", name)
+    return hashlib.new(name, client_key).digest(), hmac.digest(salted_password, b"Server Key", name)

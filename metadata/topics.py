@@ -1,0 +1,116 @@
+"""Topics, partitions and brokers as values, and the names that mean something.
+
+`metadata/catalog.py` holds them, and is where others import them from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+from uuid import UUID
+
+from .records import EndPoint, FeatureRange, MetadataRecord, PartitionRecord, TopicRecord
+
+CONSUMER_OFFSETS: Final = "__consumer_offsets"
+TRANSACTION_STATE: Final = "__transaction_state"
+SHARE_GROUP_STATE: Final = "__share_group_state"
+CLUSTER_METADATA: Final = "__cluster_metadata"
+INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+
+
+class ResourceType(IntEnum):
+    """What a setting belongs to (org.apache.kafka.common.config.ConfigResource.Type)."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition; `isr` are the replicas in sync, and a leader of -1 is none."""
+
+    index: int
+    leader_id: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    partition_epoch: int = 0
+    directories: tuple[UUID, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic; its partitions lie in the order of their indexes, from 0 without gaps."""
+
+    name: str
+    topic_id: UUID
+    partitions: tuple[Partition, ...] = ()
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A node of the cluster as it last registered; `epoch` is the offset of that registration."""
+
+    node_id: int
+    epoch: int
+    incarnation_id: UUID
+    end_points: tuple[EndPoint, ...]
+    rack: str | None = None
+    is_fenced: bool = True
+    in_controlled_shutdown: bool = False
+    log_dirs: tuple[UUID, ...] = ()
+    features: tuple[FeatureRange, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        return not (self.is_fenced or self.in_controlled_shutdown)
+
+
+def partition_of(record: PartitionRecord) -> Partition:
+    """The partition that a record makes."""
+    return Partition(
+        record.partition_id,
+        record.leader,
+        record.leader_epoch,
+        record.replicas,
+        record.isr,
+        record.partition_epoch,
+        record.directories,
+        record.eligible_leader_replicas or (),
+        record.last_known_elr or (),
+        record.removing_replicas,
+        record.adding_replicas,
+        record.leader_recovery_state,
+    )
+
+
+def topic_of(records: Iterable[MetadataRecord]) -> Topic:
+    """The topic that the records of `create_topic` would make."""
+    made = list(records)
+    head = next(record for record in made if isinstance(record, TopicRecord))
+    partitions = (partition_of(record) for record in made if isinstance(record, PartitionRecord))
+    return Topic(head.name, head.topic_id, tuple(partitions))
+
+
+def unified(name: str) -> str:
+    """The name that its metrics would have."""
+    return name.replace(".", "_")
+
+
+def has_collision_characters(name: str) -> bool:
+    """Whether another name may have the same metrics."""
+    return "." in name or "_" in name
