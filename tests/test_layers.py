@@ -42,7 +42,16 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("broker/requests", "broker/runtime", "broker/settings", "broker/scheduling"),
         *BASE,
     },
-    "broker/net": {"broker/requests", "broker/runtime", "broker/settings", "broker/node", *BASE},
+    "broker/net": {
+        *(
+            "broker/requests",
+            "broker/runtime",
+            "broker/scheduling",
+            "broker/settings",
+            "broker/node",
+        ),
+        *BASE,
+    },
     "coordinator/transactions": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
     },

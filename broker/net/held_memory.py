@@ -14,6 +14,7 @@ Answers: beyond the limit those lose the connection who have read nothing for th
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, Protocol
 
 SMALL_BYTES: Final = 1 << 16
@@ -21,6 +22,9 @@ UNLIMITED_REQUESTS_BYTES: Final = 224 << 20
 """The limit where queued.max.request.bytes is -1, unless two of the largest requests are more."""
 ANSWERS_BYTES: Final = 256 << 20
 STALLED_S: Final = 10.0
+MUCH_BYTES: Final = 16 << 20
+"""When so much was held of requests, and nothing is any more, the memory is given back."""
+_FREED_AFTER_S: Final = 1.0
 
 
 class Holder(Protocol):
@@ -49,11 +53,14 @@ class RequestMemory:
 
     Args:
         limit_bytes: of all connections.
+        on_freed: called a second after the last of much (`MUCH_BYTES`) was served.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, on_freed: Callable[[], None] | None = None) -> None:
         self.used_bytes = 0
         self._limit_bytes = limit_bytes
+        self._on_freed = on_freed
+        self._most_bytes = 0  # since nothing was held
         self._held: dict[Holder, int] = {}
         self._waiting: dict[Holder, None] = {}  # by age
         self._first: Holder | None = None  # goes on though the limit is reached
@@ -68,11 +75,20 @@ class RequestMemory:
         else:
             self._held.pop(one, None)
         self.used_bytes += now - before
-        if now > before and self.used_bytes > self._limit_bytes:
-            self._make_wait(one)
+        if now > before:
+            self._most_bytes = max(self._most_bytes, self.used_bytes)
+            if self.used_bytes > self._limit_bytes:
+                self._make_wait(one)
         elif now < before:
             self._served(one)
+            if self.used_bytes == 0:
+                self._all_served()
         return now > 0
+
+    def _all_served(self) -> None:
+        if self._most_bytes >= MUCH_BYTES and self._on_freed is not None:
+            asyncio.get_running_loop().call_later(_FREED_AFTER_S, self._on_freed)
+        self._most_bytes = 0
 
     def lost(self, one: Holder) -> None:
         """The connection is gone, with all that it held."""

@@ -17,6 +17,7 @@ from ..log_output import Log
 from ..node import Node
 from ..requests.complaints import Complaints
 from ..requests.dispatch import Dispatch
+from ..scheduling.freed_memory import give_back_freed_memory
 from ..settings.config import BrokerConfig
 from ..settings.listeners import Listener, parse_protocols
 from .connection import Connection, Shared
@@ -58,7 +59,7 @@ class NodeSockets:
         self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
-        requests = RequestMemory(_request_memory_bytes(config))
+        requests = RequestMemory(_request_memory_bytes(config), give_back_freed_memory)
         self._shared = Shared(FairTurns(), requests, AnswerMemory(), Complaints())
         self._limits = ConnectionLimits(config)
         self._rates = CreationRates(config, self._admit)

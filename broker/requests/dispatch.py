@@ -29,6 +29,7 @@ from ...protocol.produce_answer import encode_produce_answer
 from ..clock import monotonic_s
 from ..log_output import Log
 from ..scheduling.large_requests import MOST_ELEMENTS
+from ..scheduling.large_values import free_in_steps
 from .context import ConnectionInfo, Context, Disconnect
 from .handler import Handler
 from .served_apis import HANDLERS
@@ -184,15 +185,17 @@ class Dispatch:
             raise _malformed(context, malformed) from None
         if context.api_key in _WAITING:
             context.rests()
-        return await self._later(context, self._handling(context, request))
+        try:
+            return await self._later(context, self._handling(context, request))
+        finally:
+            self._node.workers.start(partial(free_in_steps, request))
 
     async def _later(self, context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
         """The answer of a handler that is not done yet. Raises Disconnect."""
         try:
             body = await rest
             if _is_large(context, body):
-                encode = partial(_encoded, context, body, is_large=True)
-                return await self._node.workers.run(encode)
+                return await self._node.workers.run(partial(_large_answer, context, body))
             return _encoded(context, body)
         except Refused as refused:
             return _refusal(context, refused)
@@ -262,6 +265,12 @@ def _encoded(context: Context, body: dict[str, Any] | None, *, is_large: bool = 
         if quickly is not None:
             return quickly
     return answer(key, version, context.correlation_id, body, is_large=is_large)
+
+
+def _large_answer(context: Context, body: dict[str, Any] | None) -> Answer:
+    encoded = _encoded(context, body, is_large=True)
+    free_in_steps(body)
+    return encoded
 
 
 def _malformed(context: Context, malformed: Malformed) -> Malformed:

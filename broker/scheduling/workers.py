@@ -41,12 +41,23 @@ class Workers:
         """
         if self._is_closed or not is_in_event_loop():
             return work()
+        return await asyncio.get_running_loop().run_in_executor(self._threads(), work)
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Let a thread do `work`, which raises nothing, and do not wait for it.
+
+        Without a running event loop, and after `close`, nothing is done.
+        """
+        if not self._is_closed and is_in_event_loop():
+            self._threads().submit(work)
+
+    def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
             sys.setswitchinterval(_SWITCH_INTERVAL_S)
             self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="worker")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return self._pool
 
     def close(self) -> None:
         """Begin nothing more, and wait for the work that runs."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.net.connection import Connection
-from ottla.broker.net.held_memory import SMALL_BYTES, STALLED_S
+from ottla.broker.net.held_memory import MUCH_BYTES, SMALL_BYTES, STALLED_S, RequestMemory
 from ottla.broker.requests.complaints import LINES
 
 from .fakes import FakeTransport, correlation_ids, in_virtual_time, settle
@@ -145,6 +145,25 @@ async def test_a_connection_that_is_lost_gives_back_what_it_held(peer: Any) -> N
     requests, _ = it.memory
     assert (requests.used_bytes, requests._held, requests._waiting) == (0, {}, {})
     assert requests._first is None
+
+
+@in_virtual_time
+@pytest.mark.parametrize(("held_bytes", "times"), [(MUCH_BYTES, 1), (MUCH_BYTES - LARGE, 0)])
+async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
+    held_bytes: int, times: int
+) -> None:
+    given_back: list[float] = []
+    loop = asyncio.get_running_loop()
+    requests = RequestMemory(REQUESTS_BYTES, lambda: given_back.append(loop.time()))
+    for connection in "ab":
+        requests.holds(connection, held_bytes // 2)  # type: ignore[arg-type]
+    began_s = loop.time()
+    requests.holds("a", 0)  # type: ignore[arg-type]
+    await asyncio.sleep(10)
+    assert given_back == [], "one request is still held"
+    requests.holds("b", 0)  # type: ignore[arg-type]
+    await asyncio.sleep(10)
+    assert given_back == [began_s + 11.0] * times
 
 
 # Answers

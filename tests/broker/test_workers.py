@@ -45,3 +45,17 @@ def test_after_close_work_runs_at_once_and_makes_no_thread() -> None:
     workers = Workers()
     workers.close()
     assert asyncio.run(workers.run(_where)) == _where()
+
+
+async def test_work_that_is_only_started_runs_in_a_thread() -> None:
+    workers = Workers()
+    ran: asyncio.Queue[str] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        loop.call_soon_threadsafe(ran.put_nowait, _where())
+
+    workers.start(work)
+    assert (await ran.get()).startswith("worker")
+    workers.close()
+    workers.start(lambda: pytest.fail("nothing starts after the end"))
