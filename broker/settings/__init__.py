@@ -1,1 +1,1 @@
-"""Kafka's settings: tables, rules, listeners, properties."""
+"""Settings: tables of Kafka's settings, their rules, listeners and properties files."""

@@ -1,4 +1,4 @@
-"""The settings of an authorizer: its class, its super users, and what holds without an entry."""
+"""Checks and parses the settings of the authorizer: authorizer.class.name and super.users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check_settings(class_name: str, text: str) -> None:
     """Check `authorizer.class.name` and the text of `super.users`.
 
     Raises:
-        BadSetting: there is no such authorizer, or a super user is no principal.
+        BadSetting: Ottla does not have this authorizer, or a super user is no principal.
     """
     if class_name not in ("", STANDARD):
         allowed = f"must be empty or {STANDARD}: Ottla has no other"
@@ -35,5 +35,5 @@ def super_users(text: str) -> list[str]:
 
 
 def is_true(text: str) -> bool:
-    """What Java's Boolean.parseBoolean says of a text."""
+    """The value of a text by Java's Boolean.parseBoolean."""
     return text.strip().lower() == "true"

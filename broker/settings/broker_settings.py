@@ -1,15 +1,15 @@
-"""Kafka 4.1's broker settings, as text: name, type, default, check, when it may be changed, fate.
+"""Kafka 4.1's broker settings as a text table: name, type, default, check, update mode, fate.
 
-Read by `definitions.Table`; fates.py says what the fates mean. The facts are those of
-KafkaConfig's ConfigDef in Apache Kafka 4.1.1, held by tests against what such a broker answers.
-What Ottla has otherwise is in `OTTLA_DEFAULTS`.
+`definitions.Table` reads it; definitions.py explains checks and update modes, fates.py the fates.
+The rows are those of KafkaConfig's ConfigDef in Apache Kafka 4.1.1; tests compare them with the
+answers of such a broker. `OTTLA_DEFAULTS` has the defaults that differ.
 """
 
 from __future__ import annotations
 
 from .definitions import Table
 
-# Where Ottla's default is not Kafka's: Kafka's are for three nodes and more, or there is none.
+# Defaults that differ from Kafka's: Kafka has none, or one for clusters of three or more nodes.
 OTTLA_DEFAULTS = {
     "broker.id": "1",
     "node.id": "1",
@@ -21,8 +21,8 @@ OTTLA_DEFAULTS = {
     "transaction.state.log.replication.factor": "1",
 }
 
-# Settings of several names: the first one given counts (DynamicBrokerConfig.brokerConfigSynonyms).
-# Beside each, how many milliseconds one of its units has.
+# Settings with several names: the first that is set counts (DynamicBrokerConfig.
+# brokerConfigSynonyms). Each has the milliseconds of its unit.
 SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "log.flush.interval.ms": (
         ("log.flush.interval.ms", 1),
@@ -37,7 +37,7 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "log.roll.ms": (("log.roll.ms", 1), ("log.roll.hours", 3_600_000)),
 }
 
-# Names that belong to plug-ins of Kafka or to its authorizer and are no part of its table.
+# Names of settings of Kafka's plug-ins and authorizer, which its table does not contain.
 FOREIGN = ("allow.everyone.if.no.acl.found", "super.users")
 FOREIGN_PREFIXES = ("metrics.context.", "rlmm.config.", "rsm.config.")
 

@@ -1,8 +1,9 @@
 """The configuration of a broker, under Kafka's names and with Kafka's precedence.
 
-A `BrokerConfig` has what was given at the start, and above it what was set at run time (from the
-metadata log, by `use_dynamic`). One object lives as long as its broker: who keeps it sees changes.
-Reading a setting parses it once. Everything given is checked before the broker does anything.
+A `BrokerConfig` has the static settings, given at the start, and the dynamic ones, from the
+metadata log (`use_dynamic`), which take precedence. A broker keeps one object until it stops, and
+its users see changes. A value is parsed at its first use. All static settings are checked before
+the broker starts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ LOG_CONFIG_FIELDS = frozenset(LogConfig.__dataclass_fields__)
 
 
 class Source(IntEnum):
-    """Where a value comes from; the numbers are those of DescribeConfigs (ConfigSource)."""
+    """The source of a value, with the numbers of DescribeConfigs (ConfigSource)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -47,7 +48,7 @@ class Source(IntEnum):
 
 
 class Synonym(NamedTuple):
-    """One place a value could come from: the name it has there, its text and the source."""
+    """One possible source of a value: the setting's name in it, the text, the source."""
 
     name: str
     text: str | None
@@ -55,13 +56,13 @@ class Synonym(NamedTuple):
 
 
 class BrokerConfig:
-    """A broker's settings; `config["log.segment.bytes"]` is the typed value of one.
+    """The settings of a broker; `config["log.segment.bytes"]` is the typed value of one.
 
     Attributes:
-        given: what was given at the start, by name, as text.
-        source: where it was given, for messages: a file's name.
-        dynamic: what was set at run time and holds now: this broker's above the default of all.
-        passed_over: what the metadata log has and Ottla refuses; it does not hold.
+        given: the static settings, as text by name.
+        source: the name of their file, for error messages.
+        dynamic: the dynamic settings in force: those of this broker, above the cluster's defaults.
+        passed_over: names of settings in the metadata log that Ottla refuses; they have no effect.
     """
 
     def __init__(self, given: Mapping[str, str], source: str = "") -> None:
@@ -75,7 +76,11 @@ class BrokerConfig:
 
     @classmethod
     def from_settings(cls, given: Mapping[str, str], source: str = "") -> BrokerConfig:
-        """A configuration of these settings; raises `BadSetting` for the first that is wrong."""
+        """The configuration with these static settings.
+
+        Raises:
+            BadSetting: the first setting that is wrong.
+        """
         for name, text in given.items():
             _check_one(name, text)
         config = cls(_with_both_ids(given), source)
@@ -85,7 +90,7 @@ class BrokerConfig:
         return config
 
     def __getitem__(self, name: str) -> Any:
-        """The typed value of a setting; KeyError for a name that is not Kafka's."""
+        """The typed value of a setting; KeyError for a name that Kafka does not have."""
         try:
             return self._values[name]
         except KeyError:
@@ -95,29 +100,33 @@ class BrokerConfig:
             return value
 
     def text(self, name: str) -> str | None:
-        """The text of a setting, given or default; None for none."""
+        """The text of a setting, set or default; None if it has neither."""
         for layer, _ in self._layers:
             if name in layer:
                 return layer[name]
         return default_text(name)
 
     def given_names(self) -> set[str]:
-        """All that was set, at the start or at run time."""
+        """The names of all settings that are set, static or dynamic."""
         return {name for layer, _ in self._layers for name in layer}
 
     def is_given(self, name: str) -> bool:
-        """Whether it was set, at the start or at run time, rather than left to its default."""
+        """Whether a setting is set, static or dynamic, rather than at its default."""
         return any(name in layer for layer, _ in self._layers)
 
     def harmless_names(self) -> set[str]:
-        """All that was set and has no meaning in Ottla."""
+        """The names of all settings that are set and have no meaning in Ottla."""
         return {name for name in self.given_names() if _changes_nothing(name)}
 
     def use_dynamic(self, defaults: Mapping[str, str], own: Mapping[str, str]) -> None:
-        """Put what the metadata log has for all brokers, and for this one, above what was given.
+        """Use the dynamic settings of the metadata log above the static ones.
 
-        What could not be set at run time or does not parse is passed over, as Kafka does: a
-        metadata log written by another version must not keep a broker from starting.
+        Read-only settings and texts that do not parse are ignored, as in Kafka: a metadata log
+        written by another version must not keep a broker from starting.
+
+        Args:
+            defaults: the cluster's default settings, as text by name.
+            own: the settings of this broker, which take precedence.
         """
         self.passed_over = frozenset(
             name
@@ -142,10 +151,10 @@ class BrokerConfig:
         )
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Every place a setting has a value in, the one that counts first.
+        """Every value a setting has, in order of precedence.
 
-        As ConfigHelper.configSynonyms has it: settings of several names list all of them, but
-        nothing before the first of the name asked for.
+        Follows ConfigHelper.configSynonyms: settings with several names list the values of all of
+        them, but none before the first value under `name`.
         """
         names = names_of(name)
         found = [
@@ -163,7 +172,11 @@ class BrokerConfig:
         return found
 
     def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
-        """What the logs of a topic with these settings of its own go by."""
+        """The configuration of a topic's logs.
+
+        Args:
+            overrides: the settings of the topic itself, as text by name.
+        """
         if self._log_config is None:
             producers = self["producer.id.expiration.ms"]
             fields = self._log_fields(TOPIC_SETTINGS, {})
@@ -199,7 +212,7 @@ class BrokerConfig:
         return value
 
     def _first_given_ms(self, name: str) -> int:
-        """The time of a setting of several names and units; every negative one means no limit."""
+        """The milliseconds of a setting with several names and units; -1 (no limit) if negative."""
         value, factor = next(
             (self[each], factor) for each, factor in SYNONYMS[name] if self[each] is not None
         )
@@ -228,22 +241,22 @@ class BrokerConfig:
 
     @property
     def listeners(self) -> list[Listener]:
-        """Where clients may connect; the controllers' listeners are left out."""
+        """The listeners for clients: all but those of the controllers."""
         controllers = (self["controller.listener.names"] or "").split(",")
         found = parse_listeners("listeners", self["listeners"])
         return [listener for listener in found if listener.name not in controllers]
 
     def advertised(self, ports: Mapping[str, int] | None = None) -> list[Listener]:
-        """What clients are told to connect to, a listener each.
+        """The listeners that clients connect to, with the advertised hosts and ports.
 
         Args:
-            ports: the port each listener is bound to, by its name, where 0 was asked for.
+            ports: the bound ports by listener name, for listeners configured with port 0.
         """
         return advertised(self.listeners, self["advertised.listeners"], ports or {})
 
 
 def validate_topic_configs(configs: Mapping[str, str]) -> None:
-    """Raise Refused (INVALID_CONFIG), in Kafka's words, if a topic may not have these settings."""
+    """Raise Refused (INVALID_CONFIG), with Kafka's text, if a topic may not have these settings."""
     if not all(name in TOPIC_SETTINGS for name in configs):
         from ...coordinator.java_order import names_in_order
 
@@ -264,12 +277,12 @@ def validate_topic_configs(configs: Mapping[str, str]) -> None:
 
 
 def validate_topic_config(name: str, value: str) -> None:
-    """The same for one setting by itself."""
+    """Raise Refused (INVALID_CONFIG) if a topic may not have this one setting."""
     validate_topic_configs({name: value})
 
 
 def names_of(name: str) -> tuple[str, ...]:
-    """All names of a broker's setting, the one that counts most first."""
+    """All names of a broker setting, in order of precedence."""
     for synonyms in SYNONYMS.values():
         names = tuple(each for each, _ in synonyms)
         if name in names:
@@ -298,7 +311,7 @@ def setting_of(name: str) -> Setting | None:
 
 
 def is_known(name: str) -> bool:
-    """Whether it is a setting of Kafka's, of its authorizer or of one of its plug-ins."""
+    """Whether it is a setting of Kafka, of its authorizer or of one of its plug-ins."""
     return setting_of(name) is not None or _is_foreign(name)
 
 
@@ -352,7 +365,7 @@ def _unknown(name: str) -> str:
     return f"is no broker setting of Kafka 4.1{hint}"
 
 
-# A topic's name for what the broker calls otherwise, as somebody may well write it.
+# Broker settings by the different name that topics have for them: a likely mistake in a file.
 OTHER_NAMES = {topic: broker for topic, broker in BROKER_NAMES.items() if topic != broker}
 
 
@@ -369,7 +382,7 @@ def _with_both_ids(given: Mapping[str, str]) -> dict[str, str]:
 def _may_be_dynamic(name: str, text: str) -> bool:
     setting = setting_of(name)
     if setting is None:
-        return True  # somebody else's: kept and shown, as Kafka does
+        return True  # a plug-in's setting: kept and shown, as in Kafka
     if setting.read_only:
         return False
     try:
@@ -380,7 +393,7 @@ def _may_be_dynamic(name: str, text: str) -> bool:
 
 
 def _parsed(setting: Setting, text: str) -> Value:
-    """The value of what was checked when it was set; the default if another version set it."""
+    """The value of a text that was checked when set; the default if another version set it."""
     try:
         return setting.parse(text)
     except Wrong:

@@ -1,8 +1,8 @@
-"""What a setting is: its name, type, default, what it may be, and how its text becomes a value.
+"""Definitions of settings: name, type, default, allowed values, and the parser of their texts.
 
-The tables (`broker_settings.py`, `topic_settings.py`) are text, a line for each setting; a line is
-made a `Setting` when somebody asks for it, so that 380 settings cost a starting broker nothing.
-Types and texts follow Kafka's ConfigDef: what it accepts is accepted, complaints have its words.
+The tables (`broker_settings.py`, `topic_settings.py`) are text with a line for each setting. A line
+is parsed into a `Setting` at its first use, so that 380 settings cost a starting broker nothing.
+Types follow Kafka's ConfigDef: it accepts the same texts, and errors have the same wording.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeAlias
 from ...protocol.errors import Code, Refused
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
-"""A typed value; lists are tuples, and None is a setting that has no value."""
+"""A typed value: lists are tuples; None means that the setting has no value."""
 
 
 class Kind(IntEnum):
-    """Types of settings; the numbers are those of DescribeConfigs (its field `config_type`)."""
+    """The type of a setting, with the numbers of DescribeConfigs (its field `config_type`)."""
 
     BOOLEAN = 1
     STRING = 2
@@ -33,10 +33,10 @@ class Kind(IntEnum):
 
 
 class Mode(IntEnum):
-    """Who may change a setting, and when."""
+    """The update mode of a setting: when and for which brokers it may change."""
 
     STATIC = 0
-    """Only at the start of a broker: read-only afterwards."""
+    """Only at the start of a broker; read-only afterwards."""
     BROKER = 1
     """At run time, for one broker."""
     CLUSTER = 2
@@ -48,19 +48,19 @@ class Mode(IntEnum):
 
 
 BITS = {Kind.SHORT: 15, Kind.INT: 31, Kind.LONG: 63}
-# Patterns of what is rarely looked at: compiled (and kept by `re`) at their first use.
+# Rarely used patterns: `re` compiles and keeps them at their first use.
 DECIMAL_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?"
 THROTTLED = r"\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*"
 RESET = r"latest|earliest|by_duration:(?i:P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9.]+S)?)?)"
 
 
 class BadSetting(Exception):
-    """A setting the broker does not start with.
+    """A setting that keeps the broker from starting.
 
     Args:
-        name: the setting's name as it was given.
-        value: its text as it was given; None when it lacks one.
-        allowed: what would be right, the end of a sentence: "must be a whole number of at least 1".
+        name: the name of the setting, as given.
+        value: its text, as given; None if it has none.
+        allowed: the allowed values, as the end of a sentence, like "must be a whole number".
     """
 
     def __init__(self, name: str, value: str | None, allowed: str) -> None:
@@ -74,11 +74,11 @@ NO_BOOLEAN = "Expected value to be either true or false"
 
 
 class Wrong(ValueError):
-    """A text that is no value of its setting.
+    """A text that its setting does not allow.
 
     Attributes:
-        found: the text or value that is wrong; of a list the one entry.
-        reason: Kafka's words for it.
+        found: the wrong text or value; for a list, the wrong entry.
+        reason: the reason in Kafka's words.
     """
 
     def __init__(self, found: object, reason: str) -> None:
@@ -93,11 +93,11 @@ class Setting(NamedTuple):
     Attributes:
         name: Kafka's name of it.
         kind: its type.
-        default: the text of its default; None when it has none.
-        check: which values are right: "-" any, "1..10", "1.." a range, "1..9|-1" a range or a
-            value, "one:a|b", "anycase:a|b", "each:a|b" (entries of a list), or a name.
-        mode: when it may be changed.
-        fate: what becomes of it in Ottla, as fates.py reads it.
+        default: the text of its default; None if it has none.
+        check: the allowed values: "-" any, "1..10", "1.." a range, "1..9|-1" a range or a value,
+            "one:a|b", "anycase:a|b", "each:a|b" (entries of a list), or the name of a check.
+        mode: its update mode.
+        fate: its support in Ottla, as text (fates.py).
     """
 
     name: str
@@ -109,18 +109,22 @@ class Setting(NamedTuple):
 
     @property
     def sensitive(self) -> bool:
-        """Whether its value is kept from those who ask."""
+        """Whether clients and log lines may not see its value."""
         return self.kind is Kind.PASSWORD
 
     @property
     def read_only(self) -> bool:
-        """Whether it can only be set before the start."""
+        """Whether only the start of the broker can set it."""
         return self.mode in (Mode.STATIC, Mode.INTERNAL)
 
     def parse(self, text: str) -> Value:
-        """The typed value of a text; raises `Wrong`."""
+        """The typed value of a text.
+
+        Raises:
+            Wrong: the setting does not allow this text.
+        """
         if self.kind is Kind.BOOLEAN and text.strip().lower() not in ("true", "false"):
-            raise Wrong(text, NO_BOOLEAN)  # Kafka shows it with the blanks around it
+            raise Wrong(text, NO_BOOLEAN)  # Kafka's error shows the text with its blanks
         value = self._typed(text.strip())
         if self.check != "-":
             self._check(value)
@@ -164,7 +168,7 @@ class Setting(NamedTuple):
             _check_word(self.name, value, self.check)
 
     def allowed(self) -> str:
-        """What its value must be, the end of a sentence for people."""
+        """The allowed values, as the end of a sentence for people."""
         what = {
             Kind.BOOLEAN: "true or false",
             Kind.DOUBLE: "a number",
@@ -185,28 +189,28 @@ class Setting(NamedTuple):
         return f"must be {named.get(kind, what)}"
 
     def complaint(self, wrong: Wrong) -> str:
-        """What a client is told, in the words of Kafka's ConfigException."""
+        """The error message for a client, in the words of Kafka's ConfigException."""
         return f"Invalid value {wrong.found} for configuration {self.name}: {wrong.reason}"
 
 
 def _is_whole(text: str) -> bool:
-    """Whether it is digits with or without a sign; int() takes underscores and other scripts."""
+    """Whether a text is digits with an optional sign; int() also takes underscores and others."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     return digits.isascii() and digits.isdecimal()
 
 
 def _check_range(value: float, check: str) -> None:
     bounds, _, exception = check.partition("|")
-    told = text_of(value)
+    shown = text_of(value)
     least, _, most = bounds.partition("..")
     if exception:
         if not float(least) <= value <= float(most) and value != float(exception):
             reason = f"Value must be between {least} and {most} or equal to {exception}"
-            raise Wrong(told, reason)
+            raise Wrong(shown, reason)
     elif value < float(least):
-        raise Wrong(told, f"Value must be at least {least}")
+        raise Wrong(shown, f"Value must be at least {least}")
     elif most and value > float(most):
-        raise Wrong(told, f"Value must be no more than {most}")
+        raise Wrong(shown, f"Value must be no more than {most}")
 
 
 def _check_word(name: str, value: str, check: str) -> None:
@@ -249,7 +253,7 @@ def _range_in_words(check: str, kind: Kind) -> str:
 
 
 def text_of(value: Value) -> str | None:
-    """The text Kafka shows for a typed value (ConfigDef.convertToString); None for none."""
+    """The text Kafka shows for a typed value (ConfigDef.convertToString); None for no value."""
     match value:
         case None | str():
             return value
@@ -264,7 +268,7 @@ def text_of(value: Value) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    """As Java's Double.toString: a power of ten below 10^-3 and from 10^7 on."""
+    """The text of Java's Double.toString: with a power of ten below 10^-3 and from 10^7 on."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value) if "e" not in repr(value) else f"{value:f}".rstrip("0")
     mantissa, _, exponent = f"{value!r}".partition("e")
@@ -283,8 +287,8 @@ class Table:
     """The settings of one kind of resource, by name.
 
     Args:
-        lines: a line a setting: name, type, default ("null" for none, '""' for the empty text),
-            check, for brokers when it may be changed, and its fate.
+        lines: one line per setting: name, type, default ("null" for none, '""' for the empty text),
+            check, update mode (broker settings only) and fate.
     """
 
     def __init__(self, lines: str) -> None:
@@ -301,11 +305,11 @@ class Table:
         return len(self._lines)
 
     def get(self, name: str) -> Setting | None:
-        """The setting of this name, or None when there is none."""
+        """The setting of this name; None if there is none."""
         return self[name] if name in self._lines else None
 
     def __getitem__(self, name: str) -> Setting:
-        """The setting of this name; KeyError when there is none."""
+        """The setting of this name; KeyError if there is none."""
         known = self._read.get(name)
         if known is None:
             kind, default, check, *mode, fate = self._lines[name].split()
@@ -320,12 +324,16 @@ class Table:
         return known
 
     def shown(self) -> Iterator[Setting]:
-        """All but the internal ones, by name."""
+        """All settings except the internal ones, in the order of the table."""
         return (self[name] for name in self if " internal " not in self._lines[name])
 
 
 def typed(setting: Setting, text: str) -> Value:
-    """The value of a text a client has sent; raises Refused (INVALID_CONFIG) in Kafka's words."""
+    """The typed value of a text from a client.
+
+    Raises:
+        Refused: INVALID_CONFIG, with Kafka's text.
+    """
     try:
         return setting.parse(text)
     except Wrong as wrong:

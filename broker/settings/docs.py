@@ -1,6 +1,7 @@
-"""What the settings that Ottla heeds do, a sentence each; imported only when somebody asks.
+"""The documentation of settings: DescribeConfigs answers it, and docs/SETTINGS.md shows it.
 
-A broker's setting that is not here is accepted, shown, and has no effect.
+Each setting that works in Ottla has one sentence here. For the others the sentence says which
+values are accepted, or why the setting has no effect. This module is imported at its first use.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .topic_settings import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPI
 
 
 def documentation(resource_type: int, name: str) -> str | None:
-    """What a setting of such a resource does; None for what is no setting of Kafka's."""
+    """The documentation of a setting of a resource type; None if Kafka has no such setting."""
     match resource_type:
         case ResourceType.TOPIC:
             setting = TOPIC_SETTINGS.get(name)
@@ -36,287 +37,294 @@ def documentation(resource_type: int, name: str) -> str | None:
 
 
 def why_harmless(name: str) -> str:
-    """Why a setting that is accepted changes nothing, the end of a sentence."""
+    """Why a setting that is accepted has no effect, as the end of a sentence."""
     return next(reason for pattern, reason in _HARMLESS_FOR if re.search(pattern, name))
 
 
-# The first that is found in a name counts.
+# Reasons by a pattern in the name of the setting; the first match counts.
 _HARMLESS_FOR: Final = (
-    (r"^sasl\.", "it says how often a login is renewed, and no listener has logins"),
-    (r"^delegation\.token\.", "it says how long a token is good, and no token is given out"),
+    (r"^sasl\.", "it is for the renewal of logins, and no listener has logins"),
+    (r"^delegation\.token\.", "it is for the lifetime of delegation tokens, and there are none"),
     (r"^remote\.|local\.retention", "there is no tiered storage"),
     (r"^(group\.)?share\.", "share groups are not served"),
     (r"^(group\.)?streams\.", "groups of Kafka Streams' own protocol are not served"),
-    (r"threads", "one event loop does the work, and threads come as they are needed"),
+    (r"threads", "one event loop does the work and starts threads as needed"),
     (r"^alter\.log\.dirs\.|^log\.dir\.failure", "there is one data directory"),
     (r"replica\.|replication|^unclean", "nodes of a process share their storage"),
-    (r"purgatory", "what waits is woken, and nothing is left to be purged"),
+    (r"purgatory", "requests that have ended do not stay in a purgatory"),
     (r"^(controller|broker|initial\.broker)\.", "the controller is in the same process"),
     (r"^socket\.connection\.setup", "nodes of a process are reached at once or not at all"),
-    (r"^controlled\.shutdown", "a node always hands over what it leads before it stops"),
-    (r"^add\.partitions\.to\.txn", "a producer waits for nothing that would be asked again"),
+    (r"^controlled\.shutdown", "a node always hands its partitions over before it stops"),
+    (r"^add\.partitions\.to\.txn", "a produce request needs no retries to verify its partitions"),
     (r"^(metadata\.max\.idle|internal\.metadata)", "no other node reads the metadata log"),
-    (r"^kafka\.metrics|^metrics\.", "the metrics page counts from the start on"),
-    (r"^telemetry\.|^(interval\.ms|match|metrics)$", "clients are not asked for their metrics"),
-    (r"load\.buffer\.size|^log\.cleaner\.io\.buffer", "logs are read in steps of their own size"),
-    (r"^queued\.max\.requests", "requests wait in their connections, each for its turn"),
+    (r"^kafka\.metrics|^metrics\.", "the metrics page counts from the start of the process"),
+    (r"^telemetry\.|^(interval\.ms|match|metrics)$", "the broker collects no metrics of clients"),
+    (r"load\.buffer\.size|^log\.cleaner\.io\.buffer", "logs are read in steps of a fixed size"),
+    (r"^queued\.max\.requests", "requests wait in their connections, not in a queue"),
     (r"^offsets\.commit\.timeout", "no commit waits for a replica"),
-    (r"compression\.codec", "offsets are written as they are"),
+    (r"compression\.codec", "offsets are written uncompressed"),
     (r"^log\.flush\.start\.offset", "it is written with log.flush.offset.checkpoint.interval.ms"),
     (r"^early\.start|^server\.max", "all listeners open when the broker is ready"),
 )
 
 BROKER_DOCS: Final[Mapping[str, str]] = {
-    "advertised.listeners": (
-        "What clients are told to connect to, when that is not what listeners says."
-    ),
+    "advertised.listeners": "The listeners that clients connect to, if they differ from listeners.",
     "authorizer.class.name": (
-        "Who decides what clients may do: nobody, when empty, or Kafka's StandardAuthorizer."
-    ),
-    "auto.leader.rebalance.enable": (
-        "Whether a node of several leads again what it led before it stopped."
+        "The authorizer: Kafka's StandardAuthorizer, or empty to allow everything."
     ),
     "auto.create.topics.enable": (
-        "Whether a topic is made when somebody asks for one that does not exist."
+        "Whether a request for a topic that does not exist creates the topic."
     ),
-    "broker.id": "The same as node.id, under its older name.",
-    "broker.rack": "The rack the broker says it is in, for clients that choose replicas by it.",
+    "auto.leader.rebalance.enable": (
+        "Whether preferred replicas become leaders again once their node is back."
+    ),
+    "broker.id": "The older name of node.id.",
+    "broker.rack": "The rack of the broker, for clients that choose replicas by rack.",
     "compression.gzip.level": (
-        "How hard gzip works when the broker compresses; -1 leaves it to gzip."
+        "The gzip level the broker compresses with; -1 is gzip's own default."
     ),
-    "compression.lz4.level": "How hard lz4 works when the broker compresses.",
+    "compression.lz4.level": "The lz4 level the broker compresses with.",
     "compression.type": (
-        "How batches are kept: compressed in this way, or as the producer sent them."
+        "The compression of stored batches: a codec, or producer to keep the producer's."
     ),
-    "compression.zstd.level": "How hard zstd works when the broker compresses.",
-    "connections.max.idle.ms": "After how long without a request a connection is closed.",
-    "controller.quota.window.num": (
-        "How many samples the quotas of topics made and deleted are measured over."
-    ),
-    "controller.quota.window.size.seconds": "How long each of those samples is.",
+    "compression.zstd.level": "The zstd level the broker compresses with.",
+    "connections.max.idle.ms": "The time without a request after which a connection is closed.",
     "controller.listener.names": (
-        "Which of the listeners are the controllers'; Ottla does not open them."
+        "The names of the controllers' listeners; Ottla does not open them."
     ),
     "controller.quorum.bootstrap.servers": (
-        "Where the controllers are; it may name one, for Ottla is the only one of its cluster."
+        "The addresses of the controllers, at most one: Ottla is the only controller of its "
+        "cluster."
     ),
     "controller.quorum.voters": (
-        "The controllers that vote, as ID@HOST:PORT; it may name one, whose id is node.id."
+        "The voting controllers as ID@HOST:PORT, at most one, whose id is node.id."
     ),
-    "default.replication.factor": "How many replicas a topic has that is made without saying so.",
+    "controller.quota.window.num": (
+        "The number of samples for the quotas of topics created and deleted."
+    ),
+    "controller.quota.window.size.seconds": "The length of each of those samples.",
+    "default.replication.factor": "The replication factor of topics that are created without one.",
     "delete.topic.enable": "Whether topics can be deleted.",
-    "fetch.max.bytes": "How many bytes of records one answer to a Fetch has at most.",
-    "group.consumer.assignors": (
-        "The assignors that consumer groups can choose from, the default one first."
-    ),
+    "fetch.max.bytes": "The maximum bytes of records in one Fetch response.",
+    "group.consumer.assignors": "The assignors of consumer groups; the first is the default.",
     "group.consumer.heartbeat.interval.ms": (
-        "How often a member of a consumer group is to send a heartbeat."
+        "The heartbeat interval of the members of consumer groups."
     ),
     "group.consumer.max.heartbeat.interval.ms": (
-        "The longest heartbeat interval a consumer group may be given."
+        "The maximum heartbeat interval a consumer group can be configured with."
     ),
     "group.consumer.max.session.timeout.ms": (
-        "The longest session timeout a consumer group may be given."
+        "The maximum session timeout a consumer group can be configured with."
     ),
-    "group.consumer.max.size": "How many members a consumer group may have.",
+    "group.consumer.max.size": "The maximum number of members of a consumer group.",
     "group.consumer.migration.policy": (
         "Whether groups may change between the classic and the consumer protocol."
     ),
     "group.consumer.min.heartbeat.interval.ms": (
-        "The shortest heartbeat interval a consumer group may be given."
+        "The minimum heartbeat interval a consumer group can be configured with."
     ),
     "group.consumer.min.session.timeout.ms": (
-        "The shortest session timeout a consumer group may be given."
+        "The minimum session timeout a consumer group can be configured with."
     ),
     "group.consumer.regex.refresh.interval.ms": (
-        "How often topics are matched again with the regular expressions of consumer groups."
+        "The interval at which topics are matched again with the regular expressions of consumer "
+        "groups."
     ),
     "group.consumer.session.timeout.ms": (
-        "After how long without a heartbeat a member of a consumer group is gone."
+        "The time without a heartbeat after which a member is removed from a consumer group."
     ),
     "group.coordinator.append.linger.ms": (
-        "How long answers are held back that changed a consumer group, or gave out assignments."
+        "The delay of responses that change a consumer group or deliver an assignment."
     ),
-    "group.coordinator.rebalance.protocols": "Which group protocols are served.",
+    "group.coordinator.rebalance.protocols": "The group protocols that are served.",
     "group.initial.rebalance.delay.ms": (
-        "How long an empty classic group waits for more members before its first assignment."
+        "The time an empty classic group waits for more members before its first assignment."
     ),
-    "group.max.session.timeout.ms": (
-        "The longest session timeout a member of a classic group may ask for."
+    "group.max.session.timeout.ms": "The maximum session timeout of a member of a classic group.",
+    "group.max.size": "The maximum number of members of a classic group.",
+    "group.min.session.timeout.ms": "The minimum session timeout of a member of a classic group.",
+    "inter.broker.listener.name": "The listener for connections between nodes.",
+    "leader.imbalance.check.interval.seconds": (
+        "The interval at which preferred replicas become leaders again."
     ),
-    "group.max.size": "How many members a classic group may have.",
-    "group.min.session.timeout.ms": (
-        "The shortest session timeout a member of a classic group may ask for."
-    ),
-    "inter.broker.listener.name": "The listener that nodes use among themselves.",
-    "leader.imbalance.check.interval.seconds": "How often preferred replicas are let lead again.",
     "listener.security.protocol.map": (
-        "The security protocol of each listener name; PLAINTEXT is what Ottla speaks."
+        "The security protocol of each listener name; Ottla speaks PLAINTEXT."
     ),
     "listeners": (
-        "Where the broker listens, as NAME://HOST:PORT; no host is every address, port 0 a "
+        "The listeners of the broker, as NAME://HOST:PORT; no host means every address, port 0 a "
         "free port."
     ),
-    "log.cleaner.backoff.ms": "How long the cleaner rests when no log is worth compacting.",
-    "log.cleaner.dedupe.buffer.size": (
-        "How much memory the keys of the logs that are being compacted may take."
-    ),
+    "log.cleaner.backoff.ms": "The time the cleaner sleeps if there is no log to compact.",
+    "log.cleaner.dedupe.buffer.size": "The maximum memory for the keys of logs under compaction.",
     "log.cleaner.delete.retention.ms": (
-        "How long the mark of a deleted key stays in a compacted log."
+        "The time the tombstone of a deleted key stays in a compacted log."
     ),
     "log.cleaner.enable": "Whether compacted topics are compacted.",
     "log.cleaner.io.buffer.load.factor": (
-        "How much of the memory for keys is filled; the rest of the log waits for another round."
+        "The share of the memory for keys that is filled; the next compaction does the rest of "
+        "the log."
     ),
     "log.cleaner.io.max.bytes.per.second": (
-        "How many bytes a second the cleaner reads and writes at most."
+        "The maximum bytes the cleaner reads and writes per second."
     ),
-    "log.cleaner.max.compaction.lag.ms": "How long a record may stay uncompacted at most.",
+    "log.cleaner.max.compaction.lag.ms": "The maximum time a record stays uncompacted.",
     "log.cleaner.min.cleanable.ratio": (
-        "How much of a log must be uncompacted before it is compacted."
+        "The share of a log that must be uncompacted before the log is compacted."
     ),
-    "log.cleaner.min.compaction.lag.ms": "How long a record stays uncompacted at least.",
-    "log.cleaner.threads": "How many logs are compacted side by side.",
-    "log.cleanup.policy": "What becomes of old segments: delete them, compact them, or both.",
-    "log.dir": "The directory of the logs when log.dirs is not set.",
-    "log.dirs": "The directory of the logs; Ottla keeps everything in one.",
+    "log.cleaner.min.compaction.lag.ms": "The minimum time a record stays uncompacted.",
+    "log.cleaner.threads": "The number of logs that are compacted at the same time.",
+    "log.cleanup.policy": "What happens to old segments: they are deleted, compacted, or both.",
+    "log.dir": "The directory of the logs if log.dirs is not set.",
+    "log.dirs": "The directory of the logs; Ottla keeps all its data in one.",
     "log.flush.interval.messages": (
-        "After how many records a log is forced to disk; 1 is each append."
+        "The number of records after which a log is flushed to disk; 1 flushes each append."
     ),
-    "log.flush.interval.ms": "How long appended records may wait to be forced to disk.",
+    "log.flush.interval.ms": "The maximum time before appended records are flushed to disk.",
     "log.flush.offset.checkpoint.interval.ms": (
-        "How often the recovery points of the logs are written down."
+        "The interval at which the recovery points of the logs are written."
     ),
-    "log.flush.scheduler.interval.ms": "How often it is looked for logs to force to disk.",
-    "log.index.interval.bytes": "How many bytes of a segment lie between two entries of its index.",
-    "log.index.size.max.bytes": "How large an index may become before its segment is closed.",
-    "log.initial.task.delay.ms": "How long retention and flushes by time wait after the start.",
+    "log.flush.scheduler.interval.ms": "The interval of the check for logs to flush.",
+    "log.index.interval.bytes": "The bytes of a segment between two entries of its index.",
+    "log.index.size.max.bytes": "The maximum size of an index; a larger one closes its segment.",
+    "log.initial.task.delay.ms": (
+        "The time from the start to the first run of retention and of flushes by time."
+    ),
     "log.message.timestamp.after.max.ms": (
-        "How far after the broker's time a record's timestamp may be."
+        "The maximum time by which a record's timestamp may be after the broker's time."
     ),
     "log.message.timestamp.before.max.ms": (
-        "How far before the broker's time a record's timestamp may be."
+        "The maximum time by which a record's timestamp may be before the broker's time."
     ),
     "log.message.timestamp.type": (
-        "Whether a record has its producer's time or the time of its append."
+        "Whether a record has its producer's timestamp or the time of its append."
     ),
-    "log.preallocate": "Whether a new segment takes its whole size on disk at once.",
+    "log.preallocate": "Whether a new segment takes its full size on disk at once.",
     "log.retention.bytes": (
-        "How large a partition may become before its oldest segments go; -1 is no limit."
+        "The maximum size of a partition; its oldest segments are deleted beyond it, and -1 means "
+        "no limit."
     ),
     "log.retention.check.interval.ms": (
-        "How often it is looked for segments that are too old or too many."
+        "The interval of the check for segments to delete by age or size."
     ),
-    "log.retention.hours": "How many hours records are kept, when neither minutes nor ms are set.",
-    "log.retention.minutes": "How many minutes records are kept, when log.retention.ms is not set.",
-    "log.retention.ms": "How long records are kept; -1 is for ever.",
-    "log.roll.hours": "After how many hours a segment is closed, when log.roll.ms is not set.",
-    "log.roll.jitter.hours": "How many hours earlier a segment may be closed, when no ms are set.",
-    "log.roll.jitter.ms": "How much earlier, by chance, a segment may be closed.",
-    "log.roll.ms": "After which time a segment is closed although it is not full.",
-    "log.segment.bytes": "How large a segment becomes before the next one is begun.",
-    "log.segment.delete.delay.ms": "How long a deleted segment's files stay on disk.",
+    "log.retention.hours": (
+        "The hours records are kept if neither log.retention.minutes nor log.retention.ms is set."
+    ),
+    "log.retention.minutes": "The minutes records are kept if log.retention.ms is not set.",
+    "log.retention.ms": "The time records are kept; -1 means for ever.",
+    "log.roll.hours": "The hours after which a segment is closed if log.roll.ms is not set.",
+    "log.roll.jitter.hours": (
+        "The maximum hours a segment is closed earlier if log.roll.jitter.ms is not set."
+    ),
+    "log.roll.jitter.ms": "The maximum time, chosen at random, that a segment is closed earlier.",
+    "log.roll.ms": "The time after which a segment is closed, even if it is not full.",
+    "log.segment.bytes": "The maximum size of a segment.",
+    "log.segment.delete.delay.ms": "The time the files of a deleted segment stay on disk.",
     "max.connection.creation.rate": (
-        "How many connections a second are taken up; those beyond it wait."
+        "The maximum number of new connections per second; further ones wait."
     ),
-    "max.connections": "How many connections the broker has at most.",
-    "max.connections.per.ip": "How many connections one address may have.",
-    "max.connections.per.ip.overrides": "Other limits for some addresses, as HOST:NUMBER.",
-    "max.incremental.fetch.session.cache.slots": "How many incremental fetch sessions are kept.",
+    "max.connections": "The maximum number of connections of the broker.",
+    "max.connections.per.ip": "The maximum number of connections from one address.",
+    "max.connections.per.ip.overrides": "Other maximums for some addresses, as HOST:NUMBER.",
+    "max.incremental.fetch.session.cache.slots": (
+        "The maximum number of incremental fetch sessions."
+    ),
     "max.request.partition.size.limit": (
-        "How many partitions one DescribeTopicPartitions answers at most."
+        "The maximum number of partitions in one DescribeTopicPartitions response."
     ),
-    "message.max.bytes": "How large a batch of records may be.",
+    "message.max.bytes": "The maximum size of a batch of records.",
     "metadata.log.max.record.bytes.between.snapshots": (
-        "After how many bytes of changes to topics and settings a snapshot of all is written."
+        "The bytes of new metadata records after which a snapshot is written."
     ),
     "metadata.log.max.snapshot.interval.ms": (
-        "After which time with changes a snapshot is written; 0 is by bytes alone."
+        "The time after which a snapshot is written if there are new metadata records; 0 means "
+        "only by bytes."
     ),
-    "metadata.log.segment.bytes": "How large a segment of the metadata log becomes.",
-    "metadata.log.segment.ms": "After which time a segment of the metadata log is closed.",
+    "metadata.log.segment.bytes": "The maximum size of a segment of the metadata log.",
+    "metadata.log.segment.ms": "The time after which a segment of the metadata log is closed.",
     "metadata.max.retention.bytes": (
-        "How large the metadata log and its snapshots may become before the oldest go."
+        "The maximum size of the metadata log and its snapshots; the oldest are deleted beyond it."
     ),
     "metadata.max.retention.ms": (
-        "How old a snapshot may become before it goes, and the log up to the next one."
+        "The time a snapshot is kept, and the log up to the next snapshot."
     ),
-    "min.insync.replicas": "How many replicas must have a batch before acks=all is answered.",
-    "node.id": "The number of this node in its cluster.",
-    "num.partitions": "How many partitions a topic has that is made without saying so.",
-    "offset.metadata.max.bytes": "How long the text beside a committed offset may be.",
-    "offsets.retention.check.interval.ms": "How often it is looked for offsets to forget.",
-    "offsets.retention.minutes": "How long offsets are kept once their group is empty.",
-    "offsets.topic.num.partitions": "How many partitions the offsets' topic has.",
-    "offsets.topic.replication.factor": "How many replicas the offsets' topic has.",
-    "offsets.topic.segment.bytes": "How large a segment of the offsets' topic becomes.",
-    "process.roles": "What the process is; it must be broker,controller, for Ottla is both.",
-    "producer.id.expiration.check.interval.ms": "How often it is looked for producers to forget.",
-    "producer.id.expiration.ms": "How long a partition remembers a producer that is silent.",
+    "min.insync.replicas": "The minimum number of in-sync replicas for a write with acks=all.",
+    "node.id": "The id of this node in its cluster.",
+    "num.partitions": "The number of partitions of topics that are created without one.",
+    "offset.metadata.max.bytes": "The maximum size of the metadata of a committed offset.",
+    "offsets.retention.check.interval.ms": "The interval of the check for expired offsets.",
+    "offsets.retention.minutes": "The minutes offsets are kept once their group is empty.",
+    "offsets.topic.num.partitions": "The number of partitions of the offsets topic.",
+    "offsets.topic.replication.factor": "The replication factor of the offsets topic.",
+    "offsets.topic.segment.bytes": "The maximum size of a segment of the offsets topic.",
+    "process.roles": "The roles of the process: broker,controller, because Ottla is both.",
+    "producer.id.expiration.check.interval.ms": "The interval of the check for expired producers.",
+    "producer.id.expiration.ms": (
+        "The time a partition keeps the state of a producer that does not write."
+    ),
     "queued.max.request.bytes": (
-        "How much memory all connections hold of requests not served yet before large ones wait; "
-        "-1: 224 MB, or two of the largest requests."
+        "The maximum memory for unserved requests of all connections before large ones wait; -1 "
+        "means 224 MB, or two of the largest requests."
     ),
-    "quota.window.num": "How many samples the use of quotas is measured over.",
-    "quota.window.size.seconds": "How long each of those samples is.",
-    "request.timeout.ms": "How long one node waits for another's answer.",
+    "quota.window.num": "The number of samples over which quotas are measured.",
+    "quota.window.size.seconds": "The length of each of those samples.",
+    "request.timeout.ms": "The time a node waits for the response of another node.",
     "security.inter.broker.protocol": (
-        "The security protocol between nodes, where no listener is named for it."
+        "The security protocol between nodes if inter.broker.listener.name is not set."
     ),
-    "share.coordinator.state.topic.min.isr": "The min.insync.replicas of share groups' topic.",
+    "share.coordinator.state.topic.min.isr": "The min.insync.replicas of the share state topic.",
     "share.coordinator.state.topic.num.partitions": (
-        "How many partitions the topic of share groups' state has."
+        "The number of partitions of the share state topic."
     ),
     "share.coordinator.state.topic.replication.factor": (
-        "How many replicas the topic of share groups' state has."
+        "The replication factor of the share state topic."
     ),
     "share.coordinator.state.topic.segment.bytes": (
-        "How large a segment of the topic of share groups' state becomes."
+        "The maximum size of a segment of the share state topic."
     ),
-    "socket.listen.backlog.size": "How many connections may wait to be accepted.",
+    "socket.listen.backlog.size": "The maximum number of connections that wait to be accepted.",
     "socket.receive.buffer.bytes": (
-        "The receive buffer of a connection; -1 leaves it to the system."
+        "The receive buffer of a connection; -1 means the system's default."
     ),
-    "socket.request.max.bytes": "How large a request may be; a larger one closes its connection.",
-    "socket.send.buffer.bytes": "The send buffer of a connection; -1 leaves it to the system.",
+    "socket.request.max.bytes": (
+        "The maximum size of a request; a larger one closes its connection."
+    ),
+    "socket.send.buffer.bytes": "The send buffer of a connection; -1 means the system's default.",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (
-        "How often it is looked for transactions past their timeout."
+        "The interval of the check for transactions past their timeout."
     ),
-    "transaction.max.timeout.ms": "The longest transaction timeout a producer may ask for.",
+    "transaction.max.timeout.ms": "The maximum transaction timeout of a producer.",
     "transaction.partition.verification.enable": (
-        "Whether a transactional batch is refused when its partition was not added."
+        "Whether a transactional batch is refused if its partition is not in the transaction."
     ),
     "transaction.remove.expired.transaction.cleanup.interval.ms": (
-        "How often it is looked for transactional ids to forget."
+        "The interval of the check for expired transactional ids."
     ),
-    "transaction.state.log.min.isr": "The min.insync.replicas of the transactions' topic.",
-    "transaction.state.log.num.partitions": "How many partitions the transactions' topic has.",
-    "transaction.state.log.replication.factor": "How many replicas the transactions' topic has.",
+    "transaction.state.log.min.isr": "The min.insync.replicas of the transaction topic.",
+    "transaction.state.log.num.partitions": "The number of partitions of the transaction topic.",
+    "transaction.state.log.replication.factor": "The replication factor of the transaction topic.",
     "transaction.state.log.segment.bytes": (
-        "How large a segment of the transactions' topic becomes."
+        "The maximum size of a segment of the transaction topic."
     ),
     "transaction.two.phase.commit.enable": (
         "Whether a producer may have transactions without a timeout, for two-phase commit "
         "(InitProducerId 6, which unstable.api.versions.enable offers)."
     ),
-    "transactional.id.expiration.ms": (
-        "How long a transactional id without a transaction is remembered."
-    ),
+    "transactional.id.expiration.ms": "The time a transactional id without a transaction is kept.",
     "unclean.leader.election.enable": (
-        "Whether a replica that is behind may become leader, losing what it lacks."
+        "Whether a replica that is not in sync may become leader and lose records."
     ),
     "unstable.api.versions.enable": (
-        "Whether versions of APIs are offered that Kafka has not released: InitProducerId 6."
+        "Whether API versions are offered that Kafka has not released: InitProducerId 6."
     ),
 }
 
 TOPIC_DOCS: Final[Mapping[str, str]] = {
-    "internal.segment.bytes": "The size of a segment where segment.bytes would be too small.",
+    "internal.segment.bytes": "The size of a segment below the minimum of segment.bytes.",
 }
 
 GROUP_DOCS: Final[Mapping[str, str]] = {
-    "consumer.heartbeat.interval.ms": "How often a member of this group is to send a heartbeat.",
+    "consumer.heartbeat.interval.ms": "The heartbeat interval of the members of this group.",
     "consumer.session.timeout.ms": (
-        "After how long without a heartbeat a member of this group is gone."
+        "The time without a heartbeat after which a member is removed from this group."
     ),
 }

@@ -1,13 +1,13 @@
-"""What becomes of each of Kafka's settings in Ottla: the last word of its row in the tables.
+"""Fates: how far Ottla supports each of Kafka's settings. The last word of a row in the tables.
 
-works      the setting does what it does in Kafka
-ruled      the same; a rule of rules.py refuses the values that Ottla cannot keep
-harmless   it has no meaning in Ottla; the start names those that were given, in one line
-refused    only its default is accepted: what it asks for does not exist in Ottla
-only:a|b   only these values are accepted (of a list: entries), and its default
+works      the setting has its effect of Kafka
+ruled      the same; a rule of rules.py refuses the values that Ottla does not support
+harmless   it has no meaning in Ottla; the broker logs one line with those that are set
+refused    only its default is accepted: Ottla does not have the feature
+only:a|b   only these values (or entries of a list) and its default are accepted
 
-A setting that guards (a policy, a quota, a principal, TLS, SASL, a limit) is never harmless: a
-broker that accepts it without a word would look safer than it is.
+A setting for security (a policy, a quota, a principal, TLS, SASL, a limit) is never harmless: a
+broker that accepted it silently would look safer than it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .definitions import Kind, Setting, Value, text_of
 
 
 class Fate(Enum):
-    """What becomes of a setting."""
+    """How far Ottla supports a setting; the head of this file explains each value."""
 
     WORKS = "works"
     RULED = "ruled"
@@ -29,7 +29,7 @@ class Fate(Enum):
     ONLY = "only"
 
 
-# Why a setting is refused, by how its name begins.
+# Why a setting is refused, by the beginning of its name; the first match counts.
 REASONS: Final = (
     ("connection.failed.authentication.", "Ottla does not speak SASL yet"),
     ("connections.max.reauth.", "Ottla does not speak SASL yet"),
@@ -40,14 +40,14 @@ REASONS: Final = (
     ("metadata.log.dir", "Ottla keeps its metadata log in log.dirs"),
     ("metric.reporters", "Ottla has no reporters, but a page: ottla serve --metrics"),
     ("remote.", "Ottla has no tiered storage"),
-    ("replica.selector.", "Ottla has its consumers fetch from leaders"),
+    ("replica.selector.", "consumers of Ottla fetch from leaders"),
     ("sasl.", "Ottla does not speak SASL yet"),
     ("security.inter.broker.", "Ottla speaks no other yet"),
     ("ssl.", "Ottla does not speak TLS yet"),
-    ("unstable.feature.", "Ottla has no features of a Kafka to come"),
+    ("unstable.feature.", "Ottla has no features of a future Kafka"),
     ("", "Ottla runs no plug-ins"),
 )
-# Settings that count for one listener when they are given as listener.name.NAME.SETTING.
+# Settings that work for one listener, as listener.name.NAME.SETTING.
 OF_A_LISTENER: Final = ("max.connection.creation.rate", "max.connections")
 _NAMED_AT_MOST: Final = 400  # there are fewer settings; topics may be very many
 LISTENER_PREFIX: Final = "listener.name."
@@ -59,7 +59,7 @@ def fate_of(setting: Setting) -> Fate:
 
 
 def refusal(setting: Setting, text: str) -> str | None:
-    """Why Ottla does not accept a value, the end of a sentence; None when it does.
+    """Why Ottla does not accept a value, as the end of a sentence; None if it does.
 
     Args:
         text: a legal value of the setting.
@@ -75,7 +75,7 @@ def refusal(setting: Setting, text: str) -> str | None:
 
 
 def limits(setting: Setting) -> str | None:
-    """What alone a setting may be and why, the end of a sentence; None: its check alone counts."""
+    """The values Ottla accepts and why, as the end of a sentence; None if all legal ones."""
     if fate_of(setting) not in (Fate.REFUSED, Fate.ONLY):
         return None
     return f"must be {_accepted(setting)}: {_reason(setting.name)}"
@@ -105,10 +105,11 @@ def _reason(name: str) -> str:
 
 
 def is_harmless(name: str, setting: Setting) -> bool:
-    """Whether a setting that is accepted changes nothing.
+    """Whether a setting that is accepted has no effect.
 
     Args:
-        name: as it was given, with or without `listener.name.NAME.` before it.
+        name: the name as given, with or without the prefix `listener.name.NAME.`.
+        setting: the setting of that name.
     """
     if name.startswith(LISTENER_PREFIX):
         return setting.name not in OF_A_LISTENER
@@ -116,7 +117,7 @@ def is_harmless(name: str, setting: Setting) -> bool:
 
 
 def is_tiered(settings: Mapping[str, str]) -> bool:
-    """Whether a topic of Kafka's has a part of its records elsewhere."""
+    """Whether a topic written by Kafka has some of its records in tiered storage."""
     return settings.get("remote.storage.enable", "").strip().lower() == "true"
 
 
@@ -126,13 +127,16 @@ def lines_at_start(
     features: Collection[str] = (),
     tiered: Collection[str] = (),
 ) -> list[str]:
-    """What a start says of what does nothing, a line for each kind that there is.
+    """The lines that a starting broker logs about settings and features without effect.
 
     Args:
-        harmless: names of settings that were given and have no meaning.
-        passed_over: names of settings that the metadata log has and Ottla refuses.
-        features: levels that the metadata log has and Ottla does not serve, as NAME=LEVEL.
+        harmless: names of settings that are set and have no meaning.
+        passed_over: names of settings in the metadata log that Ottla refuses.
+        features: feature levels in the metadata log that Ottla does not serve, as NAME=LEVEL.
         tiered: topics with remote.storage.enable.
+
+    Returns:
+        One line for each argument that is not empty.
     """
     kinds = (
         (harmless, "these settings have no meaning in Ottla and change nothing"),

@@ -1,6 +1,6 @@
-"""Listeners: where the broker listens, what it tells clients, and by which security protocol.
+"""Listeners: the addresses the broker binds and advertises, and the security protocol of each.
 
-The texts are like `PLAINTEXT://127.0.0.1:9092,INSIDE://:9093`, as in `listeners`.
+They are written like `PLAINTEXT://127.0.0.1:9092,INSIDE://:9093`, as in the setting `listeners`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ LISTENER = r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 EVERY_ADDRESS = ("", "0.0.0.0", "::")
 CONTROLLER_LISTENER = "CONTROLLER"
-"""The listener of the controller, which no client connects to."""
+"""The listener of the controller; clients do not connect to it."""
 EXPECTED = "must be NAME://HOST:PORT, with commas between several"
 
 
 class Listener(NamedTuple):
-    """One listener; an empty host is every address, port 0 a free one."""
+    """One listener; an empty host means every address, port 0 any free port."""
 
     name: str
     host: str
@@ -28,7 +28,11 @@ class Listener(NamedTuple):
 
 
 def parse_listeners(setting: str, text: str) -> list[Listener]:
-    """The listeners of a text; raises BadSetting in the name of `setting`."""
+    """The listeners in the text of a setting.
+
+    Raises:
+        BadSetting: the text is wrong; the error names `setting`.
+    """
     found: list[Listener] = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         match = re.fullmatch(LISTENER, entry)
@@ -44,7 +48,7 @@ def parse_listeners(setting: str, text: str) -> list[Listener]:
 
 
 def parse_protocols(text: str) -> dict[str, str]:
-    """`listener.security.protocol.map`: the security protocol of each listener's name."""
+    """The security protocol by listener name, from `listener.security.protocol.map`."""
     name = "listener.security.protocol.map"
     found = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -59,19 +63,19 @@ def parse_protocols(text: str) -> dict[str, str]:
 def advertised(
     listeners: list[Listener], text: str | None, ports: Mapping[str, int]
 ) -> list[Listener]:
-    """What clients are told: `advertised.listeners`, or else the listeners themselves.
+    """The listeners that clients connect to: `advertised.listeners`, or else `listeners`.
 
     A listener on every address is advertised as localhost: this is a broker for one machine, and
-    the name of a container would mean nothing outside of it.
+    the name of a container could not be resolved outside of it.
     """
     names = {listener.name for listener in listeners}
     if text is not None:
-        told = [
+        found = [
             each for each in parse_listeners("advertised.listeners", text) if each.name in names
         ]
     else:
-        told = [
+        found = [
             each._replace(host="localhost") if each.host in EVERY_ADDRESS else each
             for each in listeners
         ]
-    return [each._replace(port=each.port or ports.get(each.name, 0)) for each in told]
+    return [each._replace(port=each.port or ports.get(each.name, 0)) for each in found]

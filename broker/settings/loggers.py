@@ -1,6 +1,6 @@
-"""Loggers as Kafka's admin API sees them (KIP-412): names with a level each, kept until the end.
+"""Log levels that clients read and set by the admin API (KIP-412), lost at the end of the process.
 
-Ottla has one, the root; its levels are those of `logs`, under Kafka's names.
+Ottla has one logger, the root. Its levels are those of `log_output`, under Kafka's names.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from ...protocol.errors import Code, Refused
 from .. import log_output as logs
 
 ROOT = "root"
-# What each of Kafka's levels is here; the first of each is how a level is shown.
+# Ottla's level for each level of Kafka; a level is shown under the first name that maps to it.
 LEVELS = {
     "DEBUG": "debug",
     "INFO": "info",
@@ -24,14 +24,14 @@ _asked_for = "INFO"
 
 
 def logger_levels() -> dict[str, str]:
-    """Kafka's name of the level of each logger: the one asked for, while it is that."""
+    """Kafka's name of the level of each logger: the name that was set, while that level holds."""
     if LEVELS[_asked_for] == logs.level():
         return {ROOT: _asked_for}
     return {ROOT: next(name for name, ours in LEVELS.items() if ours == logs.level())}
 
 
 def check_level(logger: str, level: str | None) -> None:
-    """Raise Refused for a logger there is not, or a level no logger has; None takes one away."""
+    """Raise Refused for an unknown logger or level; a level of None asks to remove the level."""
     if logger != ROOT:
         raise Refused(Code.INVALID_CONFIG, f"Logger {logger} does not exist!")
     if level is None:
@@ -44,7 +44,7 @@ def check_level(logger: str, level: str | None) -> None:
 
 
 def set_level(level: str) -> None:
-    """Set the root's level, one of LEVELS."""
+    """Set the level of the root logger, a key of LEVELS."""
     global _asked_for
     _asked_for = level
     logs.set_level(LEVELS[level])

@@ -1,7 +1,7 @@
-"""The configurations of several nodes in one process: one's, with other ids and ports.
+"""Configurations for several nodes in one process, derived from one: only ids and ports differ.
 
-Internal topics have Kafka's defaults again, which are for three nodes, or less where there are two:
-when a node stops, what it coordinates goes to another one.
+Internal topics get Kafka's default replication, which is for three nodes (less with two nodes), so
+that another node can take over the coordinators of a node that stops.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ LAST_PORT = 65_535
 
 
 def configs_of(config: BrokerConfig, count: int) -> list[BrokerConfig]:
-    """One for each node: ids count up, and ports by as many as one node's listeners take up.
+    """The configuration of each node: node ids and port ranges follow each other.
 
     Raises:
-        BadSetting: the ports do not reach.
+        BadSetting: a port would be above 65535.
     """
     listeners = parse_listeners("listeners", config["listeners"])
     fixed = [each.port for each in listeners if each.port]
@@ -41,7 +41,7 @@ def _shifted(
 ) -> BrokerConfig:
     node_id = str(config.node_id + number)
     given = {**given, "node.id": node_id, "broker.id": node_id}
-    if number:  # the first node votes; the others would name a voter that they are not
+    if number:  # the only voter is the first node, and the voter must be the node itself
         given.pop("controller.quorum.voters", None)
     for name in ("listeners", "advertised.listeners"):
         text = config[name]

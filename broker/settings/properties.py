@@ -1,7 +1,7 @@
-"""Settings from outside: the text of a server.properties file, and environment variables.
+"""Reads settings from the text of a server.properties file and from environment variables.
 
-The file is read as java.util.Properties reads it; the variables as apache/kafka's image does, whose
-`KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes.
+The file has the syntax of java.util.Properties. The variables are named as for the apache/kafka
+image: `KAFKA_LOG_SEGMENT_BYTES` is log.segment.bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 ENVIRONMENT_PREFIX = "KAFKA_"
-# What else has such a name in apache/kafka's image and its start scripts, and is no setting.
+# Variables with this prefix in the apache/kafka image and its start scripts that are no settings.
 NO_SETTINGS = frozenset(
     ENVIRONMENT_PREFIX + name
     for name in (
@@ -38,15 +38,18 @@ NO_SETTINGS = frozenset(
         "VERSION",
     )
 )
-# The id of a new cluster, which apache/kafka's image formats its directory with.
+# The id of a new cluster; the apache/kafka image formats its directory with it.
 CLUSTER_ID = "CLUSTER_ID"
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The settings of a file's text; of a name that comes twice the last one counts.
+    """The settings in the text of a file; the last value of a repeated name counts.
 
-    Comments begin with `#` or `!`. Name and value are parted by `=`, `:` or blanks; a backslash at
-    the end of a line continues it. Raises ValueError for a \\u without its four digits.
+    Comments begin with `#` or `!`. `=`, `:` or blanks separate name and value; a backslash at the
+    end of a line continues it.
+
+    Raises:
+        ValueError: a \\u without its four digits.
     """
     settings = {}
     for line in _logical_lines(text):
@@ -57,7 +60,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and leading blanks, those that are continued joined."""
+    """The lines without comments and leading blanks; continued lines are joined."""
     begun = None
     for natural in LINE_END.split(text):
         line = natural.lstrip(BLANK)
@@ -100,10 +103,10 @@ def settings_from_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def cluster_id_from_environment(environ: Mapping[str, str]) -> str | None:
-    """The cluster's id among environment variables; None where there is none.
+    """The cluster id in the environment variables; None if there is none.
 
     Raises:
-        ValueError: it could not be read back from a line of meta.properties.
+        ValueError: a line of meta.properties could not hold it.
     """
     cluster_id = environ.get(CLUSTER_ID, "")
     if not re.fullmatch(r"[!-~]{0,255}", cluster_id) or "\\" in cluster_id:

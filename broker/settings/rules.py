@@ -1,6 +1,7 @@
-"""Rules that settings of a broker keep together: each names what is wrong, or says nothing.
+"""Checks of a broker's settings that concern several settings, or limits of Ottla.
 
-They are those of KafkaConfig.validateValues that mean something here, and Ottla's own limits.
+They are the checks of KafkaConfig.validateValues that apply here, and Ottla's own. Each raises
+BadSetting with the name of the wrong setting.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .config import BrokerConfig
 
 INT_MAX = 0x7FFFFFFF
-# The first of each pair may not be above the second.
+# The first setting of each pair must not be above the second.
 IN_ORDER = (
     *(
         pair
@@ -40,14 +41,14 @@ IN_ORDER = (
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
 )
 
-# What Kafka's map of keys needs for one: an MD5 and an offset (SkimpyOffsetMap).
+# The size of a key in the cleaner's map: an MD5 and an offset, as in Kafka's SkimpyOffsetMap.
 KEY_IN_THE_CLEANER_BYTES = 24
 
 
 def check_together(config: BrokerConfig) -> None:
     """Raise BadSetting for the first rule that does not hold.
 
-    A rule is only looked at when one of its settings was given: defaults keep them all.
+    A rule is checked only if one of its settings is set: the defaults obey all rules.
     """
     for names, rule in RULES:
         if any(config.is_given(name) for name in names):
@@ -78,7 +79,7 @@ def _roles(config: BrokerConfig) -> None:
 
 
 def _quorum(config: BrokerConfig) -> None:
-    """The cluster is this process: no other controller votes or is asked."""
+    """The cluster is this process: there is no other controller to vote or to connect to."""
     name, voters = "controller.quorum.voters", config["controller.quorum.voters"]
     if voters:
         voter = re.fullmatch(r"([0-9]+)@.+:[0-9]+", voters[0])
@@ -97,7 +98,7 @@ def _directories(config: BrokerConfig) -> None:
     name = "log.dir" if config["log.dirs"] is None else "log.dirs"
     if len(config.log_dirs) != 1:
         text = config.text(name)
-        raise BadSetting(name, text, "must be one directory: Ottla keeps all it has in one")
+        raise BadSetting(name, text, "must be one directory: Ottla keeps all its data in one")
 
 
 def _retention(config: BrokerConfig) -> None:
@@ -110,7 +111,7 @@ def _roll(config: BrokerConfig) -> None:
 
 
 def _at_least(config: BrokerConfig, name: str, least: int, also: int | None = None) -> None:
-    """Check the one of a setting's names that counts; every negative retention is -1."""
+    """Check the value of the name that takes precedence; any negative retention means -1."""
     counts = next((n for n, _ in SYNONYMS[name] if config[n] is not None), None)
     if counts is None:
         return
@@ -156,8 +157,7 @@ def _advertised(config: BrokerConfig, names: set[str]) -> None:
     name, text = "advertised.listeners", config["advertised.listeners"]
     if text is None:
         return
-    told = parse_listeners(name, text)
-    for listener in told:
+    for listener in parse_listeners(name, text):
         if listener.name not in names:
             known = ", ".join(sorted(names))
             raise BadSetting(name, text, f"{listener.name} must be one of listeners: {known}")

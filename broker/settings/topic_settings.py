@@ -1,14 +1,15 @@
-"""Kafka 4.1's settings of topics, groups and client-metrics subscriptions, as text.
+"""Kafka 4.1's settings of topics, groups and client-metrics subscriptions, as text tables.
 
-Name, type, default, check, fate (fates.py); read by `definitions.Table`. The default of a
-topic's setting is only Kafka's last resort: what a broker has set under `BROKER_NAMES` comes first.
+The columns are name, type, default, check and fate (fates.py); `definitions.Table` reads them. The
+default of a topic or group setting holds only if the broker setting in `BROKER_NAMES` or
+`GROUP_BROKER_NAMES` does not give one.
 """
 
 from __future__ import annotations
 
 from .definitions import Table
 
-# The broker's setting that is a topic's default (ServerTopicConfigSynonyms), where there is one.
+# The broker setting that gives the default of a topic setting (ServerTopicConfigSynonyms).
 BROKER_NAMES = {
     "cleanup.policy": "log.cleanup.policy",
     "compression.gzip.level": "compression.gzip.level",
@@ -77,7 +78,7 @@ segment.ms long 604800000 1.. works
 unclean.leader.election.enable boolean false - works
 """)
 
-# The broker's setting that is a group's default.
+# The broker setting that gives the default of a group setting.
 GROUP_BROKER_NAMES = {
     name: f"group.{name}"
     for name in (
