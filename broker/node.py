@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..coordinator.partitioning import check_transactional_id
 from ..coordinator.transactions.producer_ids import ProducerIds
 from ..metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..metadata.records import EndPoint
@@ -97,6 +98,7 @@ class Node:
         self.transaction_metrics: TransactionMetrics | None = None
         self.transactions: Coordinator[Transactions] = Coordinator(
             TRANSACTION_STATE, self._transaction_shard, self.loading,
+            check_key=check_transactional_id,
             on_loaded=self._resume_markers,
             on_unloaded=lambda shard: self.marker_channel.forget(shard),
         )  # fmt: skip

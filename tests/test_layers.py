@@ -54,6 +54,7 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "coordinator/transactions": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
+        "coordinator/partitioning",
     },
     "coordinator/classic": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),

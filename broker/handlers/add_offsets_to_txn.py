@@ -20,7 +20,7 @@ from ...coordinator.partitioning import partition_for
 from ...coordinator.transactions.states import ADDS_EXPLICITLY
 from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Code, Refused
+from ...protocol.errors import Refused
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
@@ -34,8 +34,6 @@ async def add_offsets_to_txn(node: Node, context: Context, request: Any) -> dict
     producer = Producer(request.producer_id, request.producer_epoch)
     place = (CONSUMER_OFFSETS, partition_for(request.group_id, _partition_count(node)))
     try:
-        if not request.transactional_id:
-            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
         await node.transactions.shard_of(request.transactional_id).run(
             lambda machine, now: machine.add_partitions(
                 request.transactional_id,

@@ -108,7 +108,6 @@ async def _add(
 ) -> Mapping[Partition, Code]:
     is_client = context.version < _FROM_BROKERS_SINCE
     try:
-        _check_id(transactional_id)
         await node.transactions.shard_of(transactional_id).run(
             lambda machine, now: machine.add_partitions(
                 transactional_id,
@@ -130,18 +129,12 @@ async def _verify(
     node: Node, context: Context, transactional_id: str, producer: Producer, places: list[Partition]
 ) -> Mapping[Partition, Code]:
     try:
-        _check_id(transactional_id)
         missing = node.transactions.shard_of(transactional_id).ask(
             lambda machine: machine.missing_partitions(transactional_id, producer, places)
         )
     except Refused as refused:
         return dict.fromkeys(places, refused.code)
     return dict.fromkeys(missing, Code.TRANSACTION_ABORTABLE)
-
-
-def _check_id(transactional_id: str) -> None:
-    if not transactional_id:
-        raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
 
 
 async def _results(

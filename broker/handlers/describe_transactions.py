@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Code, Refused
+from ...protocol.errors import Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
@@ -26,8 +26,6 @@ async def describe_transactions(node: Node, context: Context, request: Any) -> d
 
 def _described(node: Node, transactional_id: str) -> dict[str, Any]:
     try:
-        if not transactional_id:
-            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
         shard = node.transactions.shard_of(transactional_id)
         known = shard.ask(lambda machine: machine.describe(transactional_id))
     except Refused as refused:

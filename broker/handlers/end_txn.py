@@ -22,7 +22,7 @@ from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
 from ...coordinator.transactions.coordinator import Transactions
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Code, Refused
+from ...protocol.errors import Refused
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
@@ -42,8 +42,6 @@ async def end_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
         return end(request.transactional_id, producer, commit=request.committed, now_ms=now.wall_ms)
 
     try:
-        if not request.transactional_id:
-            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
         ended = await node.transactions.shard_of(request.transactional_id).run(decide)
     except Refused as refused:
         return {"error_code": code_for(refused.code, context.api_key, context.version)}

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...coordinator.outcome import Producer
+from ...coordinator.partitioning import check_transactional_id
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
@@ -50,8 +51,7 @@ async def _init(node: Node, context: Context, request: Any) -> Producer | Code:
         expected = Producer(request.producer_id, request.producer_epoch)
     if request.transactional_id is None:  # a plain idempotent producer: nothing to remember
         return Producer(node.producer_ids.next(), 0)
-    if not request.transactional_id:
-        raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+    check_transactional_id(request.transactional_id)
     in_two_phases = context.version >= _TWO_PHASES_SINCE and request.enable2_pc
     if in_two_phases and not node.config["transaction.two.phase.commit.enable"]:
         raise Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "two-phase commit is not enabled")

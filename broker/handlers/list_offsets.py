@@ -130,17 +130,14 @@ def _check_known(timestamp: int, version: int) -> None:
 
 
 async def _find(node: Node, log: PartitionLog, timestamp: int, limit: int) -> Found:
-    match timestamp:
-        case -1:
-            return limit, -1, log.leader_epoch
-        case -2 | -4:
-            return log.log_start_offset, -1, log.leader_epoch
-        case -3:
-            found = await node.long_work.run(log.search(None))
-        case -5:
-            return -1, -1, -1
-        case _:
-            found = await node.long_work.run(log.search(timestamp))
+    if timestamp == LATEST:
+        return limit, -1, log.leader_epoch
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return log.log_start_offset, -1, log.leader_epoch
+    if timestamp == LATEST_TIERED:
+        return _NOTHING
+    sought = None if timestamp == MAX_TIMESTAMP else timestamp
+    found = await node.long_work.run(log.search(sought))
     if found is None or found[0] >= limit:
         return _NOTHING
     return found

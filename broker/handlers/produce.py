@@ -86,7 +86,8 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
     responses = []
     unflushed: Unflushed = []
     failed: str | None = None
-    membership = _Membership(node, context, request)
+    rules = _Rules(node, context, request)
+    membership = rules.membership
     new_leaders = NewLeaders(node, context) if context.version >= _LEADERS_SINCE else None
     for topic_data in request.topic_data:
         answers = []
@@ -101,8 +102,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
             checked: Checked | Refused | None = None
             while answer is None:
                 try:
-                    place = name, index
-                    answer, waits = _append(node, membership, place, records, checked)
+                    answer, waits = _append(node, rules, (name, index), records, checked)
                 except _NotOnDisk:
                     answer = await membership.on_disk()
                 except _TakesLong as long:
@@ -252,15 +252,15 @@ class _TakesLong(Exception):
 
 def _append(
     node: Node,
-    membership: _Membership,
-    place: tuple[str, int],
+    rules: _Rules,
+    partition: Partition,
     records: bytes | None,
     checked: Checked | Refused | None,
 ) -> tuple[dict[str, Any], tuple[PartitionLog, ...]]:
     """Append one partition's batch.
 
     Args:
-        place: topic and partition.
+        partition: the topic's name and the index of the partition.
         checked: what came of the steps of _TakesLong; None: the batch is to be checked.
 
     Returns:
@@ -273,25 +273,25 @@ def _append(
     waits = _NONE
     log = asked = None
     try:
-        log = node.led_log(*place)
+        log = node.led_log(*partition)
         if records is None or len(records) < HEADER_SIZE:
             raise Refused(Code.INVALID_RECORD, "no whole batch")
         header = read_header(records)
         if not 0 <= header.magic <= MAGIC:
             raise Explained(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
-        if header.compression == Compression.ZSTD and membership.version < _ZSTD_SINCE:
+        if header.compression == Compression.ZSTD and rules.version < _ZSTD_SINCE:
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
         if header.is_transactional:
-            membership.check(log, header)
-        if membership.acks_are_wrong:
+            rules.membership.check(log, header)
+        if rules.acks_are_wrong:
             raise Refused(Code.INVALID_REQUIRED_ACKS)
         if log.topic in INTERNAL_TOPICS:
             why = f"Cannot append to internal topic {log.topic}"
             raise Refused(Code.INVALID_TOPIC_EXCEPTION, why)
         asked = log
-        if membership.wants_all:
+        if rules.wants_all_in_sync:
             node.cluster.check_in_sync(log)
         now_ms = node.clock.now_ms()
         found = check(records, log.rules(now_ms), header) if checked is None else checked
@@ -350,6 +350,26 @@ def _record_errors(invalid: InvalidRecords) -> list[dict[str, Any]]:
     ]
 
 
+class _Rules:
+    """What a request asks for, the same for each of its batches.
+
+    Attributes:
+        version: of the request.
+        acks_are_wrong: acks is none of 0, 1 and -1.
+        wants_all_in_sync: acks is -1, so that too few replicas in sync refuse a batch. False on a
+            single node, whose replicas are all in sync while it runs.
+        membership: the check of transactional batches.
+    """
+
+    __slots__ = ("acks_are_wrong", "membership", "version", "wants_all_in_sync")
+
+    def __init__(self, node: Node, context: Context, request: Any) -> None:
+        self.version = context.version
+        self.acks_are_wrong = request.acks not in _VALID_ACKS
+        self.wants_all_in_sync = request.acks == _ALL and len(node.catalog.brokers) > 1
+        self.membership = _Membership(node, context, request)
+
+
 class _NotOnDisk(Exception):
     """The coordinator's log says that a batch belongs to a transaction, and may be lost yet."""
 
@@ -368,20 +388,15 @@ class _Membership:
 
     __slots__ = (
         "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
-        "acks_are_wrong", "version", "wants_all",
     )  # fmt: skip
 
     def __init__(self, node: Node, context: Context, request: Any) -> None:
         self._node = node
         self._context = context
-        self.version = context.version
         self._request = request
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
         self._is_on_disk = self._has_waited = False
-        self.acks_are_wrong = request.acks not in _VALID_ACKS
-        # Of a single node all replicas are in sync while it runs.
-        self.wants_all = request.acks == _ALL and len(node.catalog.brokers) > 1
 
     def check(self, log: PartitionLog, header: BatchHeader) -> None:
         """Let a batch of the request through, to a partition that is led here.

@@ -29,6 +29,7 @@ class Coordinator(Generic[M]):
         make: the shard of a partition, not yet loaded. Where it raises Refused the log is not
             there: that partition coordinates nothing, the others do.
         loading: replays the logs, at once or beside the requests.
+        check_key: raises Refused for a key that no partition coordinates.
         on_loaded, on_unloaded: called with a shard when it begins and when it has ended to
             coordinate.
 
@@ -42,6 +43,7 @@ class Coordinator(Generic[M]):
         make: Callable[[int], Shard[M]],
         loading: Loading,
         *,
+        check_key: Callable[[str], None] = lambda key: None,
         on_loaded: Callable[[Shard[M]], None] = lambda shard: None,
         on_unloaded: Callable[[Shard[M]], None] = lambda shard: None,
     ) -> None:
@@ -49,6 +51,7 @@ class Coordinator(Generic[M]):
         self.partition_count = 0
         self._make = make
         self._loading = loading
+        self._check_key = check_key
         self._on_loaded = on_loaded
         self._on_unloaded = on_unloaded
         self._epochs: dict[int, int] = {}  # of the partitions led here, whatever their logs are
@@ -130,8 +133,9 @@ class Coordinator(Generic[M]):
 
         Raises:
             Refused: NOT_COORDINATOR: see `partition_of`; or another node leads the partition, or
-                its log cannot be used.
+                its log cannot be used. What `check_key` raises.
         """
+        self._check_key(key)
         return self.shard_at(self.partition_of(key))
 
     def shard_at(self, partition: int) -> Shard[M]:

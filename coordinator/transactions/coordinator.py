@@ -15,6 +15,7 @@ from ...protocol.errors import Code, Refused
 from ..deadlines import Deadlines
 from ..moment import Moment
 from ..outcome import Outcome, Producer
+from ..partitioning import check_transactional_id
 from .states import (
     ADDS_EXPLICITLY,
     BUMPS_EPOCHS,
@@ -113,8 +114,7 @@ class Transactions:
             Refused: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED,
                 CONCURRENT_TRANSACTIONS.
         """
-        if not transactional_id:
-            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
+        known = self._find(transactional_id)
         if in_two_phases:
             timeout_ms = NO_TIMEOUT_MS
         elif not 0 < timeout_ms <= self._max_timeout_ms:
@@ -122,7 +122,6 @@ class Transactions:
                 Code.INVALID_TRANSACTION_TIMEOUT,
                 f"a timeout of {timeout_ms} ms; at most {self._max_timeout_ms} ms are allowed",
             )
-        known = self._by_id.get(transactional_id)
         if known is None:
             fresh = Transaction(
                 transactional_id,
@@ -281,9 +280,7 @@ class Transactions:
 
     def describe(self, transactional_id: str) -> Transaction:
         """DescribeTransactions (65). Raises INVALID_REQUEST or TRANSACTIONAL_ID_NOT_FOUND."""
-        if not transactional_id:
-            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
-        known = self._by_id.get(transactional_id)
+        known = self._find(transactional_id)
         if known is None:
             raise Refused(Code.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
         return known
@@ -407,10 +404,13 @@ class Transactions:
 
     # Decisions
 
+    def _find(self, transactional_id: str) -> Transaction | None:
+        """The transaction of an id; None for an unknown id. Raises Refused INVALID_REQUEST."""
+        check_transactional_id(transactional_id)
+        return self._by_id.get(transactional_id)
+
     def _known(self, transactional_id: str) -> Transaction:
-        if not transactional_id:
-            raise Refused(Code.INVALID_REQUEST, "the transactional id is empty")
-        known = self._by_id.get(transactional_id)
+        known = self._find(transactional_id)
         if known is None:
             raise Refused(
                 Code.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id"

@@ -10,7 +10,7 @@ import pytest
 from ottla.broker.runtime.coordinators import Coordinator
 from ottla.broker.runtime.loading import Loading
 from ottla.broker.runtime.shard import Shard
-from ottla.coordinator.partitioning import partition_for
+from ottla.coordinator.partitioning import check_transactional_id, partition_for
 from ottla.protocol.errors import Code, Refused
 
 NOBODY: Final[Mapping[int, Code]] = {}
@@ -68,6 +68,16 @@ def test_nobody_coordinates_before_the_topic_exists() -> None:
             ask("shop")
         assert refused.value.code == Code.NOT_COORDINATOR
     assert (groups.shards(), groups.partition_count) == ([], 0)
+
+
+def test_an_invalid_key_is_refused_before_its_partition_is_looked_up() -> None:
+    ids: Coordinator[Any] = Coordinator(
+        "__transaction_state", cast(Any, FakeShard), Loading(), check_key=check_transactional_id
+    )
+    for key, code in (("", Code.INVALID_REQUEST), ("shop", Code.NOT_COORDINATOR)):
+        with pytest.raises(Refused) as refused:
+            ids.shard_of(key)
+        assert refused.value.code == code
 
 
 def test_a_key_is_coordinated_by_the_partition_that_kafka_gives_it() -> None:

@@ -1,0 +1,21 @@
+"""AlterShareGroupOffsets (91), version 0: set the start offsets of a share group.
+
+Refused: share groups are not served (broker/requests/share_groups.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.share_groups import not_enabled_with_message
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0))
+async def alter_share_group_offsets(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return not_enabled_with_message()

@@ -1,0 +1,21 @@
+"""DeleteShareGroupState (86), version 0: remove the state of partitions of a share group.
+
+Refused: share groups are not served (broker/requests/share_groups.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.share_groups import not_share_coordinator
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.DELETE_SHARE_GROUP_STATE, versions=(0, 0))
+async def delete_share_group_state(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return not_share_coordinator(node, context, request, action="delete share group state")

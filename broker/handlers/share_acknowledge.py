@@ -1,0 +1,21 @@
+"""ShareAcknowledge (79), version 1: a member of a share group acknowledges records.
+
+Refused: share groups are not served (broker/requests/share_groups.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.api_keys import ApiKey
+from ..requests.context import Context
+from ..requests.dispatch import serves
+from ..requests.share_groups import not_enabled
+
+if TYPE_CHECKING:
+    from ..node import Node
+
+
+@serves(ApiKey.SHARE_ACKNOWLEDGE, versions=(1, 1))
+async def share_acknowledge(node: Node, context: Context, request: Any) -> dict[str, Any]:
+    return not_enabled()
