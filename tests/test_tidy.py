@@ -120,5 +120,31 @@ def test_what_several_tests_share_is_in_no_test(path: Path) -> None:
     assert not [each for each in imported(path) if each.startswith("test_")]
 
 
+# Fakes of a node: each becomes a class that mypy checks against its user.
+SIMPLE_NAMESPACES = {
+    "tests/broker/peers.py",
+    "tests/broker/test_authorization.py",
+    "tests/broker/test_cleaner.py",
+    "tests/broker/test_connection_rates.py",
+    "tests/broker/test_consumer_group_handlers.py",
+    "tests/broker/test_dispatch.py",
+    "tests/broker/test_list_transactions.py",
+    "tests/simulation/handling.py",
+    "tests/simulation/nodes.py",
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> None:
+    """A SimpleNamespace has whatever fields the test gives it: tests/requests.py makes requests."""
+    uses = "SimpleNamespace" in {
+        alias.name
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert not uses or name(path) in SIMPLE_NAMESPACES
+
+
 def test_there_is_something_to_look_at() -> None:
     assert len(MODULES) > 20

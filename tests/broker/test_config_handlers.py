@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import answer
 from tests.broker.fakes import connection_info
+from tests.requests import request
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("kafka_defaults.json").read_text())
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -45,9 +45,10 @@ class Talk:
     def __init__(self, node: Node) -> None:
         self.node = node
 
-    def _ask(self, handler: Any, api_key: ApiKey, version: int, request: Any) -> dict[str, Any]:
+    def _ask(self, handler: Any, api_key: ApiKey, version: int, **fields: Any) -> dict[str, Any]:
         context = Context(api_key, version, 0, None, connection_info())
-        body: dict[str, Any] = asyncio.run(handler(self.node, context, request))
+        asked = request(api_key, version, **fields)
+        body: dict[str, Any] = asyncio.run(handler(self.node, context, asked))
         assert answer(api_key, version, 0, body), "the answer must fit its schema"
         return body
 
@@ -60,15 +61,15 @@ class Talk:
         synonyms: bool = True,
         documentation: bool = False,
     ) -> dict[str, Any]:
-        resource = SimpleNamespace(
-            resource_type=resource_type, resource_name=name, configuration_keys=list(keys) or None
-        )
-        request = SimpleNamespace(
-            resources=[resource],
-            include_synonyms=synonyms,
-            include_documentation=documentation,
-        )
-        body = self._ask(describe_configs, ApiKey.DESCRIBE_CONFIGS, version, request)
+        resource = {
+            "resource_type": resource_type,
+            "resource_name": name,
+            "configuration_keys": list(keys) or None,
+        }
+        fields = {"resources": [resource], "include_synonyms": synonyms}
+        if documentation:  # versions 3 and 4 only
+            fields["include_documentation"] = True
+        body = self._ask(describe_configs, ApiKey.DESCRIBE_CONFIGS, version, **fields)
         (result,) = body["results"]
         assert (result["resource_type"], result["resource_name"]) == (resource_type, name)
         return dict(result)
@@ -87,13 +88,17 @@ class Talk:
         times: int = 1,
     ) -> tuple[Code, str | None]:
         configs = [
-            SimpleNamespace(name=key, config_operation=operation, value=value)
+            {"name": key, "config_operation": operation, "value": value}
             for key, operation, value in changes
         ]
-        resource = SimpleNamespace(resource_type=resource_type, resource_name=name, configs=configs)
-        request = SimpleNamespace(resources=[resource] * times, validate_only=dry)
-        key = ApiKey.INCREMENTAL_ALTER_CONFIGS
-        body = self._ask(incremental_alter_configs, key, 1, request)
+        resource = {"resource_type": resource_type, "resource_name": name, "configs": configs}
+        body = self._ask(
+            incremental_alter_configs,
+            ApiKey.INCREMENTAL_ALTER_CONFIGS,
+            1,
+            resources=[resource] * times,
+            validate_only=dry,
+        )
         assert len(body["responses"]) == times
         response = body["responses"][0]
         return response["error_code"], response["error_message"]
@@ -103,12 +108,12 @@ class Talk:
     ) -> tuple[Code, str | None]:
         """AlterConfigs; underscores stand for dots."""
         configs = [
-            SimpleNamespace(name=key.replace("_", "."), value=value)
-            for key, value in settings.items()
+            {"name": key.replace("_", "."), "value": value} for key, value in settings.items()
         ]
-        resource = SimpleNamespace(resource_type=resource_type, resource_name=name, configs=configs)
-        request = SimpleNamespace(resources=[resource], validate_only=dry)
-        body = self._ask(alter_configs, ApiKey.ALTER_CONFIGS, 2, request)
+        resource = {"resource_type": resource_type, "resource_name": name, "configs": configs}
+        body = self._ask(
+            alter_configs, ApiKey.ALTER_CONFIGS, 2, resources=[resource], validate_only=dry
+        )
         (response,) = body["responses"]
         return response["error_code"], response["error_message"]
 
@@ -211,14 +216,18 @@ def test_settings_are_listed_in_apache_kafka_s_order(
     assert [each["name"] for each in configs][: len(order)] == order
 
 
-def test_documentation_comes_when_asked_for_from_version_3_on(talk: Talk) -> None:
-    def told(version: int, asked: bool) -> Any:
-        result = talk.describe(TOPIC, ORDERS, "segment.bytes", version=version, documentation=asked)
+def test_documentation_is_returned_on_request_since_version_3(talk: Talk) -> None:
+    def described(version: int, *, wanted: bool) -> Any:
+        result = talk.describe(
+            TOPIC, ORDERS, "segment.bytes", version=version, documentation=wanted
+        )
         return result["configs"][0]["documentation"]
 
-    assert told(4, True) == "How large a segment becomes before the next one is begun."
-    assert told(4, False) is None
-    assert told(2, True) is None
+    for version in (3, 4):
+        text = described(version, wanted=True)
+        assert text == "How large a segment becomes before the next one is begun."
+        assert described(version, wanted=False) is None
+    assert described(2, wanted=False) is None
 
 
 def test_synonyms_come_when_asked_for_and_the_source_always(talk: Talk) -> None:

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,15 +22,27 @@ from .doors import Client, door
 from .fakes import FakeLog, framed
 
 
+class NoneToSpare(OpenFiles):
+    """The limits of a process that has only the reserved descriptors."""
+
+    @property
+    def descriptors(self) -> int:
+        return RESERVED
+
+
+class NothingToFlush:
+    def run(self) -> None:
+        pass
+
+
 async def test_a_connection_that_would_take_one_of_the_last_is_refused_with_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = FakeLog()
     monkeypatch.setattr(sockets_module, "_log", log)
     async with door(tmp_path) as (_, sockets):
-        few = SimpleNamespace(descriptors=RESERVED)
         with monkeypatch.context() as patch:
-            patch.setattr(sockets_module, "OPEN_FILES", few)
+            patch.setattr(sockets_module, "OPEN_FILES", NoneToSpare())
             refused = await Client.of(sockets)
             assert not await refused.answer()
         served = await Client.of(sockets)
@@ -56,7 +67,7 @@ class Dirty:
     def begin_flush(self) -> Any:
         Dirty.at_once += 1
         Dirty.most = max(Dirty.most, Dirty.at_once)
-        return SimpleNamespace(run=lambda: None)
+        return NothingToFlush()
 
     def end_flush(self, flush: Any, failure: OSError | None) -> None:
         Dirty.at_once -= 1

@@ -1,73 +1,98 @@
-"""The APIs of groups while nobody coordinates them: each says so where its answer has room for it.
+"""The APIs of groups while the group coordinator does not exist: their answers report it.
 
-A broker is in this state until FindCoordinator has made `__consumer_offsets`.
+A broker is in this state until FindCoordinator creates `__consumer_offsets`.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from ottla.broker.requests.context import ConnectionInfo, Context
+from ottla.broker.node import Node
+from ottla.broker.requests.context import Context
 from ottla.broker.requests.dispatch import handler_of
-from ottla.broker.runtime.coordinators import Coordinator
 from ottla.broker.runtime.group_settings import group_settings
-from ottla.broker.runtime.loading import Loading
+from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.classic.requests import GroupSettings
-from ottla.coordinator.groups import Groups
-from ottla.metadata.catalog import CONSUMER_OFFSETS
+from ottla.metadata.records import EndPoint
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.messages import answer
+from tests.broker.fakes import VirtualClock, connection_info
+from tests.requests import fields_of, request
 
-NOBODY: Coordinator[Groups] = Coordinator(CONSUMER_OFFSETS, lambda partition: 1 / 0, Loading())  # type: ignore
-CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", ("localhost", 9092))
-TOPICS = {"orders": SimpleNamespace(partitions=(0, 1), topic_id=UUID(int=1))}
-NODE: Any = SimpleNamespace(
-    groups=NOBODY,
-    catalog=SimpleNamespace(topics=TOPICS),
-    log_of=lambda topic, partition: object() if topic in TOPICS else None,
-)
-COMMIT = SimpleNamespace(
-    partition_index=1, committed_offset=5, committed_leader_epoch=-1, committed_metadata=""
-)
+COMMIT = {
+    "partition_index": 1,
+    "committed_offset": 5,
+    "committed_leader_epoch": -1,
+    "committed_metadata": "",
+}
 OFFSETS = [
-    SimpleNamespace(name="orders", partitions=[COMMIT], partition_indexes=[1]),
-    SimpleNamespace(name="missing", partitions=[COMMIT], partition_indexes=[1]),
+    {"name": name, "partitions": [COMMIT], "partition_indexes": [1]}
+    for name in ("orders", "missing")
 ]
-REQUEST = SimpleNamespace(
-    group_id="g", member_id="m", group_instance_id=None, generation_id=1,
-    generation_id_or_member_epoch=1, retention_time_ms=-1, topics=OFFSETS, require_stable=False,
-    protocol_type="consumer", protocol_name="range", protocols=[], assignments=[],
-    session_timeout_ms=10_000, rebalance_timeout_ms=10_000, members=[],
-    groups=["g"], groups_names=["g", "g"], include_authorized_operations=True,
-    states_filter=[], types_filter=[], transactional_id="t", producer_id=1, producer_epoch=0,
-)  # fmt: skip
+MEMBER = {"group_id": "g", "member_id": "m", "group_instance_id": None, "generation_id": 1}
+FIELDS: dict[ApiKey, dict[str, Any]] = {
+    ApiKey.JOIN_GROUP: {
+        **MEMBER, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000,
+        "protocol_type": "consumer", "protocols": [],
+    },
+    ApiKey.SYNC_GROUP: {
+        **MEMBER, "protocol_type": "consumer", "protocol_name": "range", "assignments": [],
+    },
+    ApiKey.HEARTBEAT: MEMBER,
+    ApiKey.LEAVE_GROUP: {**MEMBER, "members": []},
+    ApiKey.OFFSET_COMMIT: {
+        **MEMBER, "generation_id_or_member_epoch": 1, "retention_time_ms": -1, "topics": OFFSETS,
+    },
+    ApiKey.TXN_OFFSET_COMMIT: {
+        **MEMBER, "transactional_id": "t", "producer_id": 1, "producer_epoch": 0, "topics": OFFSETS,
+    },
+    ApiKey.OFFSET_DELETE: {
+        "group_id": "g", "topics": [{"name": "orders", "partitions": [{"partition_index": 1}]}],
+    },
+    ApiKey.OFFSET_FETCH: {"group_id": "g", "topics": OFFSETS, "require_stable": False},
+    ApiKey.DESCRIBE_GROUPS: {"groups": ["g"], "include_authorized_operations": True},
+    ApiKey.DELETE_GROUPS: {"groups_names": ["g", "g"]},
+    ApiKey.LIST_GROUPS: {"states_filter": [], "types_filter": []},
+}  # fmt: skip
+
+Ask = Callable[..., dict[str, Any]]
 
 
-def told(api_key: ApiKey, version: int, **changed: Any) -> dict[str, Any]:
-    """What the handler answers, or what dispatch makes of its refusal."""
-    context = Context(api_key, version, 1, "c", CONNECTION)
-    request = SimpleNamespace(**{**vars(REQUEST), **changed})
-    handling = handler_of(api_key)(NODE, context, request)
-    try:
-        handling.send(None)
-    except StopIteration as done:
-        body: dict[str, Any] = done.value
-    except Refused as refused:
-        body = {"error_code": refused.code}
-    else:
-        raise AssertionError("it waits")
-    assert answer(api_key, version, 1, body), "every name is one of the response"
-    return body
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Ask a node with one topic; the answer of the handler, or of dispatch to its refusal."""
+    directory: Path = tmp_path_factory.mktemp("node")
+    node = Node(BrokerConfig.from_settings({}), directory, VirtualClock())
+    node.controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9092, 0)])
+    node.controller.create_topic("orders", partitions=2)
+
+    def ask(api_key: ApiKey, version: int, **changed: Any) -> dict[str, Any]:
+        context = Context(api_key, version, 1, "c", connection_info())
+        fields = fields_of(api_key, version, FIELDS[api_key]) | changed
+        handling = handler_of(api_key)(node, context, request(api_key, version, **fields))
+        try:
+            handling.send(None)
+        except StopIteration as done:
+            body: dict[str, Any] = done.value
+        except Refused as refused:
+            body = {"error_code": refused.code}
+        else:
+            raise AssertionError("it waits")
+        assert answer(api_key, version, 1, body), "every name is one of the response"
+        return body
+
+    yield ask
+    node.close()
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_join_group(version: int) -> None:
-    body = told(ApiKey.JOIN_GROUP, version)
+def test_join_group_names_the_member_and_no_generation(version: int, ask: Ask) -> None:
+    body = ask(ApiKey.JOIN_GROUP, version)
     assert body["error_code"] is Code.NOT_COORDINATOR
     assert (body["member_id"], body["generation_id"], body["leader"]) == ("m", -1, "")
     assert body["protocol_name"] == (None if version >= 7 else ""), "null since version 7"
@@ -82,14 +107,16 @@ def test_join_group(version: int) -> None:
         (ApiKey.OFFSET_DELETE, range(1)),
     ],
 )
-def test_those_with_an_error_of_the_whole_answer(api_key: ApiKey, versions: range) -> None:
+def test_an_answer_with_one_error_code_reports_not_coordinator(
+    api_key: ApiKey, versions: range, ask: Ask
+) -> None:
     for version in versions:
-        assert told(api_key, version) == {"error_code": Code.NOT_COORDINATOR}
+        assert ask(api_key, version) == {"error_code": Code.NOT_COORDINATOR}
 
 
-def test_sync_group_wants_the_protocol_from_version_5_on() -> None:
+def test_sync_group_requires_the_protocol_since_version_5(ask: Ask) -> None:
     for missing in ("protocol_type", "protocol_name"):
-        body = told(ApiKey.SYNC_GROUP, 5, **{missing: None})
+        body = ask(ApiKey.SYNC_GROUP, 5, **{missing: None})
         assert body == {"error_code": Code.INCONSISTENT_GROUP_PROTOCOL}
 
 
@@ -97,9 +124,11 @@ def test_sync_group_wants_the_protocol_from_version_5_on() -> None:
     ("api_key", "versions"),
     [(ApiKey.OFFSET_COMMIT, range(2, 10)), (ApiKey.TXN_OFFSET_COMMIT, range(6))],
 )
-def test_commits_are_answered_for_each_partition(api_key: ApiKey, versions: range) -> None:
+def test_commits_are_answered_for_each_partition(
+    api_key: ApiKey, versions: range, ask: Ask
+) -> None:
     for version in versions:
-        assert told(api_key, version)["topics"] == [
+        assert ask(api_key, version)["topics"] == [
             partition("orders", Code.NOT_COORDINATOR),
             partition("missing", Code.UNKNOWN_TOPIC_OR_PARTITION),
         ]
@@ -109,13 +138,14 @@ def partition(topic: str, code: Code) -> dict[str, Any]:
     return {"name": topic, "partitions": [{"partition_index": 1, "error_code": code}]}
 
 
-def test_a_commit_for_nothing_that_exists_asks_nobody() -> None:
-    body = told(ApiKey.OFFSET_COMMIT, 9, topics=OFFSETS[1:])
+def test_a_commit_for_unknown_topics_alone_does_not_reach_the_coordinator(ask: Ask) -> None:
+    topics = [{"name": "missing", "partitions": [COMMIT]}]
+    body = ask(ApiKey.OFFSET_COMMIT, 9, topics=topics)
     assert body["topics"] == [partition("missing", Code.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
-def test_offset_fetch_of_version_1_answers_for_each_partition() -> None:
-    body = told(ApiKey.OFFSET_FETCH, 1)
+def test_offset_fetch_of_version_1_answers_for_each_partition(ask: Ask) -> None:
+    body = ask(ApiKey.OFFSET_FETCH, 1)
     assert "error_code" not in body
     for topic in body["topics"]:
         (place,) = topic["partitions"]
@@ -123,17 +153,17 @@ def test_offset_fetch_of_version_1_answers_for_each_partition() -> None:
 
 
 @pytest.mark.parametrize("version", range(2, 8))
-def test_offset_fetch_answers_for_the_group(version: int) -> None:
-    assert told(ApiKey.OFFSET_FETCH, version) == {
+def test_offset_fetch_answers_for_the_group(version: int, ask: Ask) -> None:
+    assert ask(ApiKey.OFFSET_FETCH, version) == {
         "topics": [],
         "error_code": Code.NOT_COORDINATOR,
     }
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_offset_fetch_answers_for_each_group(version: int) -> None:
-    groups = [SimpleNamespace(group_id=name, topics=None) for name in ("g", "h")]
-    assert told(ApiKey.OFFSET_FETCH, version, groups=groups) == {
+def test_offset_fetch_answers_for_each_group(version: int, ask: Ask) -> None:
+    groups = [{"group_id": name, "topics": None} for name in ("g", "h")]
+    assert ask(ApiKey.OFFSET_FETCH, version, groups=groups) == {
         "groups": [
             {"group_id": name, "topics": [], "error_code": Code.NOT_COORDINATOR}
             for name in ("g", "h")
@@ -142,26 +172,24 @@ def test_offset_fetch_answers_for_each_group(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_describe_groups(version: int) -> None:
-    assert told(ApiKey.DESCRIBE_GROUPS, version) == {
+def test_describe_groups_answers_for_each_group(version: int, ask: Ask) -> None:
+    assert ask(ApiKey.DESCRIBE_GROUPS, version) == {
         "groups": [{"group_id": "g", "error_code": Code.NOT_COORDINATOR}]
     }
 
 
-def test_delete_groups_names_each_once() -> None:
-    assert told(ApiKey.DELETE_GROUPS, 2) == {
+def test_delete_groups_answers_once_for_a_group_named_twice(ask: Ask) -> None:
+    assert ask(ApiKey.DELETE_GROUPS, 2) == {
         "results": [{"group_id": "g", "error_code": Code.NOT_COORDINATOR}]
     }
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_there_are_no_groups_to_list(version: int) -> None:
-    assert told(ApiKey.LIST_GROUPS, version) == {"groups": []}
+def test_list_groups_returns_no_groups(version: int, ask: Ask) -> None:
+    assert ask(ApiKey.LIST_GROUPS, version) == {"groups": []}
 
 
-def test_the_limits_are_those_of_the_configuration() -> None:
-    from ottla.broker.settings.config import BrokerConfig
-
+def test_the_group_limits_come_from_the_configuration() -> None:
     assert group_settings(BrokerConfig.from_settings({})) == GroupSettings()
     changed = BrokerConfig.from_settings(
         {

@@ -15,6 +15,7 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from tests.broker.fakes import connection_info
+from tests.requests import request
 
 
 def node_with(*transactional_ids: str) -> Any:
@@ -32,14 +33,9 @@ def node_with(*transactional_ids: str) -> Any:
 
 def listed(node: Any, **filters: Any) -> tuple[list[str], list[str]]:
     """The ids found, and the states nobody knows."""
-    request: dict[str, Any] = {
-        "state_filters": [],
-        "producer_id_filters": [],
-        "duration_filter": -1,
-        "transactional_id_pattern": None,
-    }
+    asked = request(ApiKey.LIST_TRANSACTIONS, 2, **filters)
     context = Context(ApiKey.LIST_TRANSACTIONS, 2, 0, None, connection_info())
-    answer = asyncio.run(list_transactions(node, context, SimpleNamespace(**(request | filters))))
+    answer = asyncio.run(list_transactions(node, context, asked))
     found = [state["transactional_id"] for state in answer["transaction_states"]]
     return found, answer["unknown_state_filters"]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.coordinator.offsets import OffsetToCommit
@@ -19,6 +18,7 @@ from ottla.coordinator.transactions.states import Partition
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.control import marker
 from ottla.protocol.errors import Code, Refused
+from tests.requests import request
 
 if TYPE_CHECKING:
     from .cluster import Answered, Cluster, Hosted
@@ -78,7 +78,9 @@ def _producer_of(answer: dict[str, Any]) -> Producer | Code:
 def init_producer_id(transactional_id: str, *, timeout_ms: int, expected: Producer | None) -> Ask:
     """InitProducerId 5."""
     who = expected or Producer(-1, -1)
-    fields = SimpleNamespace(
+    fields = request(
+        ApiKey.INIT_PRODUCER_ID,
+        5,
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
         producer_id=who.producer_id,
@@ -93,12 +95,14 @@ def add_partitions(transactional_id: str, producer: Producer, places: Sequence[P
     indexes: dict[str, list[int]] = {}
     for topic, index in places:
         indexes.setdefault(topic, []).append(index)
-    fields = SimpleNamespace(
+    fields = request(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        3,
         v3_and_below_transactional_id=transactional_id,
         v3_and_below_producer_id=producer.producer_id,
         v3_and_below_producer_epoch=producer.producer_epoch,
         v3_and_below_topics=[
-            SimpleNamespace(name=topic, partitions=each) for topic, each in indexes.items()
+            {"name": topic, "partitions": each} for topic, each in indexes.items()
         ],
     )
 
@@ -116,7 +120,9 @@ def add_partitions(transactional_id: str, producer: Producer, places: Sequence[P
 
 def add_offsets(transactional_id: str, producer: Producer, group_id: str) -> Ask:
     """AddOffsetsToTxn 3 of a client of version 1."""
-    fields = SimpleNamespace(
+    fields = request(
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        3,
         transactional_id=transactional_id,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
@@ -128,12 +134,15 @@ def add_offsets(transactional_id: str, producer: Producer, group_id: str) -> Ask
 def produce(transactional_id: str, place: Partition, batch: bytes, *, adds: bool) -> Ask:
     """Produce 12 when the batch adds its partition, Produce 11 otherwise."""
     topic, index = place
-    part = SimpleNamespace(index=index, records=batch)
-    fields = SimpleNamespace(
+    part = {"index": index, "records": batch}
+    version = 12 if adds else 11
+    fields = request(
+        ApiKey.PRODUCE,
+        version,
         transactional_id=transactional_id,
         acks=-1,
         timeout_ms=1_000,
-        topic_data=[SimpleNamespace(name=topic, partition_data=[part])],
+        topic_data=[{"name": topic, "partition_data": [part]}],
     )
 
     def result_of(answer: dict[str, Any]) -> int | Code:
@@ -141,7 +150,7 @@ def produce(transactional_id: str, place: Partition, batch: bytes, *, adds: bool
         code = _code_of(told)
         return int(told["base_offset"]) if code is None else code
 
-    return Ask(ApiKey.PRODUCE, 12 if adds else 11, fields, result_of)
+    return Ask(ApiKey.PRODUCE, version, fields, result_of)
 
 
 def commit_offset(
@@ -153,13 +162,16 @@ def commit_offset(
     adds: bool,
 ) -> Ask:
     """TxnOffsetCommit 5 when it adds the partition of offsets, 4 otherwise."""
-    part = SimpleNamespace(
-        partition_index=offset.partition,
-        committed_offset=offset.offset,
-        committed_leader_epoch=-1,
-        committed_metadata="",
-    )
-    fields = SimpleNamespace(
+    part = {
+        "partition_index": offset.partition,
+        "committed_offset": offset.offset,
+        "committed_leader_epoch": -1,
+        "committed_metadata": "",
+    }
+    version = 5 if adds else 4
+    fields = request(
+        ApiKey.TXN_OFFSET_COMMIT,
+        version,
         transactional_id=transactional_id,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
@@ -167,25 +179,28 @@ def commit_offset(
         member_id="",
         generation_id=-1,
         group_instance_id=None,
-        topics=[SimpleNamespace(name=offset.topic, partitions=[part])],
+        topics=[{"name": offset.topic, "partitions": [part]}],
     )
 
     def result_of(answer: dict[str, Any]) -> Code | None:
         ((told,),) = (each["partitions"] for each in answer["topics"])
         return _code_of(told)
 
-    return Ask(ApiKey.TXN_OFFSET_COMMIT, 5 if adds else 4, fields, result_of)
+    return Ask(ApiKey.TXN_OFFSET_COMMIT, version, fields, result_of)
 
 
 def end(transactional_id: str, producer: Producer, *, commit: bool, bumps: bool) -> Ask:
     """EndTxn 5 when the end raises the epoch, 4 otherwise."""
-    fields = SimpleNamespace(
+    version = 5 if bumps else 4
+    fields = request(
+        ApiKey.END_TXN,
+        version,
         transactional_id=transactional_id,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
         committed=commit,
     )
-    return Ask(ApiKey.END_TXN, 5 if bumps else 4, fields, _producer_of)
+    return Ask(ApiKey.END_TXN, version, fields, _producer_of)
 
 
 def write_marker(

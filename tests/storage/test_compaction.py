@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
@@ -21,6 +21,7 @@ from ottla.storage.cleanable import cleanable
 from ottla.storage.compaction import Superseded, compact, groups_of
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LONG_MAX
+from ottla.storage.segment import Segment
 from tests.storage.compacting import (
     COMPACT,
     compacted,
@@ -466,13 +467,21 @@ def values_readable(log: PartitionLog) -> list[int]:
     return [header.base_offset for _, header in headers_in(read.records)]
 
 
-def part(
-    base_offset: int, next_offset: int, size_bytes: int, index_sizes: tuple[int, int] = (0, 0)
-) -> Any:
-    return SimpleNamespace(
-        base_offset=base_offset, next_offset=next_offset, size_bytes=size_bytes,
-        index_sizes=lambda: index_sizes,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class SegmentSizes:
+    """What groups_of reads of a segment."""
+
+    base_offset: int
+    next_offset: int
+    size_bytes: int
+    sizes_of_indexes: tuple[int, int] = (0, 0)
+
+    def index_sizes(self) -> tuple[int, int]:
+        return self.sizes_of_indexes
+
+
+def part(*sizes: Any) -> Segment:
+    return cast(Segment, SegmentSizes(*sizes))
 
 
 def test_segments_are_joined_as_far_as_sizes_offsets_and_indexes_allow() -> None:

@@ -1,0 +1,80 @@
+"""Requests for a handler without a connection, made from their schemas.
+
+A request takes the way of one that a client sends: it is encoded and decoded by the codec. A field
+that the schema lacks, or a value that its type does not allow, fails in the test that gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from ottla.protocol import codec
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.messages import RequestHeader, built, read_request
+
+
+def request(api_key: ApiKey, version: int, /, **fields: Any) -> Any:
+    """A decoded request, as its handler gets it.
+
+    Args:
+        fields: by their names in snake case; structs are dicts. Those left out have the schema's
+            defaults.
+
+    Raises:
+        KeyError: the version lacks a field of that name.
+        ValueError: null for a field that is not nullable in that version.
+    """
+    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+
+    cls = codec.message_class(api_key, "Request")
+    lowest, highest = cls.valid_versions
+    assert lowest <= version <= highest, f"{cls.__name__} has no version {version}"
+    _check_names(cls._struct, fields, version)
+    with EncodeBufferPool.acquire() as out:
+        out.buf[0] = 0  # the tagged fields of a flexible header: none
+        out.pos = 1
+        _encoder(api_key, version)(built(cls, version, fields), out)
+        data = memoryview(bytes(out.result()))
+    body_start = 0 if codec.is_flexible(cls, version) else 1
+    return read_request(RequestHeader(api_key, version, 0, None, body_start), data)
+
+
+@cache
+def _encoder(api_key: ApiKey, version: int) -> Callable[[Any, Any], None]:
+    return codec.encoder(codec.message_class(api_key, "Request"), version)
+
+
+def _check_names(field: Any, given: Mapping[str, Any], version: int) -> None:
+    for name, value in given.items():
+        inner = field.fields.get(name)
+        if inner is None or not inner.for_version_q(version):
+            raise KeyError(f"{field.name} has no field {name} in version {version}")
+        if inner.is_struct_array():
+            for element in value or ():
+                _check_names(inner, element, version)
+        elif inner.is_struct() and value is not None:
+            _check_names(inner, value, version)
+
+
+def fields_of(api_key: ApiKey, version: int, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the fields that the version has, to any depth.
+
+    For a test of several versions, which gives the fields of them all.
+    """
+    return _fields_of(codec.message_class(api_key, "Request")._struct, fields, version)
+
+
+def _fields_of(field: Any, given: Mapping[str, Any], version: int) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        inner = field.fields.get(name)
+        if inner is None or not inner.for_version_q(version):
+            continue
+        if inner.is_struct_array() and value is not None:
+            value = [_fields_of(inner, element, version) for element in value]
+        elif inner.is_struct() and value is not None:
+            value = _fields_of(inner, value, version)
+        kept[name] = value
+    return kept
