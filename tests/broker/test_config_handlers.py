@@ -225,7 +225,7 @@ def test_documentation_is_returned_on_request_since_version_3(talk: Talk) -> Non
 
     for version in (3, 4):
         text = described(version, wanted=True)
-        assert text == "How large a segment becomes before the next one is begun."
+        assert text == "The maximum size of a segment."
         assert described(version, wanted=False) is None
     assert described(2, wanted=False) is None
 
