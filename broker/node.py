@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
     from .runtime.marker_channel import MarkerChannel
+    from .runtime.marker_requests import MarkerRequests
     from .runtime.quotas import Quotas
     from .runtime.shard import Shard
     from .runtime.transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
+_NO_LEADER = -1
 
 
 class Node:
@@ -130,8 +132,13 @@ class Node:
         if self._marker_channel is None:
             from .runtime.marker_channel import MarkerChannel
 
-            self._marker_channel = MarkerChannel(self)
+            self._marker_channel = MarkerChannel(self, self.flushes, self._marker_requests)
         return self._marker_channel
+
+    def _marker_requests(self) -> MarkerRequests:
+        from .runtime.marker_requests import MarkerRequests
+
+        return MarkerRequests(self.node_id, self.cluster.nodes, self.cluster.peers, self.config)
 
     def _resume_markers(self, shard: Shard[Transactions]) -> None:
         from .runtime.marker_channel import resume
@@ -175,6 +182,31 @@ class Node:
             return False
         replica = known.partitions[partition]
         return replica.leader_id != self.node_id and self.node_id in replica.replicas
+
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        """The id of the partition's leader; -1 if there is none that runs; None: no partition."""
+        known = self.catalog.topics.get(topic)
+        if known is None or not 0 <= partition < len(known.partitions):
+            return None
+        leader_id = known.partitions[partition].leader_id
+        if leader_id != self.node_id:
+            broker = self.catalog.brokers.get(leader_id)
+            if broker is None or broker.is_fenced:
+                return _NO_LEADER
+        return leader_id
+
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """Raise Refused NOT_ENOUGH_REPLICAS if fewer are in sync than `min.insync.replicas`."""
+        if len(self.catalog.brokers) > 1:
+            self.cluster.check_in_sync(log)
+
+    def group_shard_at(self, partition: int) -> Shard[Groups]:
+        """The coordinator of the groups in a partition of `__consumer_offsets`.
+
+        Raises:
+            Refused: NOT_COORDINATOR.
+        """
+        return self.groups.shard_at(partition)
 
     def led_log(self, topic: str, partition: int) -> PartitionLog:
         """The log of a partition that this node leads.

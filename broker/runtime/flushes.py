@@ -8,10 +8,10 @@ needs its topic there. No thread is there before the first flush.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...protocol.errors import Code, Refused
 from ...storage.flush import Flush
@@ -28,6 +28,16 @@ _THREADS_AT_THE_END: Final = 16
 _LOGS_AT_ONCE: Final = 64
 _log = Log("flushes")
 Done = Callable[[Refused | None], None]
+
+
+class FlushQueue(Protocol):
+    """What waits for flushes uses of `Flushes`."""
+
+    def when_flushed(self, log: PartitionLog, done: Done, /) -> None:
+        """See `Flushes.when_flushed`."""
+
+    def flushed(self, log: PartitionLog, /) -> Awaitable[Refused | None]:
+        """See `Flushes.flushed`."""
 
 
 class _Line:

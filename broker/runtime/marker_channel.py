@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ...coordinator.transactions.coordinator import Transactions
 from ...coordinator.transactions.states import Partition, Transaction, WriteMarkers
@@ -31,8 +31,8 @@ from . import markers
 from .shard import Shard
 
 if TYPE_CHECKING:
-    from ..node import Node
-    from .marker_requests import MarkerRequests
+    from .flushes import FlushQueue
+    from .partitions import Partitions
 
 RETRY_MS: Final = 50
 RETRY_MAX_MS: Final = 1000
@@ -95,6 +95,16 @@ class Ending:
 Entry = tuple[Ending, Partition]
 
 
+class Requests(Protocol):
+    """The way to other nodes."""
+
+    def send(self, node_id: int, entries: Sequence[Entry], /) -> Awaitable[list[Code]]:
+        """Send markers to a node; its answers, in the order of the entries. Raises OSError."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
 class Destination:
     """The queue of one node.
 
@@ -121,6 +131,11 @@ class Destination:
 class MarkerChannel:
     """The markers of the transactions that one node coordinates.
 
+    Args:
+        partitions: of this node.
+        flushes: of its logs.
+        connect: makes the way to other nodes; called when there is a marker for one of them.
+
     Attributes:
         destinations: the queues by node id; this node's own has what could not be written at once.
         unknown_leader: markers for partitions whose leader is not there.
@@ -130,7 +145,9 @@ class MarkerChannel:
         retries: how many markers were sent once more.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(
+        self, partitions: Partitions, flushes: FlushQueue, connect: Callable[[], Requests]
+    ) -> None:
         self.destinations: dict[int, Destination] = {}
         self.unknown_leader: deque[Entry] = deque()
         self.unwritten: deque[Entry] = deque()
@@ -138,9 +155,12 @@ class MarkerChannel:
         self.completions: deque[Ending] = deque()
         self.unfinished: dict[str, Ending] = {}
         self.retries = 0
-        self._node = node
+        self._partitions = partitions
+        self._node_id = partitions.node_id
+        self._flushes = flushes
+        self._connect = connect
         self._completion_timer: asyncio.TimerHandle | None = None
-        self._requests: MarkerRequests | None = None
+        self._requests: Requests | None = None
         self._stopped = False
 
     def write(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
@@ -210,10 +230,10 @@ class MarkerChannel:
         turns, written = Turns(), 0
         for entry in entries:
             ending, place = entry
-            leader_id = self._leader_of(place)
+            leader_id = self._partitions.leader_of(*place)
             if leader_id is None:
                 ending.left.discard(place)  # deleted while the transaction was open
-            elif leader_id == self._node.node_id:
+            elif leader_id == self._node_id:
                 if written < AT_ONCE or not turns.is_over():
                     written += self._write_here(entry)
                 else:
@@ -246,19 +266,6 @@ class MarkerChannel:
         for ending in endings:
             self._settle(ending)
 
-    def _leader_of(self, place: Partition) -> int | None:
-        """The node that leads a partition; -1: it is not there; None: the partition is not."""
-        topic, index = place
-        known = self._node.catalog.topics.get(topic)
-        if known is None or not 0 <= index < len(known.partitions):
-            return None
-        leader_id = known.partitions[index].leader_id
-        if leader_id != self._node.node_id:
-            broker = self._node.catalog.brokers.get(leader_id)
-            if broker is None or broker.is_fenced:
-                return -1
-        return leader_id
-
     def _destination(self, node_id: int) -> Destination:
         destination = self.destinations.get(node_id)
         if destination is None:
@@ -278,7 +285,7 @@ class MarkerChannel:
         code, why, weight = Code.NONE, "", 1
         try:
             log = markers.append(
-                self._node,
+                self._partitions,
                 place,
                 effect.transaction.producer,
                 commit=effect.commit,
@@ -290,7 +297,7 @@ class MarkerChannel:
         except Refused as refused:
             code, why = refused.code, str(refused)
         if self._is_retried(entry, code, why):
-            destination = self._destination(self._node.node_id)
+            destination = self._destination(self._node_id)
             destination.entries.append(entry)
             self._again_later(destination, self._write_queued)
         return weight
@@ -372,9 +379,7 @@ class MarkerChannel:
         if not batch:
             return
         if self._requests is None:
-            from .marker_requests import MarkerRequests
-
-            self._requests = MarkerRequests(self._node)
+            self._requests = self._connect()
         destination.in_flight = len(batch)
         sending = asyncio.ensure_future(self._requests.send(destination.node_id, batch))
         sending.add_done_callback(partial(self._answered, destination, batch))
@@ -429,7 +434,7 @@ class MarkerChannel:
         while ending.logs:
             log = ending.logs[-1]
             if log.recovery_point < log.flush_asked:
-                self._node.flushes.when_flushed(log, partial(self._flushed, ending))
+                self._flushes.when_flushed(log, partial(self._flushed, ending))
                 return
             ending.logs.pop()
         self._complete(ending)

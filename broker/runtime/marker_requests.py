@@ -18,10 +18,11 @@ from ...protocol.requests import read_answer, request_frame
 from . import markers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..node import Node
+    from ..settings.config import BrokerConfig
     from .marker_channel import Ending, Entry
+    from .partitions import OtherNode
 
 _VERSION: Final = 1
 _ANSWER_LIMIT_BYTES: Final = 64 << 20
@@ -45,10 +46,26 @@ class _Connection(NamedTuple):
 
 
 class MarkerRequests:
-    """The connections of one node to others."""
+    """The connections of one node to others.
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    Args:
+        node_id: of the node that sends.
+        nodes: all nodes of the process, by id.
+        peers: addresses, HOST:PORT, from which nodes connect to each other; this adds its own.
+        config: the settings, of which `request.timeout.ms` is used.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        nodes: Mapping[int, OtherNode],
+        peers: set[str],
+        config: BrokerConfig,
+    ) -> None:
+        self._node_id = node_id
+        self._nodes = nodes
+        self._peers = peers
+        self._config = config
         self._connections: dict[int, _Connection] = {}
         self._sent = 0
 
@@ -61,19 +78,19 @@ class MarkerRequests:
             OSError: it cannot be reached, or the connection ended; TimeoutError is one.
             Malformed: its answer cannot be read.
         """
-        other = self._node.cluster.nodes.get(node_id)
+        other = self._nodes.get(node_id)
         if other is None or not other.runs:
             raise ConnectionError(f"node {node_id} is not there")
         if other.between_nodes is None:
             return [_appended(other, ending, place) for ending, place in entries]
-        timeout_s = self._node.config["request.timeout.ms"] / 1000
+        timeout_s = self._config["request.timeout.ms"] / 1000
         self._sent += 1
         number = self._sent  # there may be others under way when the answer comes
         frame = request_frame(
             ApiKey.WRITE_TXN_MARKERS,
             _VERSION,
             number,
-            f"broker-{self._node.node_id}-txn-marker-sender",
+            f"broker-{self._node_id}-txn-marker-sender",
             {"markers": _markers(entries)},
         )
         try:
@@ -118,12 +135,12 @@ class MarkerRequests:
             end.setblocking(False)
             end.bind((address[0], 0))  # it is on this machine, so this is an address of ours too
             peer = "{}:{}".format(*end.getsockname()[:2])
-            self._node.cluster.peers.add(peer)
+            self._peers.add(peer)
             try:
                 await asyncio.get_running_loop().sock_connect(end, address)
                 reader, writer = await asyncio.open_connection(sock=end)
             except BaseException:
-                self._node.cluster.peers.discard(peer)
+                self._peers.discard(peer)
                 raise
         except BaseException:
             end.close()
@@ -133,12 +150,12 @@ class MarkerRequests:
     def _drop(self, node_id: int) -> None:
         connection = self._connections.pop(node_id, None)
         if connection is not None:
-            self._node.cluster.peers.discard(connection.peer)
+            self._peers.discard(connection.peer)
             with suppress(OSError, RuntimeError):
                 connection.writer.close()
 
 
-def _appended(node: Node, ending: Ending, place: Partition) -> Code:
+def _appended(node: OtherNode, ending: Ending, place: Partition) -> Code:
     effect = ending.effect
     try:
         log = markers.append(

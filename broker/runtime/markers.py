@@ -16,7 +16,7 @@ from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 
 if TYPE_CHECKING:
-    from ..node import Node
+    from .partitions import Partitions
 
 # Who sends markers knows leaders, and no coordinators of groups (KafkaApis, WriteTxnMarkers).
 _NO_LEADER_YET: Final = (
@@ -27,7 +27,7 @@ _NO_LEADER_YET: Final = (
 
 
 def append(
-    node: Node,
+    partitions: Partitions,
     place: Partition,
     producer: Producer,
     *,
@@ -36,6 +36,10 @@ def append(
 ) -> PartitionLog:
     """Append one marker; on `__consumer_offsets` it also settles the group's pending offsets.
 
+    Args:
+        partitions: of the node that leads the partition.
+        place: the topic and the partition's index.
+
     Returns:
         the log, which may still want a flush before the marker is acknowledged.
 
@@ -43,14 +47,13 @@ def append(
         Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
             INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
     """
-    log = node.led_log(*place)
-    if len(node.catalog.brokers) > 1:
-        node.cluster.check_in_sync(log)
+    log = partitions.led_log(*place)
+    partitions.check_in_sync(log)
     try:
         if log.topic == CONSUMER_OFFSETS:
-            _settle_offsets(node, log, producer, commit, coordinator_epoch)
+            _settle_offsets(partitions, log, producer, commit, coordinator_epoch)
             return log
-        now_ms = node.clock.now_ms()
+        now_ms = partitions.clock.now_ms()
         batch = marker(
             commit=commit,
             producer_id=producer.producer_id,
@@ -61,15 +64,19 @@ def append(
         log.append_marker(batch, now_ms=now_ms)
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
-    node.appended(log)
+    partitions.appended(log)
     return log
 
 
 def _settle_offsets(
-    node: Node, log: PartitionLog, producer: Producer, commit: bool, coordinator_epoch: int
+    partitions: Partitions,
+    log: PartitionLog,
+    producer: Producer,
+    commit: bool,
+    coordinator_epoch: int,
 ) -> None:
     try:
-        shard = node.groups.shard_at(log.partition)
+        shard = partitions.group_shard_at(log.partition)
         shard.write_marker(producer, commit=commit, coordinator_epoch=coordinator_epoch)
     except Refused as refused:
         if refused.code in _NO_LEADER_YET:

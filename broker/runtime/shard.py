@@ -22,9 +22,9 @@ from ..clock import Clock, is_in_event_loop, monotonic_s
 from ..log_output import Log
 from ..scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
-from .flushes import Flushes
 
 if TYPE_CHECKING:
+    from .flushes import FlushQueue
     from .transaction_metrics import Observer
 
 _LOAD_BYTES = 1 << 20
@@ -102,7 +102,7 @@ class Shard(Generic[M]):
         carry_out: Callable[[Shard[Any], Effect], None],
         on_append: Callable[[PartitionLog], None],
         on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
-        flushes: Flushes | None = None,
+        flushes: FlushQueue | None = None,
         check_may_append: Callable[[PartitionLog], None] | None = None,
         code_for_clients: Callable[[Code], Code] = of_groups,
     ) -> None:

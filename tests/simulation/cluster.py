@@ -550,7 +550,7 @@ class Cluster:
             self.fencings_before[owner] = self.fencings[record.transactional_id]
 
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
-        flushes: Any = self.flushes if self.durability is Durability.DEFERRED else None
+        flushes = self.flushes if self.durability is Durability.DEFERRED else None
         return Shard(
             log, machine, codec, clock=self.clock, carry_out=carry_out,
             on_append=lambda log: None, flushes=flushes, check_may_append=self._check_in_sync,

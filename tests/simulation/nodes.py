@@ -7,13 +7,12 @@ nodes, on which requests and answers get lost or late, and end with their connec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from ottla.broker.runtime import markers
 from ottla.broker.runtime.marker_channel import Entry, MarkerChannel
-from ottla.coordinator.transactions.states import Partition
+from ottla.broker.runtime.shard import Shard
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
@@ -23,80 +22,55 @@ from .network import LOST, MARKERS, Crashed
 if TYPE_CHECKING:
     from .cluster import Cluster
 
-_NOBODY = -1
-
-
-class _Partition:
-    def __init__(self, cluster: Cluster, place: Partition) -> None:
-        self._hosted = cluster.hosted[place]
-
-    @property
-    def leader_id(self) -> int:
-        return self._hosted.leader if self._hosted.log is not None else _NOBODY
-
-
-class _Broker:
-    def __init__(self, cluster: Cluster, number: int) -> None:
-        self._cluster = cluster
-        self._number = number
-
-    @property
-    def is_fenced(self) -> bool:
-        return not self._cluster.brokers[self._number].is_alive
+_NO_LEADER: Final = -1
 
 
 class SimulatedNode:
-    """One life of a broker: what MarkerChannel and `markers.append` ask of a Node."""
+    """One process of a broker: its partitions, and the marker channel of its coordinators."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self.node_id = number
         self._cluster = cluster
-        self._process = cluster.brokers[number]
         self.clock = cluster.clock
-        self.flushes = cluster.flushes
-        self.cluster = SimpleNamespace(check_in_sync=lambda log: None)
-        self.config: Mapping[str, Any] = {}
-        self.groups = SimpleNamespace(shard_at=self._group_shard)
-        self.catalog = SimpleNamespace(
-            topics=_topics(cluster),
-            brokers={each: _Broker(cluster, each) for each in range(len(cluster.brokers))},
-        )
-        channel: Any = MarkerChannel(self)  # type: ignore[arg-type]
-        channel._requests = _Requests(cluster, self)
-        self.markers: MarkerChannel = channel
+        self.markers = MarkerChannel(self, cluster.flushes, lambda: _Requests(cluster, number))
 
-    def led_log(self, topic: str, index: int) -> PartitionLog:
-        hosted = self._cluster.hosted[topic, index]
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        hosted = self._cluster.hosted.get((topic, partition))
+        if hosted is None:
+            return None
+        if hosted.log is None:
+            return _NO_LEADER
+        if hosted.leader != self.node_id and not self._cluster.brokers[hosted.leader].is_alive:
+            return _NO_LEADER
+        return hosted.leader
+
+    def led_log(self, topic: str, partition: int) -> PartitionLog:
+        hosted = self._cluster.hosted[topic, partition]
         if hosted.leader != self.node_id:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         hosted.check_marker()  # only markers are appended here
         return hosted.open_log
 
-    def appended(self, log: PartitionLog) -> None:
-        """Nobody waits for it here."""
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """All replicas are in sync."""
 
-    def _group_shard(self, index: int) -> Any:
-        hosted = self._cluster.hosted[CONSUMER_OFFSETS, index]
+    def group_shard_at(self, partition: int) -> Shard[Any]:
+        hosted = self._cluster.hosted[CONSUMER_OFFSETS, partition]
         if hosted.leader != self.node_id or hosted.shard is None:
             raise Refused(Code.NOT_COORDINATOR)
         return hosted.shard
 
-
-def _topics(cluster: Cluster) -> dict[str, Any]:
-    topics: dict[str, Any] = {}
-    for place in sorted(cluster.hosted):
-        known = topics.setdefault(place[0], SimpleNamespace(partitions=[]))
-        known.partitions.append(_Partition(cluster, place))
-    return topics
+    def appended(self, log: PartitionLog) -> None:
+        """No fetch waits here."""
 
 
 class _Requests:
     """WriteTxnMarkers to other nodes, instead of broker/runtime/marker_requests.py."""
 
-    def __init__(self, cluster: Cluster, node: SimulatedNode) -> None:
+    def __init__(self, cluster: Cluster, node_id: int) -> None:
         self._cluster = cluster
-        self._node = node
-        self._process = cluster.brokers[node.node_id]
+        self._node_id = node_id
+        self._process = cluster.brokers[node_id]
 
     def close(self) -> None:
         """There are no connections to be closed."""
@@ -118,7 +92,7 @@ class _Requests:
         self._cluster.network.call(
             MARKERS,
             self._arrive(node_id, list(entries)),
-            details=(self._node.node_id, node_id, details),
+            details=(self._node_id, node_id, details),
             only_while=lambda: not answer.done(),  # the connection ends with the waiting
         )(resume)
         return answer
@@ -133,7 +107,7 @@ class _Requests:
             process = cluster.brokers[node_id]
             if not process.is_alive:
                 return
-            node: Any = cluster.nodes[node_id]
+            node = cluster.nodes[node_id]
             codes: list[Code] = []
             logs: list[PartitionLog] = []
             for ending, place in entries:

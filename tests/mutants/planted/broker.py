@@ -184,8 +184,8 @@ MUTANTS: Final = (
     Mutant(
         "complete-before-the-markers-are-on-disk",
         "broker/runtime/marker_channel.py",
-        "if log.recovery_point < log.flush_asked:\n                self._node",
-        "if False:\n                self._node",
+        "if log.recovery_point < log.flush_asked:\n                self._flushes",
+        "if False:\n                self._flushes",
         "after a loss of power a complete transaction has no marker",
         ("tests/broker/test_marker_channel.py", "tests/broker/test_flushes.py"),
     ),

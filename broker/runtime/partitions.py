@@ -1,0 +1,65 @@
+"""What the markers of transactions use of a node: the partitions that it leads or knows.
+
+`broker/node.py` is one; the simulation of tests/ has another. Kafka's parts of the same work:
+ReplicaManager, MetadataCache, GroupCoordinator.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ...storage.log import PartitionLog
+    from ..clock import Clock
+    from .shard import Shard
+
+
+class Partitions(Protocol):
+    """The partitions of the cluster, as one node sees them.
+
+    Attributes:
+        node_id: the node's id.
+        clock: the time that its markers bear.
+    """
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def clock(self) -> Clock: ...
+
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        """The id of the partition's leader; -1 if there is none that runs; None: no partition."""
+
+    def led_log(self, topic: str, partition: int) -> PartitionLog:
+        """The log of a partition that this node leads.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
+        """
+
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """Raise Refused NOT_ENOUGH_REPLICAS if fewer are in sync than `min.insync.replicas`."""
+
+    def group_shard_at(self, partition: int) -> Shard[Any]:
+        """The coordinator of the groups in a partition of `__consumer_offsets`.
+
+        Raises:
+            Refused: NOT_COORDINATOR.
+        """
+
+    def appended(self, log: PartitionLog) -> None:
+        """Wake the fetches that wait for the log."""
+
+
+class OtherNode(Partitions, Protocol):
+    """Another node of the process, to which markers go.
+
+    Attributes:
+        runs: it answers.
+        between_nodes: the host and port that nodes connect to; None: it has no plain listener.
+    """
+
+    @property
+    def runs(self) -> bool: ...
+    @property
+    def between_nodes(self) -> tuple[str, int] | None: ...
