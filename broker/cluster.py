@@ -110,7 +110,10 @@ class Cluster:
         self.controller.on_partitions_created.append(lambda topic, _: self._follow(topic))
         self.controller.on_leaders_changed.append(self._leaders_changed)
         self.controller.on_configs_changed.append(self._configs_changed)
-        self._background = Background(self)
+        self._background = Background(
+            self.logs, config, clock,
+            flushes=self.flushes, removals=self.removals, loading=self.loading,
+        )  # fmt: skip
         self.directory_watch = DirectoryWatch(self.logs)
         self._runs = False
         self._balancing: asyncio.TimerHandle | None = None

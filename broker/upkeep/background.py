@@ -16,7 +16,12 @@ from ..log_output import Log
 from .cleaner import Cleaner
 
 if TYPE_CHECKING:
-    from ..cluster import Cluster
+    from ...storage.log_directory import LogDirectory
+    from ..clock import Clock
+    from ..runtime.flushes import Flushes
+    from ..runtime.loading import Loading
+    from ..settings.config import BrokerConfig
+    from .removals import Removals
 
 _LOGS_IN_A_STEP: Final = 64
 _REMOVE_INTERVAL_MS: Final = 30_000
@@ -27,17 +32,38 @@ Job = Callable[[PartitionLog], Iterator[None] | None]
 
 
 class Background:
-    """The timed jobs of a process; they run from `start` to `stop`."""
+    """The timed jobs of a process; they run from `start` to `stop`.
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    Args:
+        logs: what they go over.
+        config: of the first node; its intervals hold.
+        flushes: of the logs.
+        removals: removes the files of deleted segments.
+        loading: the cleaner leaves the logs alone that coordinators are loaded from.
+    """
+
+    def __init__(
+        self,
+        logs: LogDirectory,
+        config: BrokerConfig,
+        clock: Clock,
+        *,
+        flushes: Flushes,
+        removals: Removals,
+        loading: Loading,
+    ) -> None:
+        self._logs = logs
+        self._config = config
+        self._clock = clock
+        self._flushes = flushes
+        self._removals = removals
         self._tasks: list[asyncio.Task[None]] = []
         self._flushed_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
-        self._cleaner = Cleaner(cluster)
+        self._cleaner = Cleaner(logs, config, clock, loading)
 
     def start(self) -> None:
         """Begin; the event loop runs."""
-        config = self._cluster.config
+        config = self._config
         # Kafka waits for all of it, however short the interval: nobody waits for that here.
         first_ms = config["log.initial.task.delay.ms"]
         for delay_ms, interval_ms, job in (
@@ -66,15 +92,15 @@ class Background:
         while True:
             await asyncio.sleep(delay_ms / 1000)
             delay_ms = interval_ms
-            for count, log in enumerate(list(self._cluster.logs.logs())):
+            for count, log in enumerate(list(self._logs.logs())):
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
                     await asyncio.sleep(0)
-                if self._cluster.log_of(log.topic, log.partition) is not log:
+                if self._logs.log_of(log.topic, log.partition) is not log:
                     continue  # deleted while this went on
                 try:
                     for _ in job(log) or ():
                         await asyncio.sleep(0)
-                        if self._cluster.log_of(log.topic, log.partition) is not log:
+                        if self._logs.log_of(log.topic, log.partition) is not log:
                             break
                 except OSError as trouble:
                     _log.error(
@@ -88,9 +114,9 @@ class Background:
         while True:
             await asyncio.sleep(delay_ms / 1000)
             delay_ms = interval_ms
-            self._cluster.flushes.ask_for_metadata()
+            self._flushes.ask_for_metadata()
             try:
-                for _ in self._cluster.logs.checkpoint_in_steps():
+                for _ in self._logs.checkpoint_in_steps():
                     await asyncio.sleep(0)
             except OSError as trouble:
                 _log.error("the checkpoints could not be written", reason=str(trouble))
@@ -100,20 +126,20 @@ class Background:
         from ...storage.retention import delete_old_in_steps
 
         if not log.config.compacts:
-            yield from delete_old_in_steps(log, self._cluster.clock.now_ms())
+            yield from delete_old_in_steps(log, self._clock.now_ms())
 
     def _remove_deleted(self, log: PartitionLog) -> None:
-        log.remove_deleted(self._cluster.clock.monotonic_ms(), self._cluster.removals.paths)
+        log.remove_deleted(self._clock.monotonic_ms(), self._removals.paths)
 
     def _flush(self, log: PartitionLog) -> None:
         """`flush.ms`: what has waited so long for a flush gets one."""
         if log.recovery_point >= log.log_end_offset or log.failure is not None:
             self._flushed_ms.pop(log, None)
             return
-        now_ms = self._cluster.clock.monotonic_ms()
+        now_ms = self._clock.monotonic_ms()
         since_ms = self._flushed_ms.setdefault(log, now_ms)
         if now_ms - since_ms >= log.config.flush_ms:
-            self._cluster.flushes.ask(log, log.log_end_offset)
+            self._flushes.ask(log, log.log_end_offset)
 
     def _forget_producers(self, log: PartitionLog) -> None:
-        log.producers.expire(self._cluster.clock.now_ms(), log.config.producer_id_expiration_ms)
+        log.producers.expire(self._clock.now_ms(), log.config.producer_id_expiration_ms)

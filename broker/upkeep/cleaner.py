@@ -24,9 +24,12 @@ from ..log_output import Log
 if TYPE_CHECKING:
     from ...storage.cleanable import Cleanable
     from ...storage.compaction import Compacted
+    from ...storage.log_directory import LogDirectory
     from ...storage.steps import Steps
     from ...storage.throttle import Throttle
-    from ..cluster import Cluster
+    from ..clock import Clock
+    from ..runtime.loading import Loading
+    from ..settings.config import BrokerConfig
 
 # A tenth of a processor. Whoever takes all of it loses his turn to other processes, for
 # milliseconds, also when the next request comes.
@@ -38,10 +41,21 @@ _log = Log("cleaner")
 
 
 class Cleaner:
-    """Compacts the logs of a process; it runs from `start` to `stop`."""
+    """Compacts the logs of a process; it runs from `start` to `stop`.
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    Args:
+        logs: all logs; it takes those with `cleanup.policy=compact`.
+        config: the settings `log.cleaner.*`, which may change meanwhile.
+        loading: logs that coordinators are loaded from are left alone.
+    """
+
+    def __init__(
+        self, logs: LogDirectory, config: BrokerConfig, clock: Clock, loading: Loading
+    ) -> None:
+        self._logs = logs
+        self._config = config
+        self._clock = clock
+        self._loading = loading
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._rounds: dict[PartitionLog, Steps[Compacted] | None] = {}  # those that go on
         self._throttle: Throttle | None = None
@@ -51,11 +65,11 @@ class Cleaner:
 
     def start(self) -> None:
         """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""
-        if self._cluster.config["log.cleaner.enable"]:
+        if self._config["log.cleaner.enable"]:
             self._start_missing()
 
     def _start_missing(self) -> None:
-        for number in range(self._cluster.config["log.cleaner.threads"]):
+        for number in range(self._config["log.cleaner.threads"]):
             if number not in self._tasks:
                 run = self._run(number)
                 self._tasks[number] = asyncio.get_running_loop().create_task(run)
@@ -71,7 +85,7 @@ class Cleaner:
 
     async def _run(self, number: int) -> None:
         """One of those that work side by side; their number may change while they do."""
-        config = self._cluster.config
+        config = self._config
         while number < max(config["log.cleaner.threads"], 1):
             await asyncio.sleep(config["log.cleaner.backoff.ms"] / 1000)
             self._start_missing()
@@ -92,7 +106,7 @@ class Cleaner:
         try:
             did = await self._clean(todo)
             if did is not None:
-                self._cluster.logs.set_cleaned_up_to(log, did.end_offset)
+                self._logs.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
         except Exception as trouble:  # whatever it is: other logs are to be compacted all the same
             self._tell(log, trouble)
@@ -104,8 +118,8 @@ class Cleaner:
         """Remove what is too old or too much of compacted logs, if they may lose it."""
         from ...storage.retention import delete_old_in_steps
 
-        now_ms = self._cluster.clock.now_ms()
-        for count, log in enumerate(list(self._cluster.logs.logs()), 1):
+        now_ms = self._clock.now_ms()
+        for count, log in enumerate(list(self._logs.logs()), 1):
             if count % _LOGS_IN_A_STEP == 0:
                 await asyncio.sleep(0)
             if not log.config.compacts or not self._is_there(log) or self._is_left_alone(log):
@@ -155,7 +169,7 @@ class Cleaner:
         from ...storage.cleanable import cleanable
         from ...storage.time_search import known_in_steps
 
-        now_ms, logs = self._cluster.clock.now_ms(), self._cluster.logs
+        now_ms, logs = self._clock.now_ms(), self._logs
         dirtiest: Cleanable | None = None
         for count, log in enumerate(list(logs.logs()), 1):
             if count % _LOGS_IN_A_STEP == 0:
@@ -188,15 +202,15 @@ class Cleaner:
         from ...storage.compaction import Superseded, compact
         from ...storage.throttle import Throttle
 
-        config = self._cluster.config
+        config = self._config
         if self._throttle is None:
             self._throttle = Throttle(monotonic_s())
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
         steps = self._rounds[todo.log] = compact(
             todo,
-            self._cluster.logs.files,
+            self._logs.files,
             map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
-            now_ms=self._cluster.clock.now_ms(),
+            now_ms=self._clock.now_ms(),
             count_io=self._throttle.count,
         )
         try:
@@ -209,7 +223,7 @@ class Cleaner:
     async def _taken(
         self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
     ) -> Compacted | None:
-        loop, config = asyncio.get_running_loop(), self._cluster.config
+        loop, config = asyncio.get_running_loop(), self._config
         until = monotonic_s() + _STEP_S
         while True:
             try:
@@ -230,8 +244,8 @@ class Cleaner:
 
     def _is_there(self, log: PartitionLog) -> bool:
         """Whether it is a partition's log, and no coordinator is being loaded from it."""
-        loading = self._cluster.loading.is_loading(log)
-        return self._cluster.log_of(log.topic, log.partition) is log and not loading
+        loading = self._loading.is_loading(log)
+        return self._logs.log_of(log.topic, log.partition) is log and not loading
 
 
 def _name(log: PartitionLog) -> dict[str, Any]:

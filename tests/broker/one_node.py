@@ -13,6 +13,7 @@ from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import Answer, Dispatch
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
+from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.log import PartitionLog
@@ -46,6 +47,10 @@ class OneNode:
         log = self.node.log_of(topic, partition)
         assert log is not None
         return log
+
+    def cleaner(self) -> Cleaner:
+        """A cleaner of the node's logs that has not begun."""
+        return Cleaner(self.node.logs, self.node.config, self.clock, self.node.loading)
 
     def append(self, topic: str, *values: bytes, partition: int = 0, **header: Any) -> None:
         """A batch into the log, and whoever waits for it is woken."""

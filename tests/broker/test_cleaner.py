@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ottla.broker.upkeep import cleaner as cleaner_module
-from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import retention
@@ -56,7 +55,7 @@ def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
             it.topic("whole", 2, **COMPACT)
             it.topic("half", **COMPACT)
             it.topic("not", cleanup_policy="delete")
-            cleaner = Cleaner(it.node.cluster)
+            cleaner = it.cleaner()
             assert not await cleaner.clean_dirtiest()
             fill(it, "half", b"a", b"b", b"c")
             assert await cleaner.clean_dirtiest()
@@ -79,11 +78,11 @@ def test_what_was_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a", b"b")
-            assert await Cleaner(it.node.cluster).clean_dirtiest()
+            assert await it.cleaner().clean_dirtiest()
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             assert sorted(values(it.log("t"))) == [1, 2]
             assert it.node.logs.cleaned_up_to(it.log("t")) == 3
-            assert not await Cleaner(it.node.cluster).clean_dirtiest()
+            assert not await it.cleaner().clean_dirtiest()
 
     asyncio.run(scene())
 
@@ -184,7 +183,7 @@ def meanwhile(
     """Begin to compact, and do something when the cleaner has paused a few times."""
 
     async def run(it: OneNode) -> OneNode:
-        round_ = asyncio.create_task(Cleaner(it.node.cluster).clean_dirtiest())
+        round_ = asyncio.create_task(it.cleaner().clean_dirtiest())
         turns = 0
         while not round_.done():
             await asyncio.sleep(0)
@@ -260,12 +259,12 @@ def test_a_new_topic_of_an_old_name_is_not_clean(tmp_path: Path) -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
-            assert await Cleaner(it.node.cluster).clean_dirtiest()
+            assert await it.cleaner().clean_dirtiest()
             it.node.controller.delete_topic("t")
             assert checkpoint(tmp_path) == "0\n0\n"
             it.topic("t", **COMPACT)
             fill(it, "t", b"b", b"b")
-            assert await Cleaner(it.node.cluster).clean_dirtiest()
+            assert await it.cleaner().clean_dirtiest()
             assert values(it.log("t")) == {1: (b"b", b"1")}
 
     asyncio.run(scene())
@@ -305,7 +304,7 @@ def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
                 fill(it, topic, b"a", b"a")
             path = Path(it.log("harmed").directory, f"{0:020d}.log")
             data = harmed(path)
-            cleaner = Cleaner(it.node.cluster)
+            cleaner = it.cleaner()
             assert await cleaner.clean_dirtiest()
             assert await cleaner.clean_dirtiest()
             assert not await cleaner.clean_dirtiest()
@@ -359,7 +358,7 @@ def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
-            cleaner = Cleaner(it.node.cluster)
+            cleaner = it.cleaner()
             with monkeypatch.context() as patch:
                 patch.setattr(it.node.logs.files, "append", refuse)
                 assert await cleaner.clean_dirtiest()
@@ -376,9 +375,9 @@ def test_the_broker_decides_how_dirty_a_log_may_be(tmp_path: Path) -> None:
         async with one_node(tmp_path / ratio, **settings) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a")
-            await Cleaner(it.node.cluster).clean_dirtiest()
+            await it.cleaner().clean_dirtiest()
             fill(it, "t", b"a")
-            return await Cleaner(it.node.cluster).clean_dirtiest()
+            return await it.cleaner().clean_dirtiest()
 
     assert asyncio.run(scene("0.4"))
     assert not asyncio.run(scene("0.6"))
@@ -390,7 +389,7 @@ def test_two_logs_are_compacted_side_by_side_and_each_once(tmp_path: Path) -> No
             for topic in ("one", "other"):
                 it.topic(topic, **COMPACT)
                 many(it, topic)
-            cleaner = Cleaner(it.node.cluster)
+            cleaner = it.cleaner()
             rounds = [asyncio.create_task(cleaner.clean_dirtiest()) for _ in range(3)]
             both = False
             while not all(round_.done() for round_ in rounds):
@@ -465,7 +464,7 @@ def test_it_reads_and_writes_no_more_a_second_than_it_may(
                 patch.setattr(cleaner_module, "monotonic_s", look)
                 patch.setattr(Throttle, "count", count_too)
                 started_s, counted = now_s, 0
-                assert await Cleaner(it.node.cluster).clean_dirtiest()
+                assert await it.cleaner().clean_dirtiest()
             assert 2 * size_bytes < counted < 3 * size_bytes, "it is read twice, and written"
             return now_s - started_s
 

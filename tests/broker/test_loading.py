@@ -152,7 +152,7 @@ async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> No
     await fill(tmp_path)
     async with one_node(tmp_path, **ONE) as it:
         log = it.log(CONSUMER_OFFSETS)
-        cleaner = it.node.cluster._background._cleaner
+        cleaner = it.cleaner()
         await until(lambda: it.node.loading.is_loading(log))
         assert not cleaner._is_there(log)
         await until(lambda: not it.node.loading.left)

@@ -9,7 +9,6 @@ import pytest
 
 from ottla.broker.settings.config import LOG_CONFIG_FIELDS
 from ottla.broker.settings.topic_settings import TOPIC_SETTINGS
-from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.retention import delete_old_segments
@@ -74,7 +73,7 @@ def test_the_cleanup_policy_may_change_while_the_broker_runs(tmp_path: Path) -> 
     async def scene() -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", cleanup_policy="", retention_ms="1000")
-            cleaner = Cleaner(it.node.cluster)
+            cleaner = it.cleaner()
             with_old_segments(it)
             assert delete_old_segments(it.log("t"), START_MS) == 0
             assert not await cleaner.clean_dirtiest()
