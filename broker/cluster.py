@@ -16,7 +16,7 @@ from ..metadata.catalog import TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..metadata.features import why_unreadable
 from ..metadata.fencing import balanced
 from ..protocol.errors import Code, Refused
-from ..storage.doubt import Damage
+from ..storage.damage import Damage
 from ..storage.files import RealFiles
 from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory, WrongDirectory
@@ -39,7 +39,7 @@ from .upkeep.removals import Removals
 
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
-    from .node import Node
+    from .cluster_node import ClusterNode
     from .runtime.shard import Shard
 
 _MOST_ELECTIONS: Final = 1000
@@ -72,7 +72,7 @@ class Cluster:
     ) -> None:
         self.config = config
         self.clock = clock
-        self.nodes: dict[int, Node] = {}
+        self.nodes: dict[int, ClusterNode] = {}
         self.peers: set[str] = set()
         self.storage_trouble = StorageTrouble(clock)
         self.fetch_waits = FetchWaits()
@@ -197,7 +197,7 @@ class Cluster:
             self.flushes.flush_all(self.logs.logs())
         self.logs.close(clean=clean)
 
-    def _running(self) -> list[Node]:
+    def _running(self) -> list[ClusterNode]:
         return [node for node in self.nodes.values() if node.runs]
 
     def _follow(self, topic: Topic) -> None:

@@ -8,7 +8,7 @@ the same catalog, whoever wrote them. Refusals carry Kafka's codes and words
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -149,12 +149,6 @@ class Catalog:
     def configured(self) -> list[tuple[int, str]]:
         """Type and name of each resource that has settings."""
         return list(self._overrides)
-
-    def records(self) -> Iterator[MetadataRecord]:
-        """All of the state, as records; see `records_of`."""
-        from .catalog_records import records_of
-
-        return records_of(self)
 
     # Decisions.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..metadata.catalog import CLUSTER_METADATA, ResourceType
 from ..protocol.errors import Refused
-from .doubt import Damage
+from .damage import Damage
 from .files import read_if_there
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition
 from .log_directory import (

@@ -8,11 +8,10 @@ knows, is mended in the file. Kafka's broker does not look, its clients do.
 
 from __future__ import annotations
 
-import errno
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ..protocol.batch import (
     CRC_START,
@@ -25,12 +24,13 @@ from ..protocol.batch import (
 )
 from ..protocol.checksum import crc32c
 from ..protocol.errors import Code, Refused
+from .damage import Damage, Report, wrong_index
+from .reads import DataFile
 
 if TYPE_CHECKING:
-    from .files import Files
+    from .indexes import OffsetIndex
     from .leader_epochs import LeaderEpochs
     from .reads import Found, ReadLimits
-    from .segment import Segment
 
 _CHUNK_BYTES: Final = 1 << 18
 _SEARCH_BYTES: Final = 4 << 20
@@ -40,66 +40,33 @@ _MAGIC_AT: Final = 16
 _EPOCH_AT: Final = 12
 _ZEROS: Final = 16  # so many at the end of a batch were never written
 _EPOCH: Final = struct.Struct(">i")
-_NOT_THE_FILES_FAULT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
-class Damage(NamedTuple):
-    """Bytes of a file that are not what was written.
+class DoubtedFile(DataFile, Protocol):
+    """What `Doubt` uses of the segment whose file it checks."""
 
-    Attributes:
-        file: its path.
-        position, end_position: where in the file; equal where bytes are missing.
-        first_offset, end_offset: the records that are lost by it; equal when none are.
-        why: a sentence.
-    """
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def offset_index(self) -> OffsetIndex: ...
 
-    file: str
-    position: int
-    end_position: int
-    first_offset: int
-    end_offset: int
-    why: str
+    def path(self, suffix: str) -> str:
+        """The path of its file of that kind."""
 
-    def __str__(self) -> str:
-        lost = ""
-        if self.end_offset > self.first_offset:
-            lost = f", offsets {self.first_offset} to {self.end_offset - 1} are lost"
-        return f"{self.file}: {self.why} at position {self.position}{lost}"
+    def find_sound(self, offset: int, limits: ReadLimits) -> Found | None:
+        """Find records without a check."""
 
+    def position_of(self, offset: int) -> int | None:
+        """Where the first batch begins whose last offset is at or behind `offset`."""
 
-def wrong_index(path: str, base_offset: int) -> Damage:
-    """An index that was found to be wrong, by the file's data."""
-    why = "the index is not that of the data, and was built anew"
-    return Damage(path, 0, 0, base_offset, base_offset, why)
+    def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of each batch from `start` on."""
 
+    def scan(self) -> None:
+        """Build the indexes anew."""
 
-Report = Callable[[Damage], None]
-
-
-def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes | None:
-    """A file of which the data know as much; None when it is missing, or cannot be read.
-
-    Args:
-        report: is told of one that cannot be read.
-        offset: where what it is about begins.
-
-    Raises:
-        OSError: by no fault of the file: this process can open no more of them.
-    """
-    try:
-        return files.read(path)
-    except FileNotFoundError:
-        return None
-    except OSError as failed:
-        if failed.errno in _NOT_THE_FILES_FAULT:
-            raise
-        why = f"{failed.strerror}: it cannot be read, and was built anew from the data,"
-        report(Damage(path, 0, 0, offset, offset, why))
-        return None
-
-
-def silently(_damage: Damage) -> None:
-    """A report that nobody wants."""
+    def mend(self, data: bytes, position: int) -> None:
+        """Write over a few bytes. Raises OSError."""
 
 
 class Doubt:
@@ -121,7 +88,7 @@ class Doubt:
 
     def __init__(
         self,
-        segment: Segment,
+        segment: DoubtedFile,
         *,
         is_last: bool,
         may_have_gaps: bool,
@@ -161,7 +128,7 @@ class Doubt:
         if self._torn_from <= next_offset < self.end_offset and self.cut_at is None:
             self.cut_at = self.size_bytes
 
-    def tell_of_cut(self, next_offset: int, later: Sequence[Segment]) -> None:
+    def tell_of_cut(self, next_offset: int, later: Sequence[DoubtedFile]) -> None:
         """The file is to be cut at `cut_at`, behind the last whole batch, and `later` ones go."""
         assert self.cut_at is not None
         behind = sum(segment.size_bytes for segment in later)
@@ -333,10 +300,8 @@ class Doubt:
 
     def refuse_if_damaged(self, before: int) -> None:
         """Raise Refused (CORRUPT_MESSAGE) when an answer would rest on what is lost."""
-        for damage in self.damages:
-            if damage.position >= before:
-                return
-            raise Refused(Code.CORRUPT_MESSAGE, str(damage))
+        if self.damages and self.damages[0].position < before:
+            raise Refused(Code.CORRUPT_MESSAGE, str(self.damages[0]))
 
     # Checking
 

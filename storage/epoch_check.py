@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..protocol.batch import BatchHeader
-from .doubt import Damage, Report
+from .damage import Damage, Report
 from .leader_epochs import LeaderEpochs
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
-from .doubt import Damage, Doubt
+from .damage import Damage
+from .doubt import Doubt
 from .files import RealFiles, read_if_there
 from .indexes import OffsetIndex, TimeIndex
 from .leader_epochs import FILE_NAME, NO_EPOCH, LeaderEpochs

@@ -14,7 +14,7 @@ from typing import Final
 
 from ..protocol.batch import BatchHeader
 from .checkpoint_file import decode, encode
-from .doubt import Damage, read_copy
+from .damage import Damage, read_copy
 from .files import Files, write_atomically
 
 NO_EPOCH: Final = -1

@@ -19,7 +19,7 @@ from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
 from .checking import Checked, Rules, check_at_once
-from .doubt import Report, silently
+from .damage import Report, silently
 from .files import Files, write_atomically
 from .flush import Flush, Unsynced
 from .leader_epochs import FILE_NAME as EPOCHS

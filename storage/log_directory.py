@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from .checkpoint_file import decode, encode
-from .doubt import Damage, Report, read_copy, silently
+from .damage import Damage, Report, read_copy, silently
 from .files import Files, append_whole, read_if_there, write_atomically
 from .log import PartitionLog
 from .log_config import LogConfig

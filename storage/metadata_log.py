@@ -284,11 +284,13 @@ class MetadataLog:
         All of the log up to here must be on disk before it is written.
         """
         name = SnapshotName(self._log.log_end_offset, self._log.leader_epoch)
+        from ..metadata.catalog_records import records_of
+
         if catalog.is_undecided or name in self._snapshots:
             return None
         assert catalog.last_offset < name.end_offset
         self.bytes_since_snapshot, self._snapshot_ms = 0, now_ms
-        return ToWrite(name, catalog.records(), dict(self._controls), self._newest_ms)
+        return ToWrite(name, records_of(catalog), dict(self._controls), self._newest_ms)
 
     def write_snapshot(self, content: ToWrite, *, now_ms: int) -> Steps:
         """Write what was taken, then remove what `clean` does; see `metadata_snapshot.write`."""

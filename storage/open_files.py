@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import errno
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from weakref import ref
 
 if TYPE_CHECKING:
     from .files import Files
-    from .segment import Segment
 
 _MOST: Final = 65_536
 _FEWEST: Final = 16
@@ -23,6 +22,19 @@ RESERVED: Final = 16
 """So many descriptors are left by sockets, and half of them by data files."""
 _MORE_THAN_ENOUGH: Final = 32  # closed when the process has no descriptor left at all
 _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
+
+
+class Closable(Protocol):
+    """A segment, whose data file may be closed for now.
+
+    Attributes:
+        was_used: since it was last looked at.
+    """
+
+    was_used: bool
+
+    def close_for_now(self) -> None:
+        """Close the file until it is needed again."""
 
 
 class OpenFiles:
@@ -35,7 +47,7 @@ class OpenFiles:
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._descriptors = 0
-        self._open: dict[int, ref[Segment]] = {}
+        self._open: dict[int, ref[Closable]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -62,7 +74,7 @@ class OpenFiles:
         """Of how many logs all files may be open at a time, beside the others."""
         return max(self.limit // 32, 1)
 
-    def open(self, segment: Segment, files: Files, path: str) -> int:
+    def open(self, segment: Closable, files: Files, path: str) -> int:
         """A descriptor of a segment's data file. Raises OSError."""
         try:
             descriptor = files.open(path)
@@ -78,11 +90,11 @@ class OpenFiles:
         self._add(segment)
         return descriptor
 
-    def closed(self, segment: Segment) -> None:
+    def closed(self, segment: Closable) -> None:
         """A segment closed its file by itself."""
         self._open.pop(id(segment), None)
 
-    def _add(self, segment: Segment) -> None:
+    def _add(self, segment: Closable) -> None:
         key = id(segment)
         self._open[key] = ref(segment, lambda _: self._open.pop(key, None))
 

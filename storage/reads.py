@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD
-
-if TYPE_CHECKING:
-    from .segment import Segment
 
 ALL: Final = sys.maxsize
 _NEAR_BYTES: Final = 1 << 12  # between two entries of an index there is about so much
@@ -48,6 +45,28 @@ class Read(NamedTuple):
     next_offset: int
 
 
+class DataFile(Protocol):
+    """What a read uses of a segment."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    def read_at(self, size_bytes: int, position: int) -> bytes:
+        """At most so many bytes of the data file. Raises OSError."""
+
+    def indexed_batch(self, position: int) -> int:
+        """Where a batch begins: the last one of the index at or before a position, or the first."""
+
+    def range(self, position: int, end: int, next_offset: int, at_once: int) -> Found:
+        """The batches between two positions, read if they are no more than `at_once` bytes."""
+
+    def begin_reading(self) -> None:
+        """Keep the file open for a range."""
+
+    def end_reading(self) -> None:
+        """The range is not used any more."""
+
+
 class FileRange:
     """A stretch of a data file that is read when it is sent, in parts, and not when it is found.
 
@@ -63,7 +82,7 @@ class FileRange:
 
     __slots__ = ("_position", "_segment", "_size_bytes")
 
-    def __init__(self, segment: Segment, position: int, size_bytes: int) -> None:
+    def __init__(self, segment: DataFile, position: int, size_bytes: int) -> None:
         self._segment = segment
         self._position = position
         self._size_bytes = size_bytes
@@ -88,7 +107,7 @@ class FileRange:
         return data
 
 
-def position_from(segment: Segment, start: int, offset: int) -> int | None:
+def position_from(segment: DataFile, start: int, offset: int) -> int | None:
     """Where the first batch begins whose last offset is at or behind `offset`; None: there is none.
 
     Args:
@@ -110,7 +129,7 @@ def position_from(segment: Segment, start: int, offset: int) -> int | None:
     return None
 
 
-def part_of(segment: Segment, position: int, offset: int, limits: ReadLimits) -> Found:
+def part_of(segment: DataFile, position: int, offset: int, limits: ReadLimits) -> Found:
     """From a position on `max_bytes` of data, of which there are more, cut behind a whole batch.
 
     Args:
@@ -133,7 +152,7 @@ def part_of(segment: Segment, position: int, offset: int, limits: ReadLimits) ->
     return Found(memoryview(data)[:at], next_offset)
 
 
-def _part_by_headers(segment: Segment, position: int, offset: int, limits: ReadLimits) -> Found:
+def _part_by_headers(segment: DataFile, position: int, offset: int, limits: ReadLimits) -> Found:
     limit = position + limits.max_bytes
     at = max(segment.indexed_batch(limit), position)
     while True:
@@ -149,7 +168,7 @@ def _part_by_headers(segment: Segment, position: int, offset: int, limits: ReadL
     return segment.range(position, at, fields[0], limits.at_once)
 
 
-def _first_alone(segment: Segment, position: int, offset: int, limits: ReadLimits) -> Found:
+def _first_alone(segment: DataFile, position: int, offset: int, limits: ReadLimits) -> Found:
     """The batch at a position, which is larger than `max_bytes`."""
     if not limits.min_one:
         return Found(b"", offset)

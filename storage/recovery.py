@@ -19,7 +19,8 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
-from .doubt import Damage, Doubt, Report, read_copy, silently, wrong_index
+from .damage import Damage, Report, read_copy, silently, wrong_index
+from .doubt import Doubt
 from .epoch_check import settle
 from .files import Files, write_atomically
 from .leader_epochs import LeaderEpochs

@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Final
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
-from .doubt import Doubt, read_copy, silently
+from .damage import read_copy, silently
+from .doubt import Doubt
 from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES

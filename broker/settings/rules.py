@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .broker_settings import SYNONYMS
 from .definitions import BadSetting
 from .listeners import EVERY_ADDRESS, Listener, parse_listeners, parse_protocols
 
 if TYPE_CHECKING:
-    from .config import BrokerConfig
+    from collections.abc import Mapping, Sequence
 
 INT_MAX = 0x7FFFFFFF
 # The first setting of each pair must not be above the second.
@@ -45,7 +45,30 @@ IN_ORDER = (
 KEY_IN_THE_CLEANER_BYTES = 24
 
 
-def check_together(config: BrokerConfig) -> None:
+class Settings(Protocol):
+    """What the rules use of `BrokerConfig`."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """The typed value of a setting."""
+
+    def is_given(self, name: str) -> bool:
+        """Whether it was given, under one of its names."""
+
+    def text(self, name: str) -> str | None:
+        """The value as text."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def log_dirs(self) -> Sequence[str]: ...
+    @property
+    def listeners(self) -> Sequence[Listener]: ...
+
+    def advertised(self, ports: Mapping[str, int] | None = None) -> Sequence[Listener]:
+        """What clients are told to connect to."""
+
+
+def check_together(config: Settings) -> None:
     """Raise BadSetting for the first rule that does not hold.
 
     A rule is checked only if one of its settings is set: the defaults obey all rules.
@@ -63,7 +86,7 @@ def check_together(config: BrokerConfig) -> None:
             )
 
 
-def _ids(config: BrokerConfig) -> None:
+def _ids(config: Settings) -> None:
     if config["node.id"] != config["broker.id"]:
         text = config.text("broker.id")
         raise BadSetting("broker.id", text, f"must be node.id, which is {config['node.id']}")
@@ -71,14 +94,14 @@ def _ids(config: BrokerConfig) -> None:
         raise BadSetting("node.id", config.text("node.id"), "must be at least 0")
 
 
-def _roles(config: BrokerConfig) -> None:
+def _roles(config: Settings) -> None:
     if {*config["process.roles"]} != {"broker", "controller"}:
         text = config.text("process.roles")
         why = "must have broker among them, and controller: Ottla is both"
         raise BadSetting("process.roles", text, why)
 
 
-def _quorum(config: BrokerConfig) -> None:
+def _quorum(config: Settings) -> None:
     """The cluster is this process: there is no other controller to vote or to connect to."""
     name, voters = "controller.quorum.voters", config["controller.quorum.voters"]
     if voters:
@@ -94,23 +117,23 @@ def _quorum(config: BrokerConfig) -> None:
         raise BadSetting(name, config.text(name), why)
 
 
-def _directories(config: BrokerConfig) -> None:
+def _directories(config: Settings) -> None:
     name = "log.dir" if config["log.dirs"] is None else "log.dirs"
     if len(config.log_dirs) != 1:
         text = config.text(name)
         raise BadSetting(name, text, "must be one directory: Ottla keeps all its data in one")
 
 
-def _retention(config: BrokerConfig) -> None:
+def _retention(config: Settings) -> None:
     _at_least(config, "log.retention.ms", 1, also=-1)
 
 
-def _roll(config: BrokerConfig) -> None:
+def _roll(config: Settings) -> None:
     _at_least(config, "log.roll.ms", 1)
     _at_least(config, "log.roll.jitter.ms", 0)
 
 
-def _at_least(config: BrokerConfig, name: str, least: int, also: int | None = None) -> None:
+def _at_least(config: Settings, name: str, least: int, also: int | None = None) -> None:
     """Check the value of the name that takes precedence; any negative retention means -1."""
     counts = next((n for n, _ in SYNONYMS[name] if config[n] is not None), None)
     if counts is None:
@@ -121,7 +144,7 @@ def _at_least(config: BrokerConfig, name: str, least: int, also: int | None = No
         raise BadSetting(counts, config.text(counts), f"must be at least {least}{unlimited}")
 
 
-def _listeners(config: BrokerConfig) -> None:
+def _listeners(config: Settings) -> None:
     text = config["listeners"]
     every = parse_listeners("listeners", text)
     if not config.listeners:
@@ -135,7 +158,7 @@ def _listeners(config: BrokerConfig) -> None:
     _advertised(config, {listener.name for listener in every})
 
 
-def _protocols(config: BrokerConfig) -> None:
+def _protocols(config: Settings) -> None:
     protocols = parse_protocols(config["listener.security.protocol.map"])
     for listener in config.listeners:
         protocol = protocols.get(listener.name)
@@ -153,7 +176,7 @@ def _protocols(config: BrokerConfig) -> None:
             )
 
 
-def _advertised(config: BrokerConfig, names: set[str]) -> None:
+def _advertised(config: Settings, names: set[str]) -> None:
     name, text = "advertised.listeners", config["advertised.listeners"]
     if text is None:
         return
@@ -167,7 +190,7 @@ def _advertised(config: BrokerConfig, names: set[str]) -> None:
         raise BadSetting(name, text, "must have one that is not the controllers'")
 
 
-def _between_brokers(config: BrokerConfig) -> None:
+def _between_brokers(config: Settings) -> None:
     name = "inter.broker.listener.name"
     wanted = config[name]
     known = [listener.name for listener in config.listeners]
@@ -178,7 +201,7 @@ def _between_brokers(config: BrokerConfig) -> None:
         raise BadSetting(name, config[name], "must be PLAINTEXT: Ottla speaks no other yet")
 
 
-def _connections(config: BrokerConfig) -> None:
+def _connections(config: Settings) -> None:
     name = "queued.max.request.bytes"
     if 0 < config[name] < config["socket.request.max.bytes"]:
         raise BadSetting(
@@ -198,13 +221,13 @@ def _connections(config: BrokerConfig) -> None:
         raise BadSetting(name, config.text(name), f"must be above {delay}, or -1")
 
 
-def _protocols_of_groups(config: BrokerConfig) -> None:
+def _protocols_of_groups(config: Settings) -> None:
     name = "group.coordinator.rebalance.protocols"
     if "classic" not in config[name]:
         raise BadSetting(name, config.text(name), "must have classic among them")
 
 
-def _assignors_of_groups(config: BrokerConfig) -> None:
+def _assignors_of_groups(config: Settings) -> None:
     from ...coordinator.consumer.assignors import NAMES
 
     name = "group.consumer.assignors"
@@ -212,13 +235,13 @@ def _assignors_of_groups(config: BrokerConfig) -> None:
         raise BadSetting(name, config.text(name), "must be uniform, range or both: Ottla has these")
 
 
-def _authorizer(config: BrokerConfig) -> None:
+def _authorizer(config: Settings) -> None:
     from .authorizers import check_settings
 
     check_settings(config["authorizer.class.name"], config.text("super.users") or "")
 
 
-def _cleaner(config: BrokerConfig) -> None:
+def _cleaner(config: Settings) -> None:
     name = "log.cleaner.io.max.bytes.per.second"
     if config[name] <= 0:
         raise BadSetting(name, config.text(name), "must be above 0")
@@ -232,7 +255,7 @@ def _cleaner(config: BrokerConfig) -> None:
         raise BadSetting(name, config.text(name), why)
 
 
-RULES: tuple[tuple[tuple[str, ...], Callable[[BrokerConfig], None]], ...] = (
+RULES: tuple[tuple[tuple[str, ...], Callable[[Settings], None]], ...] = (
     (("node.id", "broker.id"), _ids),
     (("process.roles",), _roles),
     (("controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id"), _quorum),

@@ -28,7 +28,7 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
 from ottla.metadata.records import EndPoint
 from ottla.protocol.control import marker
-from ottla.storage.doubt import Damage
+from ottla.storage.damage import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig

@@ -40,7 +40,7 @@ from ottla.coordinator.transactions.states import (
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.checking import Checked
-from ottla.storage.doubt import Damage
+from ottla.storage.damage import Damage
 from ottla.storage.log import Appended, PartitionLog
 from ottla.storage.log_config import LONG_MAX, LogConfig
 from tests.storage.disk import PowerCut

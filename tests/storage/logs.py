@@ -8,7 +8,7 @@ from typing import Any
 
 from ottla.protocol.batch import BatchHeader, build, headers_in
 from ottla.protocol.control import marker
-from ottla.storage.doubt import silently
+from ottla.storage.damage import silently
 from ottla.storage.files import Files
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LogConfig

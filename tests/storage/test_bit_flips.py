@@ -19,7 +19,7 @@ import pytest
 
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Refused
-from ottla.storage.doubt import Damage
+from ottla.storage.damage import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.time_search import TimedOffset
 from tests.storage.disk import Disk

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ottla.metadata.catalog import Catalog, ResourceType, topic_of
+from ottla.metadata.catalog_records import records_of
 from ottla.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -401,7 +402,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def its_records_give_it_again(self) -> None:
         again = Catalog()
-        again.load(self.catalog.records(), self.catalog.last_offset + 1)
+        again.load(records_of(self.catalog), self.catalog.last_offset + 1)
         assert again == self.catalog
 
     @invariant()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.storage.damage import Damage
 from ottla.storage.directory_inspection import inspect_directory
-from ottla.storage.doubt import Damage
 from ottla.storage.files import RealFiles
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_directory import (

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from ottla.protocol.batch import build, headers_in
 from ottla.protocol.records import records_in
-from ottla.storage.doubt import Damage
+from ottla.storage.damage import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.retention import delete_old_segments
 from tests.campaign.crash_disk import CrashDisk

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage.doubt import Damage
+from ottla.storage.damage import Damage
 from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
 from ottla.storage.reservation import reserve

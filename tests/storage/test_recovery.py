@@ -8,7 +8,7 @@ import pytest
 
 from ottla.protocol.batch import read_header
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.doubt import Damage
+from ottla.storage.damage import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.producers import ProducerEntry, SentBatch
 from ottla.storage.segment import file_name

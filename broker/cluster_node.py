@@ -1,0 +1,42 @@
+"""The type of a node as the cluster, which all nodes of a process share, sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from .runtime.partitions import OtherNode
+
+if TYPE_CHECKING:
+    from ..coordinator.groups import Groups
+    from ..coordinator.transactions.coordinator import Transactions
+    from ..metadata.catalog import Topic
+    from .runtime.coordinators import Coordinator
+    from .runtime.marker_channel import MarkerChannel
+
+
+class ClusterNode(OtherNode, Protocol):
+    """A node, as the cluster sees it; `Node` is one.
+
+    Attributes:
+        transactions, groups: its coordinators.
+        marker_channel: sends the markers of the transactions that it coordinates.
+    """
+
+    @property
+    def transactions(self) -> Coordinator[Transactions]: ...
+    @property
+    def groups(self) -> Coordinator[Groups]: ...
+    @property
+    def marker_channel(self) -> MarkerChannel: ...
+
+    def follow(self, topic: Topic) -> None:
+        """Coordinate what the node leads of an internal topic."""
+
+    def topic_deleted(self, topic: Topic) -> None:
+        """Forget the topic."""
+
+    def use_dynamic_settings(self) -> None:
+        """Use the settings that hold now."""
+
+    def stop_coordinating(self) -> None:
+        """Unload all coordinators."""
