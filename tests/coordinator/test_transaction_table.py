@@ -1,20 +1,24 @@
-"""Every request and event in every state, from everyone: `transaction_table.txt` says what comes.
+"""Every request and event in every state: `transaction_table.txt` lists the outcomes.
 
-A cell is read from Kafka's TransactionCoordinator and TransactionMetadata of 4.1.1; what a real one
-can be brought to is compared with it too (tests/differential/transaction_table.txt). The machine is
-asked from a single record, so that nothing but the state decides.
+The cells follow Kafka's TransactionCoordinator and TransactionMetadata of 4.1.1. Cells that a
+client can produce are compared with a real Kafka too (tests/differential/transaction_table.txt).
+The machine starts from a single record, so that the outcome depends on the state alone. For a state
+marked as impossible, the machine is explored: no sequence of requests, events and restarts leads to
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
 
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
+from ottla.coordinator.transactions.records import decode, encode
 from ottla.coordinator.transactions.states import (
     LAST_EPOCH,
     MAY_FOLLOW,
@@ -23,7 +27,7 @@ from ottla.coordinator.transactions.states import (
     State,
     Transaction,
 )
-from ottla.protocol.errors import Code, Refused
+from ottla.protocol.errors import Code, Malformed, Refused
 from tests.coordinator.transaction_table import cells
 from tests.coordinator.transaction_talk import (
     NOW_MS,
@@ -37,7 +41,7 @@ from tests.coordinator.transaction_talk import (
     transaction_in,
 )
 
-NEVER = "-"  # no transactional id is in the state
+NEVER = "-"  # no transactional id reaches the state
 
 
 def _init(machine: Transactions, who: Producer | None) -> Outcome[Any]:
@@ -50,7 +54,7 @@ def _verify(machine: Transactions, who: Producer) -> Outcome[Any]:
 
 
 def _markers(machine: Transactions) -> Outcome[Any]:
-    """All are written: of what is prepared, or of what was, told once more."""
+    """All markers of the prepared transaction are written, or are reported once more."""
     known = machine.describe(SHOP)
     if known.state not in PREPARED:
         known = known.prepared(commit=True, now_ms=NOW_MS)
@@ -81,9 +85,9 @@ WHO: dict[str, Callable[[Producer], Producer]] = {
     "last": lambda owner: owner,
     "fenced at last": lambda owner: owner,
 }
-"""Who asks. `retry` has the epoch before as its own, `stale` had it once.
+"""The sender. `retry` owns the previous epoch, `stale` owned it once.
 
-The epochs are used up for `last`, and one further, which nobody gets, for `fenced at last`.
+`last` has the last epoch; `fenced at last` the one above it, which no producer gets.
 """
 
 
@@ -98,14 +102,14 @@ def known_in(state: State, who: str) -> Transaction:
 
 
 def come_of(machine: Transactions, known: Transaction, asked: Callable[[], Outcome[Any]]) -> str:
-    """What a cell holds: the answer, unless it is nothing, and the record, if there is one."""
+    """The content of a cell: the answer, unless it is empty, and the record, if there is one."""
     before = machine.describe(SHOP)
     try:
         outcome = asked()
     except Refused as refused:
         assert machine.describe(SHOP) == before
         return refused.code.name
-    assert machine.describe(SHOP) == before, "deciding changes nothing"
+    assert machine.describe(SHOP) == before, "a decision changes nothing"
     parts = []
     if isinstance(outcome.reply, Producer):
         parts.append(_epoch(known, outcome.reply))
@@ -128,13 +132,81 @@ def _epoch(known: Transaction, now: Producer) -> str:
     return f"{now.producer_epoch - known.producer_epoch:+d}"
 
 
+def is_fenced_at_last(who: str) -> bool:
+    return who == "fenced at last"
+
+
+@cache
+def reached_states() -> frozenset[tuple[State, bool]]:
+    """The states that the machine reaches, each with whether its owner is fenced at last.
+
+    The walk starts from ids with many, two and one epochs left. It takes every step from each
+    transaction that differs from those before in more than times, ids and lower epochs.
+    """
+    start = transaction_in(State.EMPTY)
+    waiting = [
+        replace(start, producer_epoch=epoch)
+        for epoch in (start.producer_epoch, LAST_EPOCH - 1, LAST_EPOCH)
+    ]
+    seen = {_distinct(each) for each in waiting}
+    reached = set()
+    while waiting:
+        known = waiting.pop()
+        is_fenced = known.producer_epoch > LAST_EPOCH and known.next_producer_id < 0
+        reached.add((known.state, is_fenced))
+        for after in _steps_from(known):
+            if _distinct(after) not in seen:
+                seen.add(_distinct(after))
+                waiting.append(after)
+    return frozenset(reached)
+
+
+def _distinct(known: Transaction) -> tuple[object, ...]:
+    return (
+        known.state,
+        max(known.producer_epoch, LAST_EPOCH - 2),
+        known.producer_epoch - known.last_producer_epoch
+        if known.last_producer_epoch >= 0
+        else None,
+        known.previous_producer_id < 0,
+        known.next_producer_id < 0,
+        known.client_version,
+    )
+
+
+def _steps_from(known: Transaction) -> Iterator[Transaction]:
+    """Each request and event, from each sender, at each level of transaction.version; a restart."""
+    restored = decode(*encode(known))
+    assert isinstance(restored, Transaction)
+    yield restored
+    for level in range(3):
+        for request in REQUESTS.values():
+            for sender in WHO.values():
+                machine = new_machine(transaction_version=level)
+                machine.replay(known)
+                try:
+                    outcome = request(machine, sender(known.producer))
+                except Refused:
+                    continue
+                yield from (each for each in outcome.records if isinstance(each, Transaction))
+
+
+def check_log_excludes(state: State) -> None:
+    """No restart reads one of Kafka's two transient states from the log."""
+    if state in (State.DEAD, State.PREPARE_EPOCH_FENCE):
+        with pytest.raises(Malformed, match=f"in state {state:d}"):
+            decode(*encode(transaction_in(state)))
+
+
 @pytest.mark.parametrize(("request_name", "who", "level", "state", "content"), cells())
 def test_a_cell_of_the_table(
     request_name: str, who: str, level: int, state: State, content: str
 ) -> None:
     if content == NEVER:
-        assert who == "fenced at last" or state in (State.DEAD, State.PREPARE_EPOCH_FENCE)
+        assert (state, is_fenced_at_last(who)) not in reached_states()
+        check_log_excludes(state)
         return
+    assert (state, is_fenced_at_last(who)) in reached_states()
     machine, known = new_machine(transaction_version=level), known_in(state, who)
     machine.replay(known)
     asker = WHO[who](known.producer)
@@ -151,8 +223,8 @@ def test_the_table_is_whole() -> None:
         assert {who for name, who, level in found if name == request and level == 2} == wanted
 
 
-def test_no_step_leads_into_the_states_that_nobody_is_seen_in() -> None:
-    """They are Kafka's way to wait for an append; here a decision and its record are one."""
+def test_no_cell_leads_into_kafkas_two_transient_states() -> None:
+    """Kafka is in them while it waits for an append; here a decision includes its record."""
     reached = {
         content.split("> ")[1].split()[0]
         for *_, content in cells()

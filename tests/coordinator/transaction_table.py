@@ -1,4 +1,4 @@
-"""`transaction_table.txt`, read: what comes of every request in every state, from everyone."""
+"""The cells of `transaction_table.txt`: the outcome of every request in every state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TABLE = Path(__file__).with_name("transaction_table.txt")
 
 
 def cells() -> list[tuple[str, str, int, State, str]]:
-    """Request, who, level of transaction.version, state and content of each cell."""
+    """Request, sender, level of transaction.version, state and content of each cell."""
     columns: list[State] = []
     found = []
     for line in TABLE.read_text().splitlines():

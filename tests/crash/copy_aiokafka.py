@@ -1,6 +1,6 @@
 """A copy loop with aiokafka: a process of its own, which a test kills and starts again.
 
-`python -m tests.crash.copy_aiokafka HOST:PORT PARTITION`: as copy_confluent.py.
+`python -m tests.crash.copy_aiokafka HOST:PORT PARTITION SEED`: as copy_confluent.py.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 import sys
+from random import Random
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import GroupLoadInProgressError, KafkaError
@@ -24,7 +24,9 @@ class _Aborted(Exception):
     """The transaction is to be done again."""
 
 
-async def copy(consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition: int) -> None:
+async def copy(
+    consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition: int, random: Random
+) -> None:
     """Copy from the committed offset to the end. Raises KafkaError, TimeoutError."""
     place = TopicPartition("input", partition)
     consumer.assign([place])
@@ -37,8 +39,10 @@ async def copy(consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition
             found = await consumer.getmany(place, timeout_ms=1000, max_records=wanted)
         values = [each.value for each in found.get(place, ())]
         position += len(values)
-        while values and not await is_copied(producer, place, position, values):
-            pass
+        while values:
+            is_aborted = random.random() < ABORTED
+            if await is_copied(producer, place, position, values, is_aborted=is_aborted):
+                break
 
 
 async def committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
@@ -55,22 +59,27 @@ async def committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
 
 
 async def is_copied(
-    producer: AIOKafkaProducer, place: TopicPartition, position: int, values: list[bytes]
+    producer: AIOKafkaProducer,
+    place: TopicPartition,
+    position: int,
+    values: list[bytes],
+    *,
+    is_aborted: bool,
 ) -> bool:
-    """Commit one transaction, or abort it and say False."""
+    """Commit one transaction, or abort it and return False."""
     try:
         async with asyncio.timeout(TIMEOUT_S), producer.transaction():
             for value in values:
                 await producer.send("output", value, partition=place.partition)
             await producer.send_offsets_to_transaction({place: position}, f"copy-{place.partition}")
-            if random.random() < ABORTED:
+            if is_aborted:
                 raise _Aborted
     except _Aborted:
         return False
     return True
 
 
-async def run(bootstrap: str, partition: int) -> int:
+async def run(bootstrap: str, partition: int, seed: int) -> int:
     """Connect and copy; the exit status."""
     consumer = AIOKafkaConsumer(
         bootstrap_servers=bootstrap,
@@ -85,7 +94,7 @@ async def run(bootstrap: str, partition: int) -> int:
         async with asyncio.timeout(TIMEOUT_S):
             await consumer.start()
             await producer.start()
-        await copy(consumer, producer, partition)
+        await copy(consumer, producer, partition, Random(seed))
     except (KafkaError, TimeoutError) as failed:
         sys.stderr.write(f"{failed!r}\n")
         return 1
@@ -95,6 +104,8 @@ async def run(bootstrap: str, partition: int) -> int:
 if __name__ == "__main__":
     logging.disable()
     # Neither client is closed: a closed loop is the end of the process, whatever else it holds.
-    status = asyncio.new_event_loop().run_until_complete(run(sys.argv[1], int(sys.argv[2])))
+    bootstrap, partition, seed = sys.argv[1:]
+    running = run(bootstrap, int(partition), int(seed))
+    status = asyncio.new_event_loop().run_until_complete(running)
     sys.stderr.flush()
     os._exit(status)

@@ -1,14 +1,15 @@
 """A copy loop with confluent-kafka: a process of its own, which a test kills and starts again.
 
-`python -m tests.crash.copy_confluent HOST:PORT PARTITION` copies one partition of `input` to that
-of `output` in transactions that carry its offset, from what was committed last to the end; some are
-aborted and done again. It ends with 0 at the end, with 1 when it is to be started anew.
+`python -m tests.crash.copy_confluent HOST:PORT PARTITION SEED` copies one partition of `input` to
+the same one of `output`, in transactions that commit its offset, from the last committed offset to
+the end. It aborts some, by the seed, and repeats them. The exit status is 0 at the end, and 1 after
+an error: the test starts it again.
 """
 
 from __future__ import annotations
 
-import random
 import sys
+from random import Random
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -19,7 +20,7 @@ ABORTED = 0.2
 
 def main() -> int:
     """Copy to the end."""
-    bootstrap, partition = sys.argv[1], int(sys.argv[2])
+    bootstrap, partition, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     common = {
         "bootstrap.servers": bootstrap,
         "reconnect.backoff.max.ms": 200,
@@ -43,14 +44,14 @@ def main() -> int:
     )
     try:
         producer.init_transactions(TIMEOUT_S)
-        copy(consumer, producer, partition)
+        copy(consumer, producer, partition, Random(seed))
     except KafkaException as failed:
         sys.stderr.write(f"{failed}\n")
         return 1
     return 0
 
 
-def copy(consumer: Consumer, producer: Producer, partition: int) -> None:
+def copy(consumer: Consumer, producer: Producer, partition: int, random: Random) -> None:
     """Copy from the committed offset to the end. Raises KafkaException."""
     place = TopicPartition("input", partition)
     _, end = consumer.get_watermark_offsets(place, TIMEOUT_S)
@@ -60,22 +61,29 @@ def copy(consumer: Consumer, producer: Producer, partition: int) -> None:
         messages = consumer.consume(min(TRANSACTION, end - position), TIMEOUT_S)
         values = [each.value() or b"" for each in messages if each.error() is None]
         position += len(values)
-        while values and not is_copied(consumer, producer, partition, position, values):
-            pass
+        while values:
+            is_aborted = random.random() < ABORTED
+            offset = TopicPartition("input", partition, position)
+            if is_copied(consumer, producer, offset, values, is_aborted=is_aborted):
+                break
 
 
 def is_copied(
-    consumer: Consumer, producer: Producer, partition: int, position: int, values: list[bytes]
+    consumer: Consumer,
+    producer: Producer,
+    offset: TopicPartition,
+    values: list[bytes],
+    *,
+    is_aborted: bool,
 ) -> bool:
-    """Commit one transaction, or abort it and say False. Raises KafkaException."""
+    """Commit one transaction, or abort it and return False. Raises KafkaException."""
     producer.begin_transaction()
     try:
         for value in values:
-            producer.produce("output", value, partition=partition)
-        offset = TopicPartition("input", partition, position)
+            producer.produce("output", value, partition=offset.partition)
         metadata = consumer.consumer_group_metadata()
         producer.send_offsets_to_transaction([offset], metadata, TIMEOUT_S)
-        if random.random() >= ABORTED:
+        if not is_aborted:
             producer.commit_transaction(TIMEOUT_S)
             return True
     except KafkaException as failed:

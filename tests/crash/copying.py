@@ -20,22 +20,24 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 STARTS = 40
 
-# From HOST:PORT and a partition to the command line of a loop.
-Command = Callable[[str, int], list[str]]
+# From HOST:PORT, a partition and a seed to the command line of a loop.
+Command = Callable[[str, int, int], list[str]]
 
 
-def confluent(bootstrap: str, partition: int) -> list[str]:
+def confluent(bootstrap: str, partition: int, seed: int) -> list[str]:
     """A loop on librdkafka."""
-    return [sys.executable, "-m", "tests.crash.copy_confluent", bootstrap, str(partition)]
+    module = "tests.crash.copy_confluent"
+    return [sys.executable, "-m", module, bootstrap, str(partition), str(seed)]
 
 
-def aiokafka(bootstrap: str, partition: int) -> list[str]:
+def aiokafka(bootstrap: str, partition: int, seed: int) -> list[str]:
     """A loop on aiokafka."""
-    return [sys.executable, "-m", "tests.crash.copy_aiokafka", bootstrap, str(partition)]
+    module = "tests.crash.copy_aiokafka"
+    return [sys.executable, "-m", module, bootstrap, str(partition), str(seed)]
 
 
-def java(bootstrap: str, partition: int) -> list[str]:
-    """A loop on Kafka's own client: the copier of Kafka's system tests."""
+def java(bootstrap: str, partition: int, seed: int) -> list[str]:
+    """A loop on Kafka's own client: the copier of Kafka's system tests, which takes no seed."""
     from ..kafka.installation import java as java_command
 
     flags = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -55,29 +57,34 @@ def java(bootstrap: str, partition: int) -> list[str]:
 
 @dataclass(slots=True)
 class Loop:
-    """One partition's loop; `errors` is what its processes wrote, the latest last."""
+    """One partition's loop.
 
-    command: list[str]
+    Attributes:
+        command: its command line, from the seed of a start.
+        errors: the standard error of its processes, the latest last.
+    """
+
+    command: Callable[[int], list[str]]
     errors: Path
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
     is_done: bool = False
 
     def start(self) -> None:
-        """Run it, once more."""
+        """Run it, once more. Each start aborts other transactions."""
         self.starts += 1
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
-                self.command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors
+                self.command(self.starts), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors
             )
 
     def look(self) -> None:
-        """Start it again when it has failed; it is done when it ended well."""
+        """Start it again after a failure; it is done after exit status 0."""
         if self.is_done or self.process is None or self.process.poll() is None:
             return
         self.is_done = self.process.returncode == 0
         if not self.is_done:
-            assert self.starts < STARTS, f"{self.command}: {self.errors.read_text()[-2000:]}"
+            assert self.starts < STARTS, f"{self.errors.name}: {self.errors.read_text()[-2000:]}"
             self.start()
 
     def kill(self) -> None:
@@ -92,7 +99,7 @@ class Copying:
     """All loops over one broker.
 
     Args:
-        chance: when who is killed.
+        chance: chooses the kills, their times and the aborted transactions.
         commands: of the loops, by partition.
     """
 
@@ -107,8 +114,8 @@ class Copying:
     def run(self, *, broker_kills: int, loop_kills: int, limit_s: float) -> None:
         """Run all loops to their ends, through so many kills."""
         for partition, command in enumerate(self.commands):
-            line = command(self.broker.bootstrap, partition)
-            self.loops.append(Loop(line, self.scratch / f"loop-{partition}.log"))
+            errors = self.scratch / f"loop-{partition}.log"
+            self.loops.append(Loop(self._seeded(command, partition), errors))
         try:
             for loop in self.loops:
                 loop.start()
@@ -116,6 +123,10 @@ class Copying:
         finally:
             for loop in self.loops:
                 loop.kill()
+
+    def _seeded(self, command: Command, partition: int) -> Callable[[int], list[str]]:
+        seed = self.chance.getrandbits(32)
+        return lambda start: command(self.broker.bootstrap, partition, seed + start)
 
     def _until_done(self, broker_kills: int, loop_kills: int, deadline: float) -> None:
         kinds = ["broker"] * broker_kills + ["loop"] * loop_kills

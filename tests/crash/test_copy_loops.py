@@ -54,9 +54,9 @@ def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, 
         given = fill(broker.bootstrap, len(commands), count)
         copying = Copying(broker, random.Random(seed), scratch, commands)
         copying.run(broker_kills=kills, loop_kills=kills, limit_s=240)
-        assert (copying.broker_kills, copying.loop_kills) == (kills, kills), "over before the kills"
+        assert (copying.broker_kills, copying.loop_kills) == (kills, kills), f"seed {seed}"
         for partition, values in enumerate(committed(broker.bootstrap, "output", len(commands))):
-            assert values == given[partition], f"partition {partition}"
+            assert values == given[partition], f"partition {partition}, seed {seed}"
 
 
 @pytest.mark.timeout(300)
