@@ -55,6 +55,10 @@ def always() -> bool:
     return True
 
 
+def ignore(result: Any) -> None:
+    """Read no answer."""
+
+
 class Network:
     """Between clients and brokers, and between brokers.
 
@@ -89,6 +93,7 @@ class Network:
 
         def wait(resume: Resume) -> None:
             is_open = True
+            has_arrived = False
 
             def answer(result: Any) -> None:
                 nonlocal is_open
@@ -105,8 +110,12 @@ class Network:
                     resume(LOST)
 
             def arrive() -> None:
+                nonlocal has_arrived
                 if only_while():
-                    request(lambda result: self._carry(name, lambda: answer(result)))
+                    # A copy is what the sender had given up on: nothing reads its answer.
+                    is_copy, has_arrived = has_arrived, True
+                    respond = ignore if is_copy else answer
+                    request(lambda result: self._carry(name, lambda: respond(result)))
 
             self._scheduler.note(name, *details)
             self._carry(name, arrive)

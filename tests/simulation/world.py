@@ -138,7 +138,7 @@ class World:
         for program in self.programs:
             program.stop()
         self._run_for(_LONGEST_TIMEOUT_MS + 500)
-        self._run_until(self._all_was_read, "a reader does not get to the end")
+        self._run_until_all_was_read()
         checks.check_that_all_ended(self.cluster)
         checks.check_what_was_promised(self.cluster, self.history, self.watcher)
         checks.check_exactly_once(self.cluster, self.mover)
@@ -154,6 +154,16 @@ class World:
             reader.position == self.cluster.hosted[reader.place].open_log.log_end_offset
             for reader in self.watcher.readers
         )
+
+    def _run_until_all_was_read(self) -> None:
+        """Let the readers read on. Raises AssertionError when none gets on for ten seconds."""
+        silent_s, before = 0, 0
+        while not self._all_was_read():
+            self._run_for(1000)
+            read = sum(reader.position for reader in self.watcher.readers)
+            silent_s = silent_s + 1 if read == before else 0
+            before = read
+            assert silent_s < 10, "a reader does not get to the end"
 
     def _run_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
         """Let things happen until it is so. Raises AssertionError when it never is."""
