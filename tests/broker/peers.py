@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,6 +22,7 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 
 from .fakes import FakeLog, FakeTransport, correlation_ids, framed
+from .idle_node import idle_node
 
 LIMIT = 64 << 20
 REQUESTS_BYTES = 8 << 20
@@ -72,7 +72,7 @@ class Peer:
 
     def accepted(self) -> Connection:
         return Connection(
-            Dispatch(cast(Node, SimpleNamespace(authorizer=None, quotas=None))),
+            Dispatch(idle_node()),
             self.shared,
             size_limit_bytes=LIMIT,
             number=3,

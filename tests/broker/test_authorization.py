@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from ottla.protocol.errors import Code
 
 from .authorization_requests import SETTINGS, play, recorded
 from .authorization_steps import all_steps
+from .fakes import ChattyLog
 from .talk import talk_with
 from .topic_requests import Step
 
@@ -54,8 +54,7 @@ def test_something_is_said_of_who_may_use_every_api() -> None:
 def test_who_is_denied_is_told_of_to_those_who_look_for_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    lines: list[dict[str, Any]] = []
-    log = SimpleNamespace(debug=lambda event, **fields: lines.append({"event": event, **fields}))
+    log = ChattyLog()
     monkeypatch.setattr(authorization, "_log", log)
     asked = Step("ListPartitionReassignments", 0, {"timeout_ms": 1, "topics": None})
     with talk_with(tmp_path, {"authorizer.class.name": STANDARD}) as talk:
@@ -63,5 +62,7 @@ def test_who_is_denied_is_told_of_to_those_who_look_for_it(
     assert answer is not None
     assert answer["error_code"] == Code.CLUSTER_AUTHORIZATION_FAILED
     told = {"principal": "User:ANONYMOUS", "host": "10.0.0.1", "operation": "DESCRIBE"}
-    assert told.items() <= lines[0].items()
-    assert (lines[0]["resource"], lines[0]["api"]) == ("CLUSTER", "LIST_PARTITION_REASSIGNMENTS")
+    ((level, _, fields),) = log.lines
+    assert level == "debug"
+    assert told.items() <= fields.items()
+    assert (fields["resource"], fields["api"]) == ("CLUSTER", "LIST_PARTITION_REASSIGNMENTS")

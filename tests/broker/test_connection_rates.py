@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any, cast
 
 from ottla.broker.net.connection import Connection
 from ottla.broker.net.connection_rates import WAITING_AT_MOST, CreationRates
+from ottla.broker.requests.context import ConnectionInfo
 from ottla.broker.settings.config import BrokerConfig
 
 from .fakes import in_virtual_time
@@ -46,7 +46,7 @@ class Held:
 
     def __init__(self, door: Door, number: int) -> None:
         self.number = number
-        self.info = SimpleNamespace(id=str(number), complaints=None)
+        self.info = ConnectionInfo(str(number), "client:1", "client", ("broker", 9092))
         self._door = door
 
     def hold(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,6 +15,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.consumer.requests import ConsumerGroupSettings
 from ottla.metadata.catalog import Catalog, ResourceType
 from ottla.metadata.records import PartitionRecord, TopicRecord
+from ottla.metadata.topics import Broker
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.fakes import in_virtual_time
@@ -323,7 +323,7 @@ def test_only_a_topic_that_is_made_raises_the_newest_version() -> None:
 def test_racks_of_brokers_are_those_of_their_replicas() -> None:
     catalog = Catalog()
     made(catalog, "orders")
-    catalog.brokers = {1: SimpleNamespace(rack="east")}  # type: ignore[dict-item]
+    catalog.brokers = {1: Broker(1, 0, UUID(int=1), (), rack="east")}
     facts = CatalogTopics(catalog).by_name("orders")
     assert facts is not None
     assert facts.racks == (("east",),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,13 +16,10 @@ from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed, Refused
 from tests.broker.fakes import FakeLog, connection_info, frame, in_virtual_time, settle
+from tests.broker.idle_node import idle_node
 from tests.library_classes import library_class
 from tests.protocol.message_values import plain
 
-NODE = cast(
-    Node,
-    SimpleNamespace(authorizer=None, quotas=None, config={"unstable.api.versions.enable": False}),
-)
 Body = dict[str, Any] | None
 Handling = Callable[[Node, Context, Any], Awaitable[Body]]
 
@@ -46,7 +42,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
 
 
 def serve(data: bytes) -> Answer | asyncio.Future[Answer]:
-    return Dispatch(NODE).serve(memoryview(data), connection_info())[1]
+    return Dispatch(idle_node()).serve(memoryview(data), connection_info())[1]
 
 
 def read(key: ApiKey, version: int, answered: Any) -> dict[str, Any]:
@@ -153,7 +149,7 @@ def test_a_handler_knows_the_header_and_the_connection(handled: Any) -> None:
     seen: list[Context] = []
 
     async def handler(node: Node, context: Context, request: Any) -> Body:
-        assert node is NODE
+        assert node is idle_node()
         seen.append(context)
         return {}
 

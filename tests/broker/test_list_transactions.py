@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ottla.broker.handlers.list_transactions import list_transactions
+from ottla.broker.node import Node
 from ottla.broker.requests.code_versions import code_for
 from ottla.broker.requests.context import Context
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.listeners import Listener
+from ottla.coordinator.moment import Moment
+from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import connection_info
+from tests.broker.fakes import VirtualClock, connection_info
 from tests.requests import request
 
-
-def node_with(*transactional_ids: str) -> Any:
-    machine = Transactions(next_producer_id=lambda: 5)
-    for transactional_id in transactional_ids:
-        outcome = machine.init_producer_id(transactional_id, timeout_ms=1000, now_ms=0)
-        for record in outcome.records:
-            machine.replay(record)
-    shard = SimpleNamespace(ask=lambda read: read(machine))
-    return SimpleNamespace(
-        clock=SimpleNamespace(now_ms=lambda: 10),
-        transactions=SimpleNamespace(shards=lambda: [shard]),
-    )
+IDS = ["shop", "shop+1", "a=b"]
 
 
-def listed(node: Any, **filters: Any) -> tuple[list[str], list[str]]:
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A node that coordinates a transactional id of each name."""
+    settings = {"transaction.state.log.num.partitions": "1"}
+    directory = tmp_path_factory.mktemp("node")
+    node = Node(BrokerConfig.from_settings(settings), directory, VirtualClock())
+    node.register([Listener("PLAINTEXT", "broker", 9092)])
+    node.follow(node.controller.create_internal_topic(TRANSACTION_STATE))
+    for each in IDS:
+        node.transactions.shard_at(0).run_now(partial(initialized, each))
+    yield node
+    node.close()
+
+
+def initialized(transactional_id: str, machine: Transactions, now: Moment) -> Outcome[Any]:
+    return machine.init_producer_id(transactional_id, timeout_ms=1000, now_ms=now.wall_ms)
+
+
+def listed(node: Node, **filters: Any) -> tuple[list[str], list[str]]:
     """The ids found, and the states nobody knows."""
     asked = request(ApiKey.LIST_TRANSACTIONS, 2, **filters)
     context = Context(ApiKey.LIST_TRANSACTIONS, 2, 0, None, connection_info())
@@ -43,8 +57,8 @@ def listed(node: Any, **filters: Any) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
-        (None, ["shop", "shop+1", "a=b"]),
-        ("", ["shop", "shop+1", "a=b"]),
+        (None, IDS),
+        ("", IDS),
         ("shop", ["shop"]),
         ("sho", []),
         ("shop.*", ["shop", "shop+1"]),
@@ -68,8 +82,9 @@ def listed(node: Any, **filters: Any) -> tuple[list[str], list[str]]:
         (r"a[^]x]b", ["a=b"]),
     ],
 )
-def test_a_pattern_matches_ids_as_a_whole(pattern: str | None, found: list[str]) -> None:
-    node = node_with("shop", "shop+1", "a=b")
+def test_a_pattern_matches_ids_as_a_whole(
+    pattern: str | None, found: list[str], node: Node
+) -> None:
     assert listed(node, transactional_id_pattern=pattern) == (found, [])
 
 
@@ -101,14 +116,13 @@ def test_a_pattern_matches_ids_as_a_whole(pattern: str | None, found: list[str])
         "s{2}+",
     ],
 )
-def test_what_is_no_expression_of_re2_is_refused(pattern: str) -> None:
+def test_what_is_no_expression_of_re2_is_refused(pattern: str, node: Node) -> None:
     with pytest.raises(Refused, match="INVALID_REGULAR_EXPRESSION"):
-        listed(node_with("shop"), transactional_id_pattern=pattern)
+        listed(node, transactional_id_pattern=pattern)
 
 
-def test_states_nobody_knows_are_named_and_match_nothing() -> None:
-    node = node_with("shop")
-    assert listed(node, state_filters=["Foo", "Empty", "Bar", "Foo"]) == (["shop"], ["Foo", "Bar"])
+def test_states_nobody_knows_are_named_and_match_nothing(node: Node) -> None:
+    assert listed(node, state_filters=["Foo", "Empty", "Bar", "Foo"]) == (IDS, ["Foo", "Bar"])
     assert listed(node, state_filters=["Foo"]) == ([], ["Foo"])
     assert listed(node, state_filters=["Dead"]) == ([], [])
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
 
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import handler_of
@@ -28,8 +28,46 @@ _CONFIG: Final = {
     "transaction.partition.verification.enable": True,
     "transaction.two.phase.commit.enable": False,
 }
-_LEADER_UNTOLD: Final = SimpleNamespace(leader_id=-1, leader_epoch=-1)
 _CONNECTION: Final = ConnectionInfo("simulated", "client:1", "client", ("broker", 9092))
+
+
+class _Partition(NamedTuple):
+    """A partition whose leader a client is not told of: it asks again."""
+
+    leader_id: int = -1
+    leader_epoch: int = -1
+
+
+class _Topic(NamedTuple):
+    partitions: list[_Partition]
+    topic_id: UUID | None = None
+
+
+class _Catalog(NamedTuple):
+    """The part of the catalog that the handlers of transactions read."""
+
+    topics: dict[str, _Topic]
+    brokers: range
+
+
+class _Coordinators(NamedTuple):
+    """The coordinators of one internal topic: the shard of a group or a transactional id."""
+
+    shard_of: Callable[[str], Shard[Any]]
+
+
+class _AllInSync:
+    """Brokers whose replicas are all in sync."""
+
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """Refuse nothing."""
+
+
+class _NoTrouble:
+    """The disks have none that an operator is to be told of."""
+
+    def tell(self, log: PartitionLog, refused: Refused) -> None:
+        """Tell nothing."""
 
 
 class Flushed:
@@ -60,18 +98,16 @@ class HandlingNode:
     authorizer = quotas = None
     config = _CONFIG
 
-    def __init__(self, cluster: Cluster, number: int, topics: dict[str, Any]) -> None:
+    def __init__(self, cluster: Cluster, number: int, topics: dict[str, _Topic]) -> None:
         self._cluster = cluster
         self._number = number
         self.clock = cluster.clock
         self.flushes = cluster.flushes
-        self.catalog = SimpleNamespace(
-            topics=topics, brokers=dict.fromkeys(range(len(cluster.brokers)))
-        )
-        self.cluster = SimpleNamespace(check_in_sync=lambda log: None)
-        self.storage_trouble = SimpleNamespace(tell=lambda log, refused: None)
-        self.transactions = SimpleNamespace(shard_of=self._own_transaction_shard)
-        self.groups = SimpleNamespace(shard_of=self._group_shard)
+        self.catalog = _Catalog(topics, range(len(cluster.brokers)))
+        self.cluster = _AllInSync()
+        self.storage_trouble = _NoTrouble()
+        self.transactions = _Coordinators(self._own_transaction_shard)
+        self.groups = _Coordinators(self._group_shard)
 
     def led_log(self, topic: str, index: int) -> PartitionLog:
         hosted = self._led((topic, index))
@@ -161,10 +197,10 @@ def handled(cluster: Cluster, broker: int, ask: Ask) -> Request:
     return request
 
 
-def topics_of(cluster: Cluster) -> dict[str, Any]:
+def topics_of(cluster: Cluster) -> dict[str, _Topic]:
     """The topics as the catalog has them."""
-    topics: dict[str, Any] = {}
+    topics: dict[str, _Topic] = {}
     for place in sorted(cluster.hosted):
-        known = topics.setdefault(place[0], SimpleNamespace(partitions=[], topic_id=None))
-        known.partitions.append(_LEADER_UNTOLD)
+        known = topics.setdefault(place[0], _Topic([]))
+        known.partitions.append(_Partition())
     return topics
