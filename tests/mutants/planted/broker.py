@@ -282,7 +282,7 @@ MUTANTS: Final = (
         (
             "tests/broker/test_several_nodes.py",
             "tests/broker/test_leading.py",
-            "tests/broker/test_fencing.py",
+            "tests/metadata/test_fencing.py",
         ),
     ),
     Mutant(

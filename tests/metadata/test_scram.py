@@ -1,4 +1,4 @@
-"""SCRAM credentials: the keys are Kafka's, and each user is answered for alone."""
+"""SCRAM credentials: Kafka's key derivation, and one result for each user."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def upsertion(name: str = "bob", mechanism: int = 1, iterations: int = 4096) -> 
 def holding(*upsertions: Upsertion) -> ScramCredentials:
     catalog = Catalog()
     for each in upsertions:
-        told(catalog, catalog.scram.alter([], [each])[1])
+        replay(catalog, catalog.scram.alter([], [each])[1])
     return catalog.scram
 
 
-def told(catalog: Catalog, records: tuple[MetadataRecord, ...]) -> None:
+def replay(catalog: Catalog, records: tuple[MetadataRecord, ...]) -> None:
     for record in records:
         catalog.replay(record, catalog.last_offset + 1)
 
 
-def test_the_keys_are_those_that_kafka_made_of_the_same_password() -> None:
+def test_the_keys_equal_those_that_kafka_derives_from_the_same_password() -> None:
     stored_key, server_key = keys_of(1, SALTED)
     assert stored_key.hex() == "f4695af4c64263f1e68abd850edb59b206bded8ce10d6fdd8b8af9a1db8007fd"
     assert server_key.hex() == "ef1ec68ad1add5f3f8fd010997d9bf074025de4bbfb9a818d835d310a0f86469"
@@ -47,7 +47,7 @@ def test_the_keys_are_those_that_kafka_made_of_the_same_password() -> None:
         (upsertion()._replace(salted_password=b""), Code.UNKNOWN_SERVER_ERROR, None),
     ],
 )
-def test_a_credential_that_cannot_be(change: Upsertion, code: Code, why: str | None) -> None:
+def test_an_invalid_credential_is_refused(change: Upsertion, code: Code, why: str | None) -> None:
     answers, records = ScramCredentials().alter([], [change, upsertion("alice")])
     refused = answers[change.name]
     assert refused is not None
@@ -56,7 +56,7 @@ def test_a_credential_that_cannot_be(change: Upsertion, code: Code, why: str | N
     assert len(records) == 1
 
 
-def test_who_is_there_twice_gets_nothing_done() -> None:
+def test_a_user_named_twice_is_refused() -> None:
     scram = holding(upsertion())
     for deletions, upsertions in (
         ([], [upsertion("new")] * 3),
@@ -71,14 +71,14 @@ def test_who_is_there_twice_gets_nothing_done() -> None:
         assert records == ()
 
 
-def test_what_is_not_there_cannot_go() -> None:
+def test_deleting_a_missing_credential_is_refused() -> None:
     answers, _ = holding(upsertion()).alter([Deletion("bob", 2)], [])
     refused = answers["bob"]
     assert refused is not None
     assert refused.code == Code.RESOURCE_NOT_FOUND
 
 
-def test_users_are_described_once_each() -> None:
+def test_describing_a_user_named_twice_or_missing_is_refused() -> None:
     scram = holding(upsertion(mechanism=2), upsertion(iterations=8192), upsertion("alice"))
     assert scram.describe(None) == {"bob": [(1, 8192), (2, 4096)], "alice": [(1, 4096)]}
     answers = scram.describe(["bob", "eve", "bob"])
@@ -86,13 +86,13 @@ def test_users_are_described_once_each() -> None:
     assert codes == {"bob": Code.DUPLICATE_RESOURCE, "eve": Code.RESOURCE_NOT_FOUND}
 
 
-def test_its_records_lead_back_to_it_and_a_deletion_to_what_was_before() -> None:
+def test_the_records_restore_the_credentials_and_a_deletion_removes_them() -> None:
     scram = holding(upsertion(), upsertion(mechanism=2), upsertion("alice"))
     catalog = Catalog()
-    told(catalog, tuple(scram.records()))
+    replay(catalog, tuple(scram.records()))
     assert catalog.scram == scram
-    told(catalog, catalog.scram.alter([Deletion("bob", 2)], [])[1])
+    replay(catalog, catalog.scram.alter([Deletion("bob", 2)], [])[1])
     assert catalog.scram == holding(upsertion(), upsertion("alice"))
-    told(catalog, catalog.scram.alter([Deletion("bob", 1)], [])[1])
+    replay(catalog, catalog.scram.alter([Deletion("bob", 1)], [])[1])
     assert catalog.scram.get("bob", 1) is None
     assert catalog.scram == holding(upsertion("alice"))

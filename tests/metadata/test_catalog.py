@@ -1,4 +1,4 @@
-"""The catalog decides as Kafka's controller does, changes by replay alone, and comes back."""
+"""The catalog decides as Kafka's controller does, and changes only by replay of records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ORDERS = UUID(int=100)
 DIRECTORY = UUID(int=9)
 
 
-def told(catalog: Catalog, records: Sequence[MetadataRecord]) -> None:
+def replay(catalog: Catalog, records: Sequence[MetadataRecord]) -> None:
     for record in records:
         catalog.replay(record, catalog.last_offset + 1)
 
@@ -52,7 +52,7 @@ def registered(node_id: int, epoch: int = 0, *, fenced: bool = False) -> Registe
 
 def catalog_of(*node_ids: int) -> Catalog:
     catalog = Catalog()
-    told(catalog, [registered(node_id) for node_id in node_ids])
+    replay(catalog, [registered(node_id) for node_id in node_ids])
     return catalog
 
 
@@ -61,11 +61,11 @@ def with_topic(
 ) -> Catalog:
     catalog = catalog_of(*node_ids)
     records = catalog.create_topic(name, ORDERS, partitions=partitions, replication_factor=replicas)
-    told(catalog, records)
+    replay(catalog, records)
     return catalog
 
 
-def test_a_new_topic_is_its_id_then_its_settings_then_its_partitions() -> None:
+def test_a_new_topic_is_written_as_its_id_its_settings_and_its_partitions() -> None:
     records = catalog_of(1).create_topic(
         "orders",
         ORDERS,
@@ -94,18 +94,18 @@ def test_deciding_changes_nothing() -> None:
     assert catalog == same
 
 
-def test_what_would_be_made_is_what_is_made() -> None:
+def test_the_preview_of_a_topic_equals_the_created_topic() -> None:
     catalog = catalog_of(1, 2)
     records = catalog.create_topic("orders", ORDERS, partitions=3, replication_factor=2)
-    told(catalog, records)
+    replay(catalog, records)
     assert topic_of(records) == catalog.topics["orders"]
     assert catalog.topic_by_id(ORDERS) is catalog.topics["orders"]
 
 
-def test_leaders_are_spread_over_the_nodes_and_go_on_where_the_last_topic_ended() -> None:
+def test_leaders_are_spread_over_the_nodes_from_topic_to_topic() -> None:
     catalog = catalog_of(1, 2, 3)
     for number, name in enumerate(("a", "b"), 1):
-        told(
+        replay(
             catalog,
             catalog.create_topic(name, UUID(int=number), partitions=2, replication_factor=1),
         )
@@ -113,7 +113,7 @@ def test_leaders_are_spread_over_the_nodes_and_go_on_where_the_last_topic_ended(
     assert leaders == [1, 2, 3, 1]
 
 
-def test_replicas_lie_on_different_nodes() -> None:
+def test_replicas_are_on_different_nodes() -> None:
     catalog = with_topic(partitions=6, node_ids=(1, 2, 3), replicas=2)
     for partition in catalog.topics["orders"].partitions:
         assert len(set(partition.replicas)) == 2
@@ -123,22 +123,22 @@ def test_replicas_lie_on_different_nodes() -> None:
 
 def test_a_fenced_node_gets_no_new_partition() -> None:
     catalog = catalog_of(1, 2)
-    told(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=1)])
     records = catalog.create_topic("orders", ORDERS, partitions=4, replication_factor=1)
     assert {part.replicas for part in topic_of(records).partitions} == {(1,)}
-    told(catalog, [BrokerRegistrationChangeRecord(1, 0, in_controlled_shutdown=1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(1, 0, in_controlled_shutdown=1)])
     with pytest.raises(Refused, match="All brokers are currently fenced"):
         catalog.create_topic("orders", ORDERS, partitions=4, replication_factor=1)
     with pytest.raises(Refused, match="are fenced or in controlled shutdown"):
         catalog.create_topic(
             "orders", ORDERS, partitions=-1, replication_factor=-1, assignments=[(0, [1, 2])]
         )
-    told(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=-1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=-1)])
     records = catalog.create_topic("orders", ORDERS, partitions=1, replication_factor=1)
     assert topic_of(records).partitions[0].leader_id == 2
 
 
-def test_fenced_nodes_come_last_among_the_replicas_and_only_where_there_are_no_others() -> None:
+def test_fenced_nodes_become_replicas_only_when_active_ones_run_out_and_come_last() -> None:
     """As three brokers of Kafka 4.1.1 place them when one and when two of them are stopped."""
     catalog = catalog_of(1, 2, 3)
 
@@ -152,23 +152,23 @@ def test_fenced_nodes_come_last_among_the_replicas_and_only_where_there_are_no_o
         assert all(part.leader_id == part.replicas[0] for part in made)
         return {part.replicas for part in made}
 
-    told(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=1)])
     assert new(4, 2) == {(2, 3), (3, 2)}
     assert new(4, 3) == {(2, 3, 1), (3, 2, 1)}
-    told(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(2, 1, fenced=1)])
     assert new(4, 1) == {(3,)}
     assert new(4, 2) == {(3, 1), (3, 2)}
     assert new(4, 3) == {(3, 1, 2), (3, 2, 1)}
     with pytest.raises(Refused, match=r"only 3 broker\(s\) are registered"):
         new(1, 4)
-    told(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=-1, in_controlled_shutdown=1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=-1, in_controlled_shutdown=1)])
     with pytest.raises(Refused, match=r"only 2 broker\(s\) are registered"):
         new(1, 3)
 
 
 def test_a_partition_assigned_to_a_fenced_node_is_led_by_the_other() -> None:
     catalog = catalog_of(1, 2)
-    told(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=1)])
+    replay(catalog, [BrokerRegistrationChangeRecord(1, 0, fenced=1)])
     records = catalog.create_topic(
         "orders", ORDERS, partitions=-1, replication_factor=-1, assignments=[(0, [1, 2])]
     )
@@ -176,9 +176,9 @@ def test_a_partition_assigned_to_a_fenced_node_is_led_by_the_other() -> None:
     assert (partition.replicas, partition.isr, partition.leader_id) == ((1, 2), (2,), 2)
 
 
-def test_more_partitions_have_as_many_replicas_as_the_first() -> None:
+def test_added_partitions_have_the_replication_factor_of_the_first() -> None:
     catalog = with_topic(partitions=1, node_ids=(1, 2, 3), replicas=3)
-    told(catalog, catalog.create_partitions("orders", 3))
+    replay(catalog, catalog.create_partitions("orders", 3))
     topic = catalog.topics["orders"]
     assert [part.index for part in topic.partitions] == [0, 1, 2]
     assert all(len(part.replicas) == 3 for part in topic.partitions)
@@ -186,10 +186,10 @@ def test_more_partitions_have_as_many_replicas_as_the_first() -> None:
         catalog.create_partitions("orders", 4, [[1, 2]])
 
 
-def test_deleting_and_making_anew_leaves_nothing_of_the_first() -> None:
+def test_a_recreated_topic_keeps_nothing_of_the_deleted_one() -> None:
     catalog = with_topic()
-    told(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": "5"}))
-    told(catalog, catalog.delete_topic(ORDERS))
+    replay(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": "5"}))
+    replay(catalog, catalog.delete_topic(ORDERS))
     assert not catalog.topics
     assert catalog.topic_by_id(ORDERS) is None
     assert catalog.overrides(ResourceType.TOPIC, "orders") == {}
@@ -197,15 +197,15 @@ def test_deleting_and_making_anew_leaves_nothing_of_the_first() -> None:
         catalog.delete_topic(ORDERS)
     assert refused.value.code == Code.UNKNOWN_TOPIC_ID
     anew = UUID(int=101)
-    told(catalog, catalog.create_topic("orders", anew, partitions=1, replication_factor=1))
+    replay(catalog, catalog.create_topic("orders", anew, partitions=1, replication_factor=1))
     assert catalog.topics["orders"].topic_id == anew
     assert len(catalog.topics["orders"].partitions) == 1
     assert catalog.overrides(ResourceType.TOPIC, "orders") == {}
 
 
-def test_another_leader_has_the_next_epoch() -> None:
+def test_a_new_leader_has_the_next_epoch() -> None:
     catalog = with_topic(partitions=1, node_ids=(1, 2), replicas=2)
-    told(catalog, catalog.change_leader("orders", 0, 2))
+    replay(catalog, catalog.change_leader("orders", 0, 2))
     (partition,) = catalog.topics["orders"].partitions
     assert (partition.leader_id, partition.leader_epoch, partition.partition_epoch) == (2, 1, 1)
     for leader_id, code in (
@@ -221,22 +221,22 @@ def test_another_leader_has_the_next_epoch() -> None:
 
 def test_a_change_of_the_isr_leaves_leader_and_epoch_alone() -> None:
     catalog = with_topic(partitions=1, node_ids=(1, 2), replicas=2)
-    told(catalog, [PartitionChangeRecord(0, ORDERS, isr=(1,), eligible_leader_replicas=(2,))])
+    replay(catalog, [PartitionChangeRecord(0, ORDERS, isr=(1,), eligible_leader_replicas=(2,))])
     (partition,) = catalog.topics["orders"].partitions
     assert (partition.isr, partition.leader_id, partition.leader_epoch) == ((1,), 1, 0)
     assert partition.partition_epoch == 1
     assert partition.eligible_leader_replicas == (2,)
-    told(catalog, [ClearElrRecord("")])
+    replay(catalog, [ClearElrRecord("")])
     assert catalog.topics["orders"].partitions[0].eligible_leader_replicas == ()
 
 
-def test_a_node_that_is_back_leads_what_a_controlled_stop_left_without_a_leader() -> None:
+def test_a_restarted_node_leads_partitions_left_without_a_leader_by_a_controlled_stop() -> None:
     catalog = with_topic(partitions=3, node_ids=(1, 2), replicas=1)  # 0 and 2 are node 1's
     left = {"isr": (), "leader": -1, "eligible_leader_replicas": (1,)}
-    told(catalog, [PartitionChangeRecord(0, ORDERS, **left)])  # type: ignore[arg-type]
-    told(catalog, catalog.revive(2))
+    replay(catalog, [PartitionChangeRecord(0, ORDERS, **left)])  # type: ignore[arg-type]
+    replay(catalog, catalog.revive(2))
     assert catalog.topics["orders"].partitions[0].leader_id == -1
-    told(catalog, catalog.revive(1))
+    replay(catalog, catalog.revive(1))
     first, second, _ = catalog.topics["orders"].partitions
     assert (first.leader_id, first.isr, first.leader_epoch) == (1, (1,), 2)
     assert first.eligible_leader_replicas == ()
@@ -244,21 +244,21 @@ def test_a_node_that_is_back_leads_what_a_controlled_stop_left_without_a_leader(
     assert catalog.revive(1) == ()
 
 
-def test_a_setting_that_is_so_already_needs_no_record() -> None:
+def test_setting_an_unchanged_value_writes_no_record() -> None:
     catalog = with_topic()
-    told(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": "5"}))
+    replay(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": "5"}))
     assert catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": "5"}) == ()
     assert catalog.set_configs(ResourceType.TOPIC, "orders", {"segment.ms": None}) == ()
-    told(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": None}))
+    replay(catalog, catalog.set_configs(ResourceType.TOPIC, "orders", {"retention.ms": None}))
     assert catalog.overrides(ResourceType.TOPIC, "orders") == {}
     assert catalog.resources(ResourceType.TOPIC) == []
 
 
 def test_settings_of_different_resources_do_not_mix() -> None:
     catalog = with_topic()
-    told(catalog, catalog.set_configs(ResourceType.BROKER, "", {"a": "1"}))
-    told(catalog, catalog.set_configs(ResourceType.BROKER, "1", {"a": "2"}))
-    told(catalog, catalog.set_configs(ResourceType.GROUP, "1", {"a": "3"}))
+    replay(catalog, catalog.set_configs(ResourceType.BROKER, "", {"a": "1"}))
+    replay(catalog, catalog.set_configs(ResourceType.BROKER, "1", {"a": "2"}))
+    replay(catalog, catalog.set_configs(ResourceType.GROUP, "1", {"a": "3"}))
     assert catalog.overrides(ResourceType.BROKER, "") == {"a": "1"}
     assert catalog.overrides(ResourceType.BROKER, "1") == {"a": "2"}
     assert catalog.overrides(ResourceType.GROUP, "1") == {"a": "3"}
@@ -267,41 +267,41 @@ def test_settings_of_different_resources_do_not_mix() -> None:
         catalog.set_configs(ResourceType.TOPIC, "nobody", {"a": "1"})
 
 
-def test_a_block_of_producer_ids_is_given_out_once() -> None:
+def test_each_block_of_producer_ids_is_allocated_once() -> None:
     catalog = Catalog()
     with pytest.raises(Refused, match="BROKER_ID_NOT_REGISTERED"):
         catalog.allocate_producer_ids(1)
-    told(catalog, [registered(1, epoch=10)])
+    replay(catalog, [registered(1, epoch=10)])
     first, records = catalog.allocate_producer_ids(1)
     assert (first, records) == (0, (ProducerIdsRecord(1, 10, 1000),))
-    told(catalog, records)
+    replay(catalog, records)
     assert catalog.allocate_producer_ids(1)[0] == 1000
-    told(catalog, [ProducerIdsRecord(1, 10, 2**63 - 1000)])
+    replay(catalog, [ProducerIdsRecord(1, 10, 2**63 - 1000)])
     with pytest.raises(Refused, match="All producer ids"):
         catalog.allocate_producer_ids(1)
 
 
 def test_a_feature_at_level_zero_is_off() -> None:
     catalog = Catalog()
-    told(catalog, [FeatureLevelRecord("group.version", 1), FeatureLevelRecord("x", 3)])
-    told(catalog, [FeatureLevelRecord("group.version", 0)])
+    replay(catalog, [FeatureLevelRecord("group.version", 1), FeatureLevelRecord("x", 3)])
+    replay(catalog, [FeatureLevelRecord("group.version", 0)])
     assert catalog.features == {"x": 3}
 
 
-def test_the_records_of_a_transaction_count_when_it_ends_and_not_when_it_is_aborted() -> None:
+def test_a_metadata_transaction_applies_at_its_end_and_not_after_an_abort() -> None:
     catalog = catalog_of(1)
     records = catalog.create_topic("orders", ORDERS, partitions=1, replication_factor=1)
-    told(catalog, [BeginTransactionRecord(), *records])
+    replay(catalog, [BeginTransactionRecord(), *records])
     assert catalog.is_undecided
     assert not catalog.topics
-    told(catalog, [AbortTransactionRecord()])
+    replay(catalog, [AbortTransactionRecord()])
     assert not catalog.topics
-    told(catalog, [BeginTransactionRecord(), *records, EndTransactionRecord()])
+    replay(catalog, [BeginTransactionRecord(), *records, EndTransactionRecord()])
     assert list(catalog.topics) == ["orders"]
     assert not catalog.is_undecided
 
 
-def test_an_unknown_record_moves_the_offset_on_and_nothing_else() -> None:
+def test_an_unknown_record_advances_only_the_offset() -> None:
     catalog = with_topic()
     offset = catalog.last_offset
     catalog.replay(ForeignRecord(27, b"\1\x1b\0"), offset + 1)
@@ -309,10 +309,10 @@ def test_an_unknown_record_moves_the_offset_on_and_nothing_else() -> None:
     assert list(catalog.topics) == ["orders"]
 
 
-def test_partitions_that_come_in_another_order_lie_in_theirs() -> None:
+def test_partitions_replayed_out_of_order_are_sorted_by_index() -> None:
     catalog = catalog_of(1)
-    told(catalog, [TopicRecord("orders", ORDERS)])
-    told(catalog, [PartitionRecord(index, ORDERS, (1,), (1,), 1) for index in (2, 0, 1)])
+    replay(catalog, [TopicRecord("orders", ORDERS)])
+    replay(catalog, [PartitionRecord(index, ORDERS, (1,), (1,), 1) for index in (2, 0, 1)])
     assert [part.index for part in catalog.topics["orders"].partitions] == [0, 1, 2]
 
 
@@ -433,10 +433,10 @@ TestLife.settings = settings(
 
 def test_removing_a_topic_removes_only_it() -> None:
     catalog = with_topic()
-    told(catalog, catalog.create_topic("a.b", UUID(int=5), partitions=1, replication_factor=1))
-    told(catalog, [RemoveTopicRecord(ORDERS)])
+    replay(catalog, catalog.create_topic("a.b", UUID(int=5), partitions=1, replication_factor=1))
+    replay(catalog, [RemoveTopicRecord(ORDERS)])
     assert list(catalog.topics) == ["a.b"]
     with pytest.raises(Refused, match=r"collides with existing topic: a\.b"):
         catalog.check_free("a_b")
-    told(catalog, [RemoveTopicRecord(UUID(int=5))])
+    replay(catalog, [RemoveTopicRecord(UUID(int=5))])
     catalog.check_free("a_b")

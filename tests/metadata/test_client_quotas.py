@@ -1,4 +1,4 @@
-"""Client quotas: who may have which, whom a filter means, and that records lead back to it."""
+"""Client quotas: valid entities, filters, and replay of their records."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SET: list[tuple[list[tuple[str, str | None]], str, float]] = [
 def altered(
     quotas: ClientQuotas, *alterations: Alteration
 ) -> tuple[dict[Entity, Refused | None], int]:
-    told, records = quotas.alter(alterations, is_address=lambda text: text[0].isdigit())
+    results, records = quotas.alter(alterations, is_address=lambda text: text[0].isdigit())
     for record in records:
         quotas.replay(record)
-    return told, len(records)
+    return results, len(records)
 
 
 def holding() -> ClientQuotas:
@@ -79,33 +79,35 @@ def holding() -> ClientQuotas:
         ),
     ],
 )
-def test_a_quota_that_cannot_be(
+def test_an_invalid_quota_is_refused(
     entity: list[tuple[str, str | None]], key: str, value: float, why: str
 ) -> None:
     quotas = ClientQuotas()
-    told, records = altered(
+    results, records = altered(
         quotas, Alteration(entity, [(key, value)]), Alteration([("user", "b")], [])
     )
-    refused = told[entity_of(entity)]
+    refused = results[entity_of(entity)]
     assert refused is not None
     assert (refused.code, refused.why) == (Code.INVALID_REQUEST, why)
-    assert told[("user", "b"),] is None
+    assert results[("user", "b"),] is None
     assert records == 0
 
 
-def test_what_is_so_already_needs_no_record_and_what_is_not_there_cannot_go() -> None:
+def test_setting_an_unchanged_quota_or_removing_a_missing_one_writes_no_record() -> None:
     quotas = holding()
-    told, records = altered(
+    results, records = altered(
         quotas, Alteration(ALICE, [("producer_byte_rate", 1000.0), ("request_percentage", None)])
     )
-    assert (told, records) == ({entity_of(ALICE): None}, 0)
+    assert (results, records) == ({entity_of(ALICE): None}, 0)
 
 
-def test_an_entity_that_is_there_twice_is_told_so_and_its_first_change_holds() -> None:
+def test_an_entity_named_twice_is_refused_after_its_first_change() -> None:
     quotas = ClientQuotas()
     change = Alteration(ALICE, [("producer_byte_rate", 1.0)])
-    told, records = altered(quotas, change, change._replace(changes=[("producer_byte_rate", 2.0)]))
-    refused = told[entity_of(ALICE)]
+    results, records = altered(
+        quotas, change, change._replace(changes=[("producer_byte_rate", 2.0)])
+    )
+    refused = results[entity_of(ALICE)]
     assert refused is not None
     assert refused.why == "Ignoring duplicate entity ClientQuotaEntity(entries={user=alice})"
     assert records == 1
@@ -125,7 +127,7 @@ def test_an_entity_that_is_there_twice_is_told_so_and_its_first_change_holds() -
         ([("ip", 2, None)], False, [3]),
     ],
 )
-def test_a_filter_means(
+def test_a_filter_matches_entities(
     components: list[tuple[str, int, str | None]], strict: bool, meant: list[int]
 ) -> None:
     found = holding().describe([Component(*each) for each in components], strict=strict)
@@ -146,13 +148,15 @@ def test_a_filter_means(
         ([("group", 2, None)], Code.UNSUPPORTED_VERSION),
     ],
 )
-def test_a_filter_that_cannot_be(components: list[tuple[str, int, str | None]], code: Code) -> None:
+def test_an_invalid_filter_is_refused(
+    components: list[tuple[str, int, str | None]], code: Code
+) -> None:
     with pytest.raises(Refused) as refused:
         holding().describe([Component(*each) for each in components], strict=False)
     assert refused.value.code == code
 
 
-def test_its_records_lead_back_to_it_and_an_entity_without_quotas_is_gone() -> None:
+def test_the_records_restore_the_quotas_without_empty_entities() -> None:
     quotas = holding()
     catalog = Catalog()
     for offset, record in enumerate(quotas.records()):
@@ -163,7 +167,7 @@ def test_its_records_lead_back_to_it_and_an_entity_without_quotas_is_gone() -> N
     assert catalog.quotas == ClientQuotas()
 
 
-def test_all_is_listed_in_apache_kafka_s_order() -> None:
+def test_quotas_are_listed_in_kafkas_order() -> None:
     # As Apache Kafka 4.1.1 listed them, set in this order.
     P, C, R, M = (
         "producer_byte_rate",
@@ -202,7 +206,7 @@ def test_all_is_listed_in_apache_kafka_s_order() -> None:
     ]
 
 
-def test_a_quota_taken_away_leaves_the_others_in_the_order_in_which_they_were_listed() -> None:
+def test_removing_a_quota_keeps_the_order_of_the_others() -> None:
     quotas = ClientQuotas()
     names = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
     altered(quotas, Alteration(ALICE, [(name, 9.0) for name in names]))

@@ -1,4 +1,4 @@
-"""KRaft's records: the bytes are those that Apache Kafka 4.1.1 writes."""
+"""KRaft's metadata records, byte for byte as Apache Kafka 4.1.1 writes them."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ WRITTEN_BY_KAFKA: list[tuple[str, MetadataRecord]] = [
 
 
 @pytest.mark.parametrize(("text", "record"), WRITTEN_BY_KAFKA)
-def test_what_kafka_wrote_is_read_and_would_be_written_so(
+def test_records_written_by_kafka_are_read_and_written_identically(
     text: str, record: MetadataRecord
 ) -> None:
     value = bytes.fromhex(text)
@@ -209,11 +209,11 @@ RECORDS = st.one_of(
 
 
 @given(RECORDS)
-def test_a_record_that_was_written_is_read_again(record: MetadataRecord) -> None:
+def test_a_written_record_reads_back_equal(record: MetadataRecord) -> None:
     assert decode(encode(record)) == record
 
 
-def test_a_type_that_means_nothing_here_is_kept_as_it_is() -> None:
+def test_an_unknown_record_type_is_kept_unchanged() -> None:
     registered_controller = bytes.fromhex("011b000000000100")
     assert decode(registered_controller) == ForeignRecord(27, registered_controller)
     assert encode(decode(registered_controller)) == registered_controller
@@ -231,13 +231,13 @@ def test_a_type_that_means_nothing_here_is_kept_as_it_is() -> None:
         "ffffffffffffff",
     ],
 )
-def test_what_cannot_be_read_is_said_to_be_broken(text: str) -> None:
+def test_an_unreadable_record_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         decode(bytes.fromhex(text))
 
 
 @given(RECORDS, st.integers(1, 30))
-def test_a_cut_record_is_never_taken_for_another(record: MetadataRecord, cut: int) -> None:
+def test_a_truncated_record_is_never_read_as_another(record: MetadataRecord, cut: int) -> None:
     value = encode(record)
     try:
         found = decode(value[:-cut])
@@ -246,7 +246,7 @@ def test_a_cut_record_is_never_taken_for_another(record: MetadataRecord, cut: in
     assert encode(found) != value
 
 
-def test_the_version_written_is_one_that_its_schema_has() -> None:
+def test_each_record_is_written_in_a_version_of_its_schema() -> None:
     for kind, (_, version) in _WRITTEN.items():
         if fields(kind):  # type: ignore[arg-type]
             lowest, highest = codec.data_class(kind.__name__).valid_versions

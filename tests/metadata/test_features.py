@@ -1,4 +1,4 @@
-"""Levels of features: what may be changed, in the words of an Apache Kafka 4.1.1 asked the same."""
+"""Feature levels: the allowed changes, and Kafka 4.1.1's messages for the refused ones."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "level", "upgrade_type"), ACCEPTED)
-def test_a_level_is_written_as_it_is_asked_for(name: str, level: int, upgrade_type: int) -> None:
+def test_a_level_is_written_as_requested(name: str, level: int, upgrade_type: int) -> None:
     update = FeatureUpdate(name, level, upgrade_type)
     assert changes(FEATURES, [update], node_id=1) == (FeatureLevelRecord(name, level),)
 
 
 @pytest.mark.parametrize(("name", "level", "upgrade_type", "why"), REFUSED)
-def test_a_level_is_refused_in_kafkas_words(
+def test_a_level_is_refused_with_kafkas_message(
     name: str, level: int, upgrade_type: int, why: str
 ) -> None:
     with pytest.raises(Refused) as refused:
@@ -114,30 +114,30 @@ def test_a_level_is_refused_in_kafkas_words(
     assert (refused.value.code, refused.value.why) == (Code.INVALID_UPDATE_VERSION, why)
 
 
-def test_a_downgrade_goes_down_only() -> None:
+def test_a_downgrade_only_lowers_the_level() -> None:
     with pytest.raises(Refused, match="Can't downgrade to a newer version"):
         changes({**FEATURES, TRANSACTION: 0}, [FeatureUpdate(TRANSACTION, 1, SAFE)], node_id=1)
 
 
-def test_every_level_of_the_metadata_that_kafka_lets_go_back_to_is_let() -> None:
-    def is_let(level: int) -> bool:
+def test_every_metadata_downgrade_of_kafka_is_allowed() -> None:
+    def is_allowed(level: int) -> bool:
         try:
             changes(FEATURES, [FeatureUpdate(METADATA, level, SAFE)], node_id=1)
         except Refused:
             return False
         return True
 
-    assert [level for level in range(7, 28) if is_let(level)] == [23, 24, 25, 26, 27]
+    assert [level for level in range(7, 28) if is_allowed(level)] == [23, 24, 25, 26, 27]
 
 
-def test_one_that_is_refused_refuses_all() -> None:
+def test_one_refused_update_refuses_all() -> None:
     updates = [FeatureUpdate(TRANSACTION, 1, SAFE), FeatureUpdate("nosuch", 1, UP)]
     with pytest.raises(Refused, match="nosuch"):
         changes(FEATURES, updates, node_id=1)
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "refused"),
     [
         ((TRANSACTION, "group.version"), "group.version"),
         (("share.version", TRANSACTION), "share.version"),
@@ -146,24 +146,24 @@ def test_one_that_is_refused_refuses_all() -> None:
         ((TRANSACTION, "nosuch", METADATA, "group.version"), "group.version"),
     ],
 )
-def test_of_several_errors_kafkas_first_is_told(names: tuple[str, ...], told: str) -> None:
+def test_the_first_error_in_kafkas_order_is_returned(names: tuple[str, ...], refused: str) -> None:
     updates = [FeatureUpdate(name, 99, UP) for name in names]
-    with pytest.raises(Refused, match=f"for feature {told}"):
+    with pytest.raises(Refused, match=f"for feature {refused}"):
         changes(FEATURES, updates, node_id=1)
 
 
-def test_of_two_for_one_feature_the_last_counts() -> None:
+def test_the_last_of_two_updates_of_one_feature_applies() -> None:
     updates = [FeatureUpdate(TRANSACTION, 2, UP), FeatureUpdate(TRANSACTION, 1, SAFE)]
     assert changes(FEATURES, updates, node_id=1) == (FeatureLevelRecord(TRANSACTION, 1),)
 
 
-def test_many_features_are_ordered_too() -> None:
+def test_many_unknown_features_are_refused() -> None:
     updates = [FeatureUpdate(f"f{number}", 1, UP) for number in range(30)]
     with pytest.raises(Refused, match="does not support this feature"):
         changes(FEATURES, updates, node_id=1)
 
 
-def test_a_level_may_want_a_level_of_the_metadata() -> None:
+def test_a_feature_level_may_require_a_metadata_level() -> None:
     old = {METADATA: 22}
     with pytest.raises(Refused) as refused:
         changes(old, [FeatureUpdate(ELR, 1, UP)], node_id=1)
@@ -180,7 +180,7 @@ def test_a_level_may_want_a_level_of_the_metadata() -> None:
         changes({}, [FeatureUpdate(TRANSACTION, 1, UP)], node_id=1)
 
 
-def test_the_version_of_the_quorum_has_no_record_of_its_own_and_never_falls() -> None:
+def test_kraft_version_has_no_feature_record_and_is_never_lowered() -> None:
     assert changes(FEATURES, [FeatureUpdate("kraft.version", 0, SAFE)], node_id=1) == ()
     assert changes(FEATURES, [FeatureUpdate("kraft.version", 1, UP)], node_id=1) == ()
     with pytest.raises(Refused, match="Can't downgrade the version of this feature"):

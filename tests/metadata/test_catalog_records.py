@@ -1,4 +1,4 @@
-"""The whole state of a catalog as records: nothing that was ever replayed is left out."""
+"""The state of a catalog as records: a snapshot contains everything that was replayed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def foreign(number: int, content: bytes) -> ForeignRecord:
 
 
 # One of every kind at least.
-LIFE: Final[tuple[MetadataRecord, ...]] = (
+HISTORY: Final[tuple[MetadataRecord, ...]] = (
     NoOpRecord(),
     FeatureLevelRecord("group.version", 1),
     FeatureLevelRecord("metadata.version", 27),
@@ -95,7 +95,7 @@ LIFE: Final[tuple[MetadataRecord, ...]] = (
     foreign(27, b"\0\0\0\x09 a controller as it is"),
     foreign(26, b"a token is gone"),
 )  # fmt: skip
-CLEARED: Final = (*LIFE, ClearElrRecord("orders.all"))
+CLEARED: Final = (*HISTORY, ClearElrRecord("orders.all"))
 
 # What changes the state and is no part of it: the record of what was changed has it.
 CHANGES: Final = {
@@ -120,8 +120,8 @@ def after(records: tuple[MetadataRecord, ...]) -> Catalog:
     return catalog
 
 
-@pytest.mark.parametrize("records", [(), LIFE, CLEARED], ids=["nothing", "life", "cleared"])
-def test_the_records_of_a_catalog_give_it_again(records: tuple[MetadataRecord, ...]) -> None:
+@pytest.mark.parametrize("records", [(), HISTORY, CLEARED], ids=["nothing", "history", "cleared"])
+def test_the_records_of_a_catalog_restore_it(records: tuple[MetadataRecord, ...]) -> None:
     catalog = after(records)
     again = Catalog()
     again.load(records_of(catalog), catalog.last_offset + 1)
@@ -130,15 +130,15 @@ def test_the_records_of_a_catalog_give_it_again(records: tuple[MetadataRecord, .
     assert list(records_of(again)) == list(records_of(catalog))
 
 
-def test_every_kind_that_is_replayed_is_among_the_records_or_known_to_be_a_change() -> None:
-    """A new kind needs an example in LIFE, and a place in `records`."""
+def test_every_replayed_kind_is_in_a_snapshot_or_a_known_change() -> None:
+    """A new kind needs an example in HISTORY, and a line in `records`."""
     assert {type(record) for record in CLEARED} == {*_WRITTEN, ForeignRecord}
-    kept = {type(record) for record in records_of(after(LIFE))}
+    kept = {type(record) for record in records_of(after(HISTORY))}
     assert kept == {*_WRITTEN, ForeignRecord} - CHANGES
 
 
-def test_the_records_are_those_of_the_moment_whatever_comes_while_they_are_taken() -> None:
-    catalog = after(LIFE)
+def test_the_records_describe_the_moment_at_which_they_were_requested() -> None:
+    catalog = after(HISTORY)
     expected = list(records_of(catalog))
     taken = records_of(catalog)
     first = [next(taken) for _ in range(4)]
@@ -155,11 +155,11 @@ def test_the_records_are_those_of_the_moment_whatever_comes_while_they_are_taken
 
 
 def test_the_metadata_version_comes_first() -> None:
-    first = next(iter(records_of(after(LIFE))))
+    first = next(iter(records_of(after(HISTORY))))
     assert first == FeatureLevelRecord("metadata.version", 27)
 
 
-def test_what_means_nothing_here_keeps_its_order_and_the_newest_of_a_controller() -> None:
-    kept = [record for record in records_of(after(LIFE)) if isinstance(record, ForeignRecord)]
+def test_foreign_records_keep_their_order_and_the_newest_of_each_controller() -> None:
+    kept = [record for record in records_of(after(HISTORY)) if isinstance(record, ForeignRecord)]
     assert [record.number for record in kept] == [10, 27, 26]
     assert kept[1].value.endswith(b"as it is")

@@ -1,4 +1,4 @@
-"""Access control entries: what filters mean, what is refused, and that records lead back to it."""
+"""Access control entries: filters, refusals, and replay of their records."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def ids() -> Iterator[UUID]:
 def holding(*entries: Acl) -> Acls:
     acls = Acls()
     fresh = ids()
-    told, records = acls.create(entries, lambda: next(fresh))
-    assert told == [None] * len(entries)
+    results, records = acls.create(entries, lambda: next(fresh))
+    assert results == [None] * len(entries)
     for record in records:
         acls.replay(record)
     return acls
 
 
-def test_an_entry_that_is_there_needs_no_record() -> None:
+def test_creating_an_existing_entry_writes_no_record() -> None:
     acls = holding(acl())
     assert (
         acls.create([acl(), acl("new"), acl("new")], ids().__next__)[1]
@@ -66,11 +66,13 @@ def test_an_entry_that_is_there_needs_no_record() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_and_the_rest_is_made(wrong: dict[str, Any], why: str) -> None:
-    told, records = Acls().create([acl(**wrong), acl()], ids().__next__)
-    assert isinstance(told[0], Refused)
-    assert (told[0].code, told[0].why) == (Code.INVALID_REQUEST, why)
-    assert told[1] is None
+def test_an_invalid_entry_is_refused_and_the_others_are_created(
+    wrong: dict[str, Any], why: str
+) -> None:
+    results, records = Acls().create([acl(**wrong), acl()], ids().__next__)
+    assert isinstance(results[0], Refused)
+    assert (results[0].code, results[0].why) == (Code.INVALID_REQUEST, why)
+    assert results[1] is None
     assert len(records) == 1
 
 
@@ -107,25 +109,25 @@ ENTRIES = {
         ({"resource_type": AclResource.UNKNOWN}, ""),
     ],
 )
-def test_a_filter_means(changes: dict[str, Any], meant: str) -> None:
+def test_a_filter_matches_entries(changes: dict[str, Any], meant: str) -> None:
     acls = holding(*ENTRIES.values())
     expected = [ENTRIES[name] for name in meant.split()]
     assert sorted(acls.matching(EVERY._replace(**changes))) == sorted(expected)
 
 
-def test_filters_that_mean_the_same_entry_both_tell_it_and_it_goes_once() -> None:
+def test_two_filters_that_match_one_entry_both_report_it_and_delete_it_once() -> None:
     acls = holding(acl())
-    told, records = acls.delete([EVERY, EVERY, EVERY._replace(operation=Operation.UNKNOWN)])
-    assert told[:2] == [[acl()], [acl()]]
-    assert isinstance(told[2], Refused)
-    assert (told[2].code, told[2].why) == (Code.INVALID_REQUEST, "Unknown entryFilter.")
+    results, records = acls.delete([EVERY, EVERY, EVERY._replace(operation=Operation.UNKNOWN)])
+    assert results[:2] == [[acl()], [acl()]]
+    assert isinstance(results[2], Refused)
+    assert (results[2].code, results[2].why) == (Code.INVALID_REQUEST, "Unknown entryFilter.")
     assert len(records) == 1
     acls.replay(records[0])
     assert acls == Acls()
     assert list(acls.about(AclResource.TOPIC, "orders")) == []
 
 
-def test_what_is_about_a_resource_is_its_name_a_prefix_or_the_wildcard() -> None:
+def test_an_entry_applies_to_a_resource_by_name_prefix_or_wildcard() -> None:
     acls = holding(*ENTRIES.values())
     assert set(acls.about(AclResource.TOPIC, "orders")) == {
         ENTRIES["literal"],
@@ -143,6 +145,6 @@ def replayed(records: Iterator[MetadataRecord]) -> Catalog:
     return catalog
 
 
-def test_its_records_lead_back_to_it() -> None:
+def test_the_records_restore_the_entries() -> None:
     acls = holding(*ENTRIES.values())
     assert replayed(acls.records()).acls == acls
