@@ -47,7 +47,7 @@ class _Catalog(NamedTuple):
     """The part of the catalog that the handlers of transactions read."""
 
     topics: dict[str, _Topic]
-    brokers: range
+    brokers: dict[int, None]
 
 
 class _Coordinators(NamedTuple):
@@ -103,7 +103,7 @@ class HandlingNode:
         self._number = number
         self.clock = cluster.clock
         self.flushes = cluster.flushes
-        self.catalog = _Catalog(topics, range(len(cluster.brokers)))
+        self.catalog = _Catalog(topics, dict.fromkeys(range(len(cluster.brokers))))
         self.cluster = _AllInSync()
         self.storage_trouble = _NoTrouble()
         self.transactions = _Coordinators(self._own_transaction_shard)
