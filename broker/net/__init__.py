@@ -1,1 +1,1 @@
-"""Sockets and connections: bytes to frames, frames to requests, answers to bytes."""
+"""Sockets and connections: received bytes to request frames, responses to sent bytes."""

@@ -1,8 +1,8 @@
-"""One connection: bytes to frames, frames to dispatch, answers back in the order of the requests.
+"""A client's connection: splits bytes into frames, passes them to dispatch, sends the answers.
 
-One request of a connection is handled at a time, as in Kafka; later ones are read meanwhile, up to
-a limit. `fair_turns.py` says when, and for how long at a time; the answers of one such slice leave
-in one write. No rule of the protocol is in here.
+It handles one request at a time, as in Kafka, and reads later ones meanwhile, up to a limit.
+Answers are sent in the order of the requests. `fair_turns.py` schedules the connections in slices;
+the answers of a slice are sent in one write. This file contains no rules of the Kafka protocol.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .fair_turns import FairTurns
 from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
 from .outgoing import Outgoing, is_read_later
 
-_BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another, before we stop reading
-_WRITE_BYTES: Final = 1 << 16  # of answers, before they leave
+_BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another; beyond it, reading stops
+_WRITE_BYTES: Final = 1 << 16  # of answers that are gathered for one write
 _CHUNK_BYTES: Final = 1 << 19
 _HASTENING: Final = (ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 
@@ -34,12 +34,12 @@ _log = Log("connection")
 
 
 class Shared(NamedTuple):
-    """What the connections of a node have together.
+    """The objects that all connections of a node share.
 
     Attributes:
-        turns: say when each is served.
-        requests, answers: count what each holds of them.
-        complaints: limit the log lines about clients.
+        turns: schedules the connections.
+        requests, answers: count the memory that each connection holds for them.
+        complaints: limits the log lines about clients.
     """
 
     turns: FairTurns
@@ -53,12 +53,12 @@ class Connection(asyncio.Protocol):
 
     Args:
         dispatch: answers one frame.
-        shared: with the node's other connections.
+        shared: the objects shared with the node's other connections.
         size_limit_bytes: socket.request.max.bytes.
-        number: counts the node's connections, for the connection id.
-        advertised: host and port of the listener, as clients are told them.
-        on_opened: called once it has its `info`, with this connection.
-        on_closed: called once, with this connection.
+        number: the number of the connection in its node, for the connection id.
+        advertised: the advertised host and port of the listener.
+        on_opened: called with this connection once it has its `info`.
+        on_closed: called once with this connection, when it is closed.
         nodes: addresses, HOST:PORT, from which other nodes of this process connect.
     """
 
@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self._dispatch = dispatch
         self._turns, self._requests, self._answers, self._complaints = shared
-        self._counts = [False, False]  # of requests and of answers, whether it holds what counts
+        self._counts = [False, False]  # whether its memory for requests, for answers is counted
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
         self._number = number
         self._advertised = advertised
@@ -90,11 +90,11 @@ class Connection(asyncio.Protocol):
         self._busy_bytes = 0
         self._context: Context | None = None
         self._reading = True
-        self._is_at_end = False  # the client has said that it sends nothing more
-        self._holds = 0  # how many want it not to read
-        self._end: Malformed | None = None  # what is to be said when all before it is answered
+        self._is_at_end = False  # the client has closed its sending side
+        self._holds = 0  # the number of `hold` calls without `release`
+        self._end: Malformed | None = None  # closes it once all earlier requests are answered
         self._writable = True
-        self._muted: asyncio.TimerHandle | None = None  # until when a quota keeps it from reading
+        self._muted: asyncio.TimerHandle | None = None  # runs while it is throttled by a quota
         self._draining = False
         self._is_made = False
         self._transport: asyncio.Transport
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         self._is_made = True
-        if self._draining:  # since it was accepted, a turn ago
+        if self._draining:  # drained between accept and this call
             self._transport.close()
             return
         self._loop = asyncio.get_running_loop()
@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def descriptor(self) -> int:
-        """Of its socket; the process gives out the lowest that is free."""
+        """The socket's file descriptor, the lowest that was free; -1 if there is no socket."""
         bound = self._transport.get_extra_info("socket")
         return -1 if bound is None else int(bound.fileno())
 
@@ -142,31 +142,31 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_receiving(self) -> bool:
-        """Whether what it holds is a request of which a part is still to come."""
+        """Whether it holds part of a request and waits for the rest."""
         return self._busy is None and self._ahead is None and not self._frames.is_empty
 
     @property
     def unsent_bytes(self) -> int:
-        """What it has of answers that the socket did not take."""
+        """The bytes of answers in memory that the socket has not taken yet."""
         unsent = self._transport.get_write_buffer_size()
         return unsent if self._outgoing is None else unsent + self._outgoing.held_bytes
 
     def give_up(self, why: str) -> None:
-        """End it now, with a line that says why."""
+        """Close it now and log the reason."""
         self._abort(OSError(why))
         self._transport.abort()
 
     @property
     def is_ending(self) -> bool:
-        """Whether it is served no more."""
+        """Whether it is closing and serves no further requests."""
         return self._draining
 
     def is_idle_since(self, seconds: float) -> bool:
-        """Whether it has neither asked nor been answered for so long."""
+        """Whether it had neither a request nor an answer for this time."""
         return self._busy is None and self._loop.time() - self._used_s >= seconds
 
     def end(self) -> None:
-        """Close it once what was written is sent; at once if its client does not read that."""
+        """Close it once all written bytes are sent; at once if the client does not read them."""
         self._draining = True
         self._outgoing = None
         if self._writable:
@@ -205,7 +205,7 @@ class Connection(asyncio.Protocol):
         self._go_on()
 
     def eof_received(self) -> bool:
-        """The client sends nothing more; what it has sent is served before the connection ends."""
+        """The client has closed its sending side: serve its earlier requests, then close."""
         self._is_at_end, self._reading = True, False
         if self._context is not None and self._context.hasten is not None:
             self._context.hasten()
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
         self._on_closed(self)
 
     def drain(self) -> None:
-        """Take no new work; answer what is in hand, at once where it only waits."""
+        """Take no new requests; answer the current one, at once if it is a waiting Fetch."""
         self._draining = True
         self._drop_requests()
         if not self._is_made:
@@ -243,7 +243,7 @@ class Connection(asyncio.Protocol):
             self._context.hasten()
 
     def cut(self) -> None:
-        """End it now; what is in hand is not answered."""
+        """Close it now, without an answer to the current request."""
         self._draining = True
         self._outgoing = None
         self._drop_requests()
@@ -251,10 +251,10 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def serve(self, until_s: float) -> bool:
-        """Handle what is there until something waits, the socket is full, or the time is up.
+        """Handle received requests until one waits, the socket is full, or the time is up.
 
         Returns:
-            whether something is left that could be done now.
+            whether there is more to do at once.
         """
         is_more = False
         while self._outgoing is None or self._send_on(until_s):
@@ -268,7 +268,7 @@ class Connection(asyncio.Protocol):
         return is_more or (self._outgoing is not None and self._writable)
 
     def _serve_requests(self, until_s: float) -> bool:
-        """Returns whether the time was up before all that could be done was done."""
+        """Handle requests; return whether the time was up before all were handled."""
         answers: list[Bytes] = []
         gathered_bytes, is_first, frames = 0, True, self._frames
         while self._may_serve() and self._look_ahead():
@@ -299,8 +299,8 @@ class Connection(asyncio.Protocol):
             elif is_read_later(reply):
                 self._outgoing = Outgoing([*answers, *reply])
                 answers = []
-            else:  # may be large: what is gathered leaves before more is done
-                whole: Any = reply  # without a cast, which costs more than all else here
+            else:  # may be large: write the gathered answers before the next request
+                whole: Any = reply  # `cast` would cost more than the rest of this branch
                 answers += whole
                 gathered_bytes = _WRITE_BYTES
             if gathered_bytes >= _WRITE_BYTES:
@@ -315,7 +315,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def _send_on(self, until_s: float) -> bool:
-        """Send of the answer what the socket takes now. Returns whether it is all sent."""
+        """Send as much of the answer as the socket takes now; return whether all of it is sent."""
         assert self._outgoing is not None
         while self._writable:
             chunk_bytes = SMALL_BYTES if self._answers.is_scarce else _CHUNK_BYTES
@@ -355,7 +355,7 @@ class Connection(asyncio.Protocol):
         )
 
     def _look_ahead(self) -> bool:
-        """Whether a request is there that is not being handled yet."""
+        """Whether a whole request is received and not being handled yet."""
         if self._ahead is None and self._end is None:
             try:
                 self._ahead = self._frames.next()
@@ -365,7 +365,7 @@ class Connection(asyncio.Protocol):
         return self._ahead is not None
 
     def _go_on(self) -> None:
-        """What kept it from serving may be over."""
+        """Serve or read again, after a reason not to may have ended."""
         is_to_send = self._outgoing is not None and self._writable
         if is_to_send or (self._may_serve() and self._look_ahead()):
             self._turns.take(self)
@@ -373,7 +373,7 @@ class Connection(asyncio.Protocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Read again once little is left; end when what is left can never be served."""
+        """Read again once few requests wait; close it if the rest can never be served."""
         if self._is_at_end and self._end is None:
             if not self._has_work() and not self._draining:
                 self._transport.close()
@@ -427,7 +427,7 @@ class Connection(asyncio.Protocol):
         self._go_on()
 
     def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
-        """Read nothing and serve nothing for a while: the client has used up a quota (KIP-219)."""
+        """Throttle the client: neither read nor serve for this time (KIP-219)."""
         self._pause()
         self._muted = asyncio.get_running_loop().call_later(wait_ms / 1000, then)
 
@@ -437,10 +437,10 @@ class Connection(asyncio.Protocol):
             self._go_on()
 
     def _hasten(self) -> None:
-        """A consumer that asks for offsets behind its waiting Fetch gets both answers now.
+        """Answer a waiting Fetch now if a request for offsets waits behind it.
 
-        Spark's connector asks some twenty times around each poll; on Kafka each of these waits for
-        the Fetch in front of it. The time a Fetch may wait is an upper bound.
+        Spark's connector sends some twenty of these around each poll; in Kafka each waits for the
+        Fetch before it. The wait time of a Fetch is an upper bound, so ending it early is allowed.
         """
         if self._context is None or self._context.hasten is None or not self._look_ahead():
             return
@@ -469,7 +469,7 @@ class Connection(asyncio.Protocol):
 
 
 def _named(frame: memoryview) -> dict[str, Any]:
-    """What a log line says of a request that cannot be served, as far as it can be read."""
+    """The log fields of a request that cannot be served; empty if its header cannot be read."""
     try:
         header = read_request_header(frame)
     except Malformed:

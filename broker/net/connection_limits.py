@@ -1,8 +1,8 @@
-"""How many connections a node has at most, in all and from each address (Kafka's ConnectionQuotas).
+"""Limits the connections of a node, in total and per address (Kafka's ConnectionQuotas).
 
-Beyond `max.connections` one waits until another ends, as it would in the queue of the listening
-socket; beyond `max.connections.per.ip` it is closed at once. The settings may change at any time,
-and hold for whoever connects after.
+Beyond `max.connections` a new connection waits until another one closes, as it would in the queue
+of the listening socket. Beyond `max.connections.per.ip` it is closed at once. The settings may
+change at any time and apply to later connections.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IN_ALL = "max.connections"
 
 
 class Admission(Enum):
-    """What becomes of a connection."""
+    """The decision on a new connection."""
 
     ADMITTED = auto()
     WAITS = auto()
@@ -35,7 +35,7 @@ class ConnectionLimits:
         self._by_listener: Counter[str] = Counter()
 
     def admit(self, listener: str, host: str) -> Admission:
-        """Decide on a new connection; one that is admitted counts until it leaves."""
+        """Decide on a new connection; an admitted one counts until `leave`."""
         if not self.has_room(listener):
             return Admission.WAITS
         if self._by_host[host] >= self._limit_of(host):
@@ -53,7 +53,7 @@ class ConnectionLimits:
         return bool(self._by_listener.total() < config[IN_ALL])
 
     def leave(self, listener: str, host: str) -> None:
-        """A connection that was admitted has ended."""
+        """Stop counting an admitted connection, which has ended."""
         self._by_listener[listener] -= 1
         self._by_host[host] -= 1
         if not self._by_host[host]:
@@ -70,13 +70,13 @@ class ConnectionLimits:
 
 @lru_cache(maxsize=4)
 def _by_address(overrides: str) -> Mapping[str, int]:
-    """The limits of `HOST:NUMBER,HOST:NUMBER` by the addresses of the hosts."""
+    """The limits of `HOST:NUMBER,HOST:NUMBER`, by the addresses of the hosts."""
     limits = {}
     for entry in overrides.split(","):
         host, _, number = entry.strip().rpartition(":")
         try:
             found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
         except OSError:
-            continue  # a name that means nobody cannot connect
+            continue  # an unknown host cannot connect
         limits.update({str(address[4][0]): int(number) for address in found})
     return limits

@@ -1,8 +1,8 @@
-"""How many connections a node takes up in a second, in all and on each listener.
+"""Limits the rate of new connections of a node, in total and per listener.
 
-As Kafka's ConnectionQuotas: over `max.connection.creation.rate` a connection waits until the rate
-is low enough, a sample of the window at most, and the others of its listener wait behind it. The
-setting may change at any time; a connection that waits already is not looked at again.
+Follows Kafka's ConnectionQuotas: above `max.connection.creation.rate` a connection waits until the
+rate is low enough, at most one sample of the window, and later ones of its listener wait behind it.
+The setting may change at any time; that does not change the wait of a connection.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _log = Log("server")
 
 
 class CreationRates:
-    """Holds connections back until it is their turn.
+    """Holds new connections back while the rate is too high.
 
     Args:
-        config: the limits, as they are at each connection.
-        admit: called with listener and connection, once its turn has come.
+        config: the limits, read at each new connection.
+        admit: called with listener and connection once the connection may go on.
     """
 
     def __init__(self, config: BrokerConfig, admit: Callable[[str, Connection], None]) -> None:
@@ -38,8 +38,8 @@ class CreationRates:
         )
         self._rate = Rate(self._window)
         self._rates: dict[str, Rate] = {}
-        self._waiting: dict[str, dict[Connection, None]] = {}  # by listener, in their order
-        self._turns: dict[str, asyncio.TimerHandle] = {}  # when the first of each may go on
+        self._waiting: dict[str, dict[Connection, None]] = {}  # by listener, in order of arrival
+        self._turns: dict[str, asyncio.TimerHandle] = {}  # for the first one of each listener
 
     def holds(self, listener: str, connection: Connection) -> bool:
         """Whether a new connection is held back; it is admitted later, or closed if too many are.
@@ -64,12 +64,12 @@ class CreationRates:
         return True
 
     def gone(self, connection: Connection) -> None:
-        """A connection has ended; it waits no more."""
+        """Remove a connection, which has ended."""
         for waiting in self._waiting.values():
             waiting.pop(connection, None)
 
     def stop(self) -> None:
-        """Admit nobody any more."""
+        """Admit no further connections."""
         for turn in self._turns.values():
             turn.cancel()
         self._turns.clear()
@@ -80,7 +80,7 @@ class CreationRates:
         self._turns[listener] = loop.call_later(wait_ms / 1000, self._turn, listener)
 
     def _turn(self, listener: str) -> None:
-        """The first one has waited long enough; those behind it are counted one by one."""
+        """Admit the first waiting connection, and further ones until the rate is too high again."""
         del self._turns[listener]
         waiting = self._waiting.get(listener, {})
         while waiting:
@@ -94,7 +94,7 @@ class CreationRates:
                 return
 
     def _wait_ms(self, listener: str) -> int:
-        """Count one more connection; how long it is to wait."""
+        """Count one more connection; return its wait in ms."""
         now_ms = int(asyncio.get_running_loop().time() * 1000)
         waits = [0]
         limit = self._config[RATE]
@@ -112,7 +112,7 @@ class CreationRates:
         return min(rate.throttle_ms(limit, now_ms), most_ms) if limit > 0 else most_ms
 
     def _is_protected(self, listener: str) -> bool:
-        """Where brokers talk to each other the limit for all does not hold, if there are others."""
+        """Whether it is the inter-broker listener and not the only one: no total limit for it."""
         between = self._config["inter.broker.listener.name"]
         return between is not None and between.upper() == listener and self._has_others
 

@@ -1,12 +1,12 @@
-"""Who is served next: connections share the event loop fairly, however much each has sent.
+"""Fair scheduling: connections share the event loop evenly, however much each has sent.
 
-A request that comes alone is answered in the wake-up that brought it. What is more than a slice of
-work waits in a queue, and so does everything once a turn of the loop has done as much as it should:
-between two turns the loop reads other sockets, runs timers and sees signals.
+A single request is answered at once, in the turn of the event loop that received it. Work beyond a
+slice waits in a queue, as does all work once the turn has used its time: between two turns the loop
+reads other sockets, runs timers and handles signals.
 
-A connection that comes to the queue is new: it gets one request before those that have had a slice
-and still want more, so that a client with one request at a time never waits for a flood of others
-(the queues of RFC 8290, FQ-CoDel).
+A connection is new when it enters the queue. It gets one request served before the connections that
+had a slice and have more to do, so that a client with one request at a time never waits for another
+client's flood (the queues of RFC 8290, FQ-CoDel).
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from typing import Final, Protocol
 from ..clock import monotonic_s
 
 SLICE_S: Final = 0.001  # for one connection before the next
-TURN_S: Final = 0.004  # for all of them before the loop does something else
-READ_BYTES: Final = 4 << 20  # of large requests that are received in a turn
-_READERS: Final = 16  # that read on in a turn, after they had to wait for one
-_ENDS: Final = 32  # connections that are closed in a turn: the system takes its time for each
+TURN_S: Final = 0.004  # for all connections in one turn of the loop
+READ_BYTES: Final = 4 << 20  # of large requests received in one turn
+_READERS: Final = 16  # held connections that read again in one turn
+_ENDS: Final = 32  # connections closed in one turn: each close is a slow system call
 
 
 class Served(Protocol):
-    """One that shares."""
+    """A connection, as the scheduler sees it."""
 
     def serve(self, until_s: float) -> bool:
-        """Do some work: at least one piece, and no further one from `until_s` on.
+        """Do some work: at least one piece, and none that begins after `until_s`.
 
         Returns:
-            whether there is work left that could be done now.
+            whether there is more to do at once.
         """
 
     def hold(self) -> None:
-        """Receive nothing until `release`."""
+        """Stop receiving until `release`."""
 
     def release(self) -> None:
         """Receive again."""
 
 
 class FairTurns:
-    """Gives out the time of one event loop.
+    """Divides the time of one event loop among connections.
 
     Args:
-        now_s: the time that slices are measured by.
-        read_bytes: of large requests that are received in a turn.
+        now_s: returns the time, in seconds, that slices are measured by.
+        read_bytes: the bytes of large requests received in one turn.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class FairTurns:
         self._old: deque[Served] = deque()
         self._queued: set[Served] = set()
         self._is_scheduled = False
-        self._left_s = TURN_S  # at once; what is beyond has a turn scheduled, which renews it
+        self._left_s = TURN_S  # for work that is done at once; each scheduled turn renews it
 
     def __len__(self) -> int:
         return len(self._queued)
 
     def take(self, one: Served) -> None:
-        """Serve one that has work now, or soon."""
+        """Serve a connection that has work, now or in a later turn."""
         if not self._queued:
             left_s = self._left_s
             if left_s > 0:
@@ -81,7 +81,7 @@ class FairTurns:
             self._queue(self._new, one)
 
     def received(self, one: Served, size_bytes: int) -> None:
-        """Have one that received much wait for a later turn when this one has had enough."""
+        """Note a large receipt; hold the connection if this turn has received enough."""
         self._left_to_read -= size_bytes
         if self._left_to_read <= 0 or self._reads_later:
             one.hold()
@@ -89,12 +89,12 @@ class FairTurns:
             self._schedule()
 
     def end(self, close: Callable[[], None]) -> None:
-        """Close a connection, when thousands leave at once in a later turn."""
+        """Call `close` in one of the next turns: thousands of connections may end at once."""
         self._ends_later.append(close)
         self._schedule()
 
     def forget(self, one: Served) -> None:
-        """Its connection is lost."""
+        """Remove a connection, which is lost."""
         self._queued.discard(one)
 
     def _queue(self, where: deque[Served], one: Served) -> None:
@@ -108,8 +108,8 @@ class FairTurns:
             asyncio.get_running_loop().call_soon(self._take_turns)
 
     def _take_turns(self) -> None:
-        """One turn of the loop: an old one, so that new ones never keep all from it, and the new
-        ones before the other old ones."""
+        """Serve connections for one turn: an old one first, so that new ones cannot starve them,
+        then the new ones, then the other old ones."""
         self._left_s, self._left_to_read = TURN_S, self._read_bytes
         for _ in range(min(_READERS, len(self._reads_later))):
             self._reads_later.popleft().release()
@@ -130,7 +130,7 @@ class FairTurns:
         one = queue.popleft()
         if one not in self._queued:
             return  # forgotten
-        # A new one gets a single request: many that come with a few each do not add up to a wait.
+        # A new one gets a single request served, so that many new ones do not delay each other.
         slice_s = SLICE_S if queue is self._old else 0.0
         if one.serve(min(self.now_s() + slice_s, until_s)):
             self._old.append(one)

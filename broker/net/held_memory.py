@@ -1,14 +1,14 @@
-"""How much memory connections hold: requests that are not served yet, answers not read yet.
+"""Limits the memory of connections: for requests not served yet, and for answers not sent yet.
 
-Each has a limit for all connections together, and what a connection holds below `SMALL_BYTES` does
-not count: clients with small requests never notice that others have used up the limit.
+Both limits are for all connections together. A connection that holds less than `SMALL_BYTES` does
+not count, so that a used-up limit never delays clients with small requests.
 
-Requests: beyond queued.max.request.bytes connections are not read from until others are served, as
-in Kafka (its MemoryPool); one at a time is, so that something always comes to its end. Kafka counts
-what a request says that it will have, Ottla what has come. Who sends nothing more while others wait
-loses the connection.
+Requests: beyond queued.max.request.bytes connections are not read until others are served, as in
+Kafka (MemoryPool). One of them is still read, so that there is always progress. Kafka counts the
+announced size of a request, Ottla the received bytes. A connection that stops in the middle of a
+request while others wait is closed.
 
-Answers: beyond the limit those lose the connection who have read nothing for the longest time.
+Answers: beyond the limit the connections that have not read for the longest time are closed.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from typing import Final, Protocol
 
 SMALL_BYTES: Final = 1 << 16
 UNLIMITED_REQUESTS_BYTES: Final = 224 << 20
-"""The limit where queued.max.request.bytes is -1, unless two of the largest requests are more."""
+"""The limit if queued.max.request.bytes is -1, unless two of the largest requests are larger."""
 ANSWERS_BYTES: Final = 256 << 20
 STALLED_S: Final = 10.0
 MUCH_BYTES: Final = 16 << 20
-"""When so much was held of requests, and nothing is any more, the memory is given back."""
+"""Requests that held so much, and are all served, have their memory returned to the system."""
 _FREED_AFTER_S: Final = 1.0
 
 
 class Holder(Protocol):
-    """A connection."""
+    """A connection, as its memory is counted."""
 
     @property
     def is_receiving(self) -> bool:
-        """Whether what it holds is a request of which a part is still to come."""
+        """Whether it holds part of a request and waits for the rest."""
 
     @property
     def unsent_bytes(self) -> int:
-        """What it has of answers that the socket did not take."""
+        """The bytes of answers in memory that the socket has not taken yet."""
 
     def hold(self) -> None:
-        """Read nothing until `release`."""
+        """Stop reading until `release`."""
 
     def release(self) -> None:
         """Read again."""
 
     def give_up(self, why: str) -> None:
-        """End it now, with a line that says why."""
+        """Close it now and log the reason."""
 
 
 class RequestMemory:
-    """What is held of requests.
+    """The memory that connections hold for requests.
 
     Args:
-        limit_bytes: of all connections.
-        on_freed: called a second after the last of much (`MUCH_BYTES`) was served.
+        limit_bytes: the limit for all connections together.
+        on_freed: called a second after all requests are served, if they held `MUCH_BYTES`.
     """
 
     def __init__(self, limit_bytes: int, on_freed: Callable[[], None] | None = None) -> None:
         self.used_bytes = 0
         self._limit_bytes = limit_bytes
         self._on_freed = on_freed
-        self._most_bytes = 0  # since nothing was held
+        self._most_bytes = 0  # the maximum since `used_bytes` was 0
         self._held: dict[Holder, int] = {}
-        self._waiting: dict[Holder, None] = {}  # by age
-        self._first: Holder | None = None  # goes on though the limit is reached
+        self._waiting: dict[Holder, None] = {}  # the oldest first
+        self._first: Holder | None = None  # is read although the limit is reached
         self._seen: dict[Holder, int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def holds(self, one: Holder, size_bytes: int) -> bool:
-        """Take note of what a connection holds now. Returns whether that counts."""
+        """Set the bytes that a connection holds; return whether they count."""
         before, now = self._held.get(one, 0), size_bytes if size_bytes > SMALL_BYTES else 0
         if now:
             self._held[one] = now
@@ -91,7 +91,7 @@ class RequestMemory:
         self._most_bytes = 0
 
     def lost(self, one: Holder) -> None:
-        """The connection is gone, with all that it held."""
+        """Remove a lost connection and its memory."""
         self._waiting.pop(one, None)
         self._seen.pop(one, None)
         self.holds(one, 0)
@@ -126,7 +126,7 @@ class RequestMemory:
         self._timer = asyncio.get_running_loop().call_later(STALLED_S, self._look_for_stalled)
 
     def _look_for_stalled(self) -> None:
-        """End those that could have sent and did not, while others wait for what they hold."""
+        """Close connections that stopped in the middle of a request while others wait."""
         self._timer = None
         before, self._seen = self._seen, dict(self._held)
         for one, size_bytes in self._seen.items():
@@ -137,7 +137,7 @@ class RequestMemory:
                     f"{size_bytes} bytes of a request, nothing more for {STALLED_S:.0f} s, and "
                     f"others wait for the memory (queued.max.request.bytes)"
                 )
-            elif one is self._first:  # what it holds waits for something else
+            elif one is self._first:  # its request is whole and waits for something else
                 self._first = None
                 self._served(one)
         if self._waiting:
@@ -145,24 +145,24 @@ class RequestMemory:
 
 
 class AnswerMemory:
-    """What is held of answers.
+    """The memory that connections hold for answers.
 
     Args:
-        limit_bytes: of all connections; one alone may have more.
+        limit_bytes: the limit for all connections together; a single one may hold more.
     """
 
     def __init__(self, limit_bytes: int = ANSWERS_BYTES) -> None:
         self.used_bytes = 0
         self._limit_bytes = limit_bytes
-        self._held: dict[Holder, int] = {}  # by when it was last read from, the oldest first
+        self._held: dict[Holder, int] = {}  # the one whose client has not read for longest first
 
     @property
     def is_scarce(self) -> bool:
-        """Whether answers are to be read from files in smaller parts."""
+        """Whether answers should be read from files in smaller parts."""
         return self.used_bytes > self._limit_bytes // 2
 
     def holds(self, one: Holder, size_bytes: int) -> bool:
-        """Take note of what a connection holds now. Returns whether that counts."""
+        """Set the bytes that a connection holds; return whether they count."""
         self.used_bytes -= self._held.pop(one, 0)
         if size_bytes <= SMALL_BYTES:
             return False
@@ -173,10 +173,10 @@ class AnswerMemory:
         return True
 
     def _make_room(self) -> None:
-        """End those who do not read, longest first; not the newest, whose turn it is just now."""
+        """Close connections whose clients do not read, longest first, except the newest one."""
         for one, before in list(self._held.items())[:-1]:
             now = one.unsent_bytes
-            if now < before:  # it reads: the others first
+            if now < before:  # the client reads: move it behind the others
                 del self._held[one]
                 self._held[one] = now
                 self.used_bytes -= before - now

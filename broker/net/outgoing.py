@@ -1,4 +1,4 @@
-"""An answer that is read from files while it is sent, a chunk of it at a time."""
+"""An answer whose records are read from files while it is sent, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _IN_MEMORY: Final = frozenset((bytes, bytearray, memoryview))
 
 
 class Outgoing:
-    """What is left of an answer.
+    """The unsent part of an answer.
 
     Args:
-        pieces: of it, in order; not empty.
+        pieces: the pieces of the answer, in order; not empty.
 
     Attributes:
-        held_bytes: of it, that are in memory all the while, and not in files.
+        held_bytes: the bytes of the pieces that are in memory rather than in files.
     """
 
     __slots__ = ("_pieces", "_start", "held_bytes")
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces: deque[Bytes | Unread] = deque()
-        self._start = 0  # in the first of them
+        self._start = 0  # the position in the first piece
         self.held_bytes = 0
         for piece in pieces:
             if type(piece) in _IN_MEMORY:
@@ -38,10 +38,10 @@ class Outgoing:
         return bool(self._pieces)
 
     def take(self, size_bytes: int) -> list[Bytes]:
-        """The next bytes of it: `size_bytes`, or a little less, or all that is left.
+        """The next bytes: `size_bytes`, a little less, or all that is left.
 
         Raises:
-            OSError: a file cannot be read; the answer cannot come to its end.
+            OSError: a file cannot be read, so that the answer cannot be completed.
         """
         taken: list[Bytes] = []
         left, pieces = size_bytes, self._pieces
@@ -64,5 +64,5 @@ class Outgoing:
 
 
 def is_read_later(pieces: Pieces) -> bool:
-    """Whether some of an answer is in files."""
+    """Whether a part of an answer is in files."""
     return not _IN_MEMORY.issuperset(map(type, pieces))

@@ -1,7 +1,7 @@
-"""The sockets of one node: where it listens, and the connections of its clients.
+"""The listening sockets of a node and the connections of its clients.
 
-They are opened when the node begins and closed when it stops, which in a cluster of several nodes
-may happen more than once; a port that was free at the first time is kept.
+They open when the node starts and close when it stops. A node of a cluster may stop and start more
+than once; it keeps a port that it chose at its first start.
 """
 
 from __future__ import annotations
@@ -32,19 +32,22 @@ _BUFFERS: Final = {
     "socket.receive.buffer.bytes": socket.SO_RCVBUF,
     "socket.send.buffer.bytes": socket.SO_SNDBUF,
 }
-_IDLE_CHECK_S: Final = (1.0, 60.0)  # at least and at most between two
+_IDLE_CHECK_S: Final = (1.0, 60.0)  # the minimum and maximum interval of the check
 
 _log = Log("server")
 
 
 class NodeSockets:
-    """Binds at once. Raises OSError: a port is taken, with the address in its text.
+    """The sockets, bound by the constructor.
 
     Attributes:
-        advertised: the listeners as clients are told of them, their ports as bound.
-        between_nodes: where other nodes of this process connect to: `inter.broker.listener.name`,
-            or the first listener without encryption or login; None when there is none.
+        advertised: the advertised listeners, with their bound ports.
+        between_nodes: host and port for the other nodes of this process: those of
+            `inter.broker.listener.name`, or of the first PLAINTEXT listener; None if there is none.
         address: host and port of the first listener.
+
+    Raises:
+        OSError: a port is taken; the text has the address.
     """
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -63,8 +66,8 @@ class NodeSockets:
         self._shared = Shared(FairTurns(), requests, AnswerMemory(), Complaints())
         self._limits = ConnectionLimits(config)
         self._rates = CreationRates(config, self._admit)
-        self._waiting: dict[Connection, str] = {}  # for room, by age, and their listeners
-        self._served: dict[Connection, str] = {}  # those that count, and their listeners
+        self._waiting: dict[Connection, str] = {}  # over max.connections, with listeners
+        self._served: dict[Connection, str] = {}  # counted in the limits, with listeners
         self._idle_check: asyncio.TimerHandle | None = None
         self._accepted = 0
         self._all_gone = asyncio.Event()
@@ -81,11 +84,15 @@ class NodeSockets:
         return None
 
     def bind(self) -> None:
-        """Take the ports again after `refuse`. Raises OSError: somebody else has one meanwhile."""
+        """Bind the ports again after `refuse`.
+
+        Raises:
+            OSError: another process has one of them.
+        """
         self._bound = [self._sized(_bound(listener)) for listener in self._listeners]
 
     def _sized(self, bound: socket.socket) -> socket.socket:
-        """The buffers of all its connections, where they were set: the system knows better."""
+        """Set the buffer sizes of its connections, if configured: the system's are better."""
         for name, option in _BUFFERS.items():
             if self._config.is_given(name) and self._config[name] >= 0:
                 bound.setsockopt(socket.SOL_SOCKET, option, self._config[name])
@@ -104,9 +111,9 @@ class NodeSockets:
         bound, self._bound = self._bound, []
         self._servers = [
             await loop.create_server(
-                partial(self._connection, told), sock=each, backlog=self._backlog()
+                partial(self._connection, listener), sock=each, backlog=self._backlog()
             )
-            for told, each in zip(self.advertised, bound, strict=True)
+            for listener, each in zip(self.advertised, bound, strict=True)
         ]
         self._close_idle()
 
@@ -121,13 +128,13 @@ class NodeSockets:
         self._rates.stop()
 
     def begin_drain(self) -> None:
-        """Let every connection answer what it has in hand, and nothing more."""
+        """Let every connection answer its current request and no further one."""
         self._all_gone.clear()
         for connection in list(self._connections):
             connection.drain()
 
     async def drained(self) -> None:
-        """Wait for the last answers; connections that take too long are cut."""
+        """Wait for the last answers; cut the connections that take too long."""
         self._shared.complaints.tell_rest()
         if not self._connections:
             return
@@ -138,19 +145,19 @@ class NodeSockets:
             self.cut()
 
     def cut(self) -> None:
-        """End all connections at once, whatever they have in hand."""
+        """Close all connections at once, without answers to their current requests."""
         for connection in list(self._connections):
             connection.cut()
 
-    def _connection(self, told: Listener) -> Connection:
+    def _connection(self, listener: Listener) -> Connection:
         self._accepted += 1
         connection = Connection(
             self._dispatch,
             self._shared,
             size_limit_bytes=self._config["socket.request.max.bytes"],
             number=self._accepted,
-            advertised=(told.host, told.port),
-            on_opened=partial(self._opened, told.name),
+            advertised=(listener.host, listener.port),
+            on_opened=partial(self._opened, listener.name),
             on_closed=self._closed,
             nodes=self._nodes,
         )
@@ -158,7 +165,7 @@ class NodeSockets:
         return connection
 
     def _opened(self, listener: str, connection: Connection) -> None:
-        """Heed the limits; other nodes of this process are beyond them."""
+        """Apply the limits, except to connections of other nodes of this process."""
         if connection.info.peer in self._nodes:
             return
         if connection.descriptor >= OPEN_FILES.descriptors - RESERVED:
@@ -191,7 +198,7 @@ class NodeSockets:
                 self._admit(listener, connection)
 
     def _close_idle(self) -> None:
-        """End the connections that have not been used for `connections.max.idle.ms`."""
+        """Close the connections that were idle for `connections.max.idle.ms`."""
         loop = asyncio.get_running_loop()
         limit_s = self._config["connections.max.idle.ms"] / 1000
         if limit_s >= 0:
@@ -214,14 +221,18 @@ class NodeSockets:
 
 
 def _request_memory_bytes(config: BrokerConfig) -> int:
-    """queued.max.request.bytes, or what is sane where that says that there is no limit."""
+    """queued.max.request.bytes, or a sane limit if that setting is -1."""
     given = int(config["queued.max.request.bytes"])
     largest = int(config["socket.request.max.bytes"])
     return given if given > 0 else max(UNLIMITED_REQUESTS_BYTES, 2 * largest)
 
 
 def _bound(listener: Listener) -> socket.socket:
-    """A bound socket. Raises OSError with the address in its text."""
+    """A socket bound to a listener's address.
+
+    Raises:
+        OSError: it cannot be bound; the text has the address.
+    """
     host = listener.host or "0.0.0.0"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)

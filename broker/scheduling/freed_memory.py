@@ -1,14 +1,14 @@
-"""Gives memory that was freed back to the system.
+"""Returns freed memory to the system.
 
-The C library keeps what was freed at the top of its heap as long as something above it is in use,
-however little: 60 MB of requests that waited would stay with the process for ever.
+The C library keeps freed memory of its heap as long as anything above it is in use, however small:
+60 MB of served requests would stay with the process for ever.
 """
 
 from __future__ import annotations
 
 
 def give_back_freed_memory() -> None:
-    """Give back what is free, in a thread, where the C library can (glibc's malloc_trim)."""
+    """Return free memory in a new thread, if the C library can (glibc's malloc_trim)."""
     from threading import Thread
 
     Thread(target=_trim, name="give back memory", daemon=True).start()

@@ -1,10 +1,10 @@
-"""Collects garbage in short steps: no collection stops the event loop for long.
+"""Collects garbage in short steps, so that no collection stops the event loop for long.
 
-Python's collector now and then looks at all objects that may be in a cycle, which takes a tenth of
-a second for those of 5,000 requests that wait. What has survived its younger collections mostly
-stays: here it is set aside ("frozen"), and the next collection looks at what has come since. An
-object that was set aside goes when nothing refers to it, as always. A cycle of such objects is
-found by the collection that looks at all, at most every `ALL_EVERY_S`.
+A full collection of Python visits all objects that may be in a cycle, which takes a tenth of a
+second for those of 5,000 waiting requests. Objects that survive the younger collections mostly
+stay: they are set aside ("frozen"), and the next collection visits only newer ones. An object set
+aside is still freed with its last reference. A cycle of such objects is found by a full collection,
+at most every `ALL_EVERY_S`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, Final
 from ..clock import monotonic_s
 
 YOUNG_IN_A_STEP: Final = 4
-"""After so many collections of the middle generation, some 8,000 objects each, a step is made."""
+"""Objects are set aside after so many middle collections, of some 8,000 objects each."""
 ALL_EVERY_S: Final = 600.0
 _SHARE: Final = 1e-4
-"""Of the time, what looking at all may take."""
+"""The maximum share of the time for full collections."""
 _NEVER: Final = 1 << 30
 _MIDDLE: Final = 1
 
 
 class Garbage:
-    """The collections of this process, from `start` to `stop`."""
+    """Controls the garbage collection of this process, from `start` to `stop`."""
 
     def __init__(self) -> None:
         self._young = 0
@@ -35,7 +35,7 @@ class Garbage:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """What is there by now stays. The event loop runs."""
+        """Set all present objects aside and take control; needs a running event loop."""
         self._loop = asyncio.get_running_loop()
         self._thresholds = gc.get_threshold()
         gc.freeze()
@@ -45,7 +45,7 @@ class Garbage:
         self._timer = self._loop.call_later(ALL_EVERY_S, self._look_at_all_and_again)
 
     def stop(self) -> None:
-        """Leave all to Python again."""
+        """Return control to Python."""
         if self._collected in gc.callbacks:
             gc.callbacks.remove(self._collected)
             gc.set_threshold(*self._thresholds)
@@ -55,21 +55,21 @@ class Garbage:
         self._loop = None
 
     def look_at_all(self) -> None:
-        """Find cycles among what was set aside, too. Takes 100 ms for each million objects."""
+        """Run a full collection, with the objects set aside; takes 100 ms per million objects."""
         gc.unfreeze()
         gc.collect()
         gc.freeze()
         self._has_set_aside = False
 
     def _collected(self, phase: str, info: dict[str, Any]) -> None:
-        """Called by Python, in whatever thread, around each collection."""
+        """Count a collection; Python calls this in any thread, before and after each one."""
         if phase == "stop" and info["generation"] == _MIDDLE:
             self._young += 1
             if self._young == YOUNG_IN_A_STEP and self._loop is not None:
                 self._loop.call_soon_threadsafe(self._set_aside)
 
     def _set_aside(self) -> None:
-        gc.collect()  # of what has come since the last time
+        gc.collect()  # visits only the objects created since the last time
         gc.freeze()
         self._young = 0
         self._has_set_aside = True

@@ -1,7 +1,7 @@
-"""Requests of very many elements are handled one after another.
+"""Handles requests with very many elements one at a time, to limit memory.
 
-Decoded, such a request takes up to a hundred times its bytes, and so does its answer: one at a time
-bounds the memory. Kafka bounds it by its few request handler threads (num.io.threads).
+Such a request takes up to a hundred times its size when decoded, and so does its answer. In Kafka
+the number of request handler threads (num.io.threads) is the limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 MOST_ELEMENTS: Final = 1000
-"""What has more is decoded, or encoded, outside the event loop; so many take about 2 ms."""
+"""Larger requests and answers are decoded and encoded in a thread; so many take about 2 ms."""
 
 _NEVER: Final = 1 << 30
 
@@ -24,13 +24,13 @@ class LargeRequests:
         self._lock = asyncio.Lock()
 
     async def enter(self) -> Callable[[], None]:
-        """Wait until no other large request is handled.
+        """Wait until no other large request is being handled.
 
-        No full garbage collection runs meanwhile: it would look at all elements again and again,
-        and stops the event loop for a tenth of a second at a million of them.
+        No full garbage collection runs until the request has left: each would visit all elements,
+        and stop the event loop for a tenth of a second at a million of them.
 
         Returns:
-            What lets the next one begin; to be called once.
+            A function that lets the next large request enter; it must be called once.
         """
         await self._lock.acquire()
         thresholds = gc.get_threshold()

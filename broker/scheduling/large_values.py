@@ -1,8 +1,7 @@
-"""Frees a value of very many elements in steps.
+"""Frees a value with very many elements in steps.
 
-To free a list of 500,000 objects is one step of the interpreter, and takes 50 ms in which no other
-thread runs. In a thread of its own, and some elements at a time, it stops the event loop for a
-millisecond at most.
+Freeing a list of 500,000 objects is one step of the interpreter: no other thread runs for 50 ms. In
+a separate thread and a few elements at a time, it stops the event loop for a millisecond at most.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ _OF_ONE_OWNER: Final = 4
 
 
 def free_in_steps(value: object, depth: int = _DEPTH) -> None:
-    """Empty the long lists of a request or an answer that is not needed any more.
+    """Empty the long lists of a request or an answer that is no longer needed.
 
-    A list that something else refers to stays as it is. The lists inside the elements of a long
-    list are freed with their element.
+    A list with other references stays unchanged. Lists inside the elements of a long list are freed
+    with their element.
 
     Args:
         value: an object of the codec, or a dict.
-        depth: how many objects deep lists are looked for.
+        depth: the maximum depth, in objects, of the search for lists.
     """
     for inner in gc.get_referents(value):
         if type(inner) is dict and depth > 0:  # the attributes of an object

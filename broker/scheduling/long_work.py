@@ -1,8 +1,7 @@
-"""Takes the steps of long work beside the requests: in slices, and what blocks in other threads.
+"""Runs long work in steps between requests; its blocking steps run in threads.
 
-Opening and checking a batch, or searching one, may take seconds. However many such batches come, no
-more than `AT_A_TIME` are open: memory is bounded by what so many take. The others wait in the order
-in which they came.
+Decompressing and checking a batch, or searching one, may take seconds. At most `AT_A_TIME` batches
+are open at a time, which limits the memory. The others wait in order of arrival.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ AT_A_TIME: Final = 4
 
 
 class LongWork:
-    """What all nodes of a process have open at a time.
+    """The long work of all nodes of a process.
 
     Args:
-        workers: call what blocks.
+        workers: run the blocking steps.
     """
 
     def __init__(self, workers: Workers) -> None:
@@ -32,10 +31,12 @@ class LongWork:
         self._room = asyncio.Semaphore(AT_A_TIME)
 
     async def run(self, steps: Steps[T]) -> T:
-        """What the steps come to, or raise; they end when whoever waits for them is cancelled.
+        """Run the steps; return or raise their outcome.
+
+        The steps end early if the waiting task is cancelled.
 
         Args:
-            steps: the first one needs no room: it leaves nothing open behind it.
+            steps: the first one runs at once, beyond the limit: it must leave nothing open.
         """
         try:
             blocking = next(steps)

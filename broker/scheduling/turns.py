@@ -8,16 +8,15 @@
 
 `pause` returns at once while the slice lasts. When the slice is over, `pause` waits until all other
 paused jobs had a slice, one in each turn of the event loop: many long requests together stop the
-loop for about as long as one does. All that begins in one turn shares one slice.
+loop for about as long as one does. All jobs that begin in one turn share one slice.
 
-A job keeps in memory what it has done so far. So only a few requests go on in slices at a time, and
-the others wait at their first pause until one of those is answered (RequestTurns, which a handler
-finds in its context).
+A job keeps its partial result in memory. So only a few requests go on in slices at a time; the
+others wait at their first pause until one of them is answered (RequestTurns, in a handler's
+context).
 
-Timers that come due together share a slice in the same way: `run_in_turn`.
+Timers that are due together share a slice in the same way: `run_in_turn`.
 
-What a job saw before a pause may have changed behind it. A decision and its replay have no pause
-between them.
+State may change during a pause. A decision and its replay have no pause between them.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from ..clock import monotonic_s
 Item = TypeVar("Item")
 
 SLICE_S: float = 0.0025
-"""How long a job works before `pause` lets the event loop run."""
-_PLACES: Final = 4
+"""The time a job runs before `pause` lets the event loop run."""
+_SLOTS: Final = 4
 
 
 class Turns:
-    """The slices of one job. Made in the turn in which the job begins.
+    """The slices of one job, created in the turn in which the job begins.
 
     Without a running event loop there is no other work, and `pause` never waits.
     """
@@ -60,7 +59,7 @@ class Turns:
         return monotonic_s() >= self._ends_s
 
     async def pause(self) -> None:
-        """Let the event loop run if the slice is used up; if not, this costs next to nothing."""
+        """Let the event loop run if the slice is used up; otherwise return at almost no cost."""
         if monotonic_s() >= self._ends_s and self._line is not None:
             await self._line.wait()
             self._ends_s = monotonic_s() + SLICE_S
@@ -69,13 +68,13 @@ class Turns:
         """The items, with a `pause` before each of them.
 
         Args:
-            items: what the event loop may not change meanwhile; else a copy of it.
+            items: must not change during the loop; pass a copy if they may.
         """
         return _Each(self, items)
 
 
 class _Each(Generic[Item]):
-    """What an `async for` runs over. Unlike an async generator it needs no closing."""
+    """The iterator of `Turns.each`; unlike an async generator it needs no closing."""
 
     __slots__ = ("_items", "_turns")
 
@@ -95,29 +94,29 @@ class _Each(Generic[Item]):
 
 
 class RequestTurns(Turns):
-    """The slices of a request. `leave` follows when it is answered."""
+    """The slices of a request; `leave` must be called when it is answered."""
 
-    __slots__ = ("_has_place",)
+    __slots__ = ("_has_slot",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._has_place = False
+        self._has_slot = False
 
     async def pause(self) -> None:
-        """As `Turns.pause`; the first one that waits also waits for a place among the requests."""
+        """As `Turns.pause`; the first pause that waits also waits for a slot among the requests."""
         if monotonic_s() >= self._ends_s and self._line is not None:
-            if not self._has_place:
+            if not self._has_slot:
                 await self._line.enter()
-                self._has_place = True
+                self._has_slot = True
             await super().pause()
 
     def leave(self) -> None:
-        """Let another request go on: this one is answered, or waits for something else.
+        """Give the slot to another request: this one is answered, or waits for something else.
 
-        It may pause again, and then waits for a place again.
+        If it pauses again, it waits for a slot again.
         """
-        if self._has_place and self._line is not None:
-            self._has_place = False
+        if self._has_slot and self._line is not None:
+            self._has_slot = False
             self._line.leave()
 
 
@@ -125,22 +124,22 @@ class _Line:
     """The paused jobs of one event loop, in the order of their pauses."""
 
     __slots__ = (
-        "_due", "_ends_s", "_entering", "_is_turn_known", "_places", "_runs_due", "_waiting",
+        "_due", "_ends_s", "_entering", "_is_turn_known", "_runs_due", "_slots", "_waiting",
         "_wakes",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._due: dict[Callable[[], None], None] = {}  # in the order in which they came
+        self._due: dict[Callable[[], None], None] = {}  # in order of arrival
         self._runs_due = False
         self._entering: deque[asyncio.Future[None]] = deque()
-        self._places = _PLACES
+        self._slots = _SLOTS
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._wakes = False
         self._is_turn_known = False
         self._ends_s = 0.0
 
     def first_slice_ends_s(self) -> float:
-        """When the slice ends that all jobs share which begin in this turn of the loop."""
+        """The end of the slice that all jobs beginning in this turn of the loop share."""
         if not self._is_turn_known:
             self._is_turn_known = True
             self._ends_s = monotonic_s() + SLICE_S
@@ -151,14 +150,14 @@ class _Line:
         self._is_turn_known = False
 
     def add_due(self, work: Callable[[], None]) -> None:
-        """What a timer does, once, however often it is added before its turn."""
+        """Add the work of a timer; it runs once, even if it is added again before its turn."""
         self._due[work] = None
         if not self._runs_due:
             self._runs_due = True
             asyncio.get_running_loop().call_soon(self._run_due)
 
     def _run_due(self) -> None:
-        """Do some of what is due, one after the other, until the slice of this turn is over."""
+        """Run due work, one item after another, until the slice of this turn is over."""
         turns = Turns()
         try:
             while self._due:
@@ -173,30 +172,30 @@ class _Line:
                 asyncio.get_running_loop().call_soon(self._run_due)
 
     async def enter(self) -> None:
-        """Take a place among the requests that go on in slices, in the order of asking."""
-        if self._places > 0:
-            self._places -= 1
+        """Wait for a slot among the requests that go on in slices, in order of arrival."""
+        if self._slots > 0:
+            self._slots -= 1
             return
         future = asyncio.get_running_loop().create_future()
         self._entering.append(future)
         try:
             await future
         except asyncio.CancelledError:
-            if future.done() and not future.cancelled():  # given a place in the same turn
+            if future.done() and not future.cancelled():  # it got a slot in the same turn
                 self.leave()
             raise
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Return a slot."""
         while self._entering:
             future = self._entering.popleft()
             if not future.done():
                 future.set_result(None)
                 return
-        self._places += 1
+        self._slots += 1
 
     def wait(self) -> asyncio.Future[None]:
-        """Done when it is the next job's turn."""
+        """A future that is done when the calling job may go on."""
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         if not self._wakes:
@@ -205,7 +204,7 @@ class _Line:
         return future
 
     def _wake(self) -> None:
-        """Give the next turn to the job that waits longest."""
+        """Let the job that has waited longest go on."""
         waiting = self._waiting
         while waiting:
             future = waiting.popleft()
@@ -218,14 +217,14 @@ class _Line:
 
 
 def run_in_turn(work: Callable[[], None]) -> None:
-    """Call what a timer does in one of the next turns of the event loop.
+    """Call the work of a timer in one of the next turns of the event loop.
 
-    All such work of a process has one slice in each turn, in the order in which it came; at least
-    one of them is called in a turn.
+    All such work of a process shares one slice in each turn, in order of arrival; at least one
+    function is called in each turn.
 
     Args:
-        work: does not raise, and looks at `Turns.is_over` where it is long. What is equal to work
-            that waits already is called once.
+        work: must not raise; if long, it checks `Turns.is_over`. Work that is equal to waiting
+            work is called once.
     """
     _line_of(asyncio.get_running_loop()).add_due(work)
 

@@ -1,8 +1,8 @@
-"""A few threads for work that needs nothing of the broker's state and takes long.
+"""A few threads for long work that needs no state of the broker.
 
-Decoding a large request, or opening and closing compressed records, would stop the event loop. In a
-thread such work shares the processor with the loop: the interpreter switches between threads, and
-the compression library works without its lock. No thread is there before the first use.
+Decoding a large request, or compressing and decompressing records, would stop the event loop. A
+thread shares the processor with the loop: the interpreter switches between threads, and the
+compression library releases the interpreter's lock. The threads start at their first use.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _THREADS: Final = 2
-# How long a thread computes before the event loop goes on; the interpreter's default is five times
-# that, and an event loop that serves clients waits so long at each turn.
+# The time a thread runs before the event loop goes on. An event loop that serves clients waits that
+# long at each turn; the interpreter's default is five times as long.
 _SWITCH_INTERVAL_S: Final = 0.001
 
 
 class Workers:
-    """The threads that all nodes of a process share; work begins in the order of its asking."""
+    """The threads that all nodes of a process share; work starts in the order of the calls."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self._is_closed = False
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """What `work` returns or raises.
+        """Run `work` in a thread; return or raise its outcome.
+
+        Without a running event loop, and after `close`, it runs at once in this thread.
 
         Args:
-            work: touches nothing that the event loop changes meanwhile. It goes on to its end when
-                whoever waits for it is cancelled. Without a running event loop, and after `close`,
-                it runs at once.
+            work: must not use objects that the event loop may change meanwhile. It runs to its end
+                even if the waiting task is cancelled.
         """
         if self._is_closed or not is_in_event_loop():
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._threads(), work)
 
     def start(self, work: Callable[[], None]) -> None:
-        """Let a thread do `work`, which raises nothing, and do not wait for it.
+        """Run `work`, which must not raise, in a thread without waiting for it.
 
-        Without a running event loop, and after `close`, nothing is done.
+        Does nothing without a running event loop or after `close`.
         """
         if not self._is_closed and is_in_event_loop():
             self._threads().submit(work)
@@ -60,7 +61,7 @@ class Workers:
         return self._pool
 
     def close(self) -> None:
-        """Begin nothing more, and wait for the work that runs."""
+        """Wait for the running work and drop the rest."""
         self._is_closed = True
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)

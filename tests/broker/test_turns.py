@@ -173,7 +173,7 @@ async def _few_requests_go_on_at_a_time(watch: Watch) -> None:
         for number in range(20):
             group.create_task(request(number))
     assert begun == [*range(20)]
-    assert most == module._PLACES
+    assert most == module._SLOTS
 
 
 def test_few_requests_go_on_at_a_time_and_the_others_in_their_order(watch: Watch) -> None:
@@ -192,7 +192,7 @@ async def _a_cancelled_request_keeps_no_place(watch: Watch) -> None:
             turns.leave()
 
     def begin() -> list[asyncio.Task[None]]:
-        return [asyncio.create_task(request()) for _ in range(module._PLACES)]
+        return [asyncio.create_task(request()) for _ in range(module._SLOTS)]
 
     async def cancel(requests: list[asyncio.Task[None]]) -> None:
         for each in requests:
@@ -214,7 +214,7 @@ def test_a_request_that_is_cancelled_keeps_no_place(watch: Watch) -> None:
 
 @in_virtual_time
 async def _cancelled_with_a_place_just_given(watch: Watch) -> None:
-    turns = [RequestTurns() for _ in range(module._PLACES)]
+    turns = [RequestTurns() for _ in range(module._SLOTS)]
     watch.now_s += module.SLICE_S
     for each in turns:
         await each.pause()
