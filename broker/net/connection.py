@@ -458,7 +458,7 @@ class Connection(asyncio.Protocol):
 
     def _abort(self, reason: BaseException, **fields: Any) -> None:
         kind = f"connections closed: {type(reason).__name__}"
-        if self._complaints.may_tell(self.info.host, kind):
+        if self._complaints.may_log(self.info.host, kind):
             _log.warning(
                 "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
             )

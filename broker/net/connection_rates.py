@@ -55,7 +55,7 @@ class CreationRates:
             self._set_turn(listener, wait_ms)
         if len(waiting) >= WAITING_AT_MOST:
             complaints, info = connection.info.complaints, connection.info
-            if complaints is None or complaints.may_tell(info.host, "refused connections"):
+            if complaints is None or complaints.may_log(info.host, "refused connections"):
                 _log.info("connection refused", connection=info.id, reason="too many wait")
             connection.end()
             return True

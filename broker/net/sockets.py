@@ -135,7 +135,7 @@ class NodeSockets:
 
     async def drained(self) -> None:
         """Wait for the last answers; cut the connections that take too long."""
-        self._shared.complaints.tell_rest()
+        self._shared.complaints.log_rest()
         if not self._connections:
             return
         try:
@@ -186,7 +186,7 @@ class NodeSockets:
                 self._refuse(connection, "too many")
 
     def _refuse(self, connection: Connection, why: str) -> None:
-        if self._shared.complaints.may_tell(connection.info.host, "refused connections"):
+        if self._shared.complaints.may_log(connection.info.host, "refused connections"):
             _log.warning("connection refused", connection=connection.info.id, reason=why)
         connection.end()
 

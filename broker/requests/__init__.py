@@ -1,1 +1,1 @@
-"""From a request to its handler, and what several handlers share."""
+"""Dispatch of requests to their handlers, guards, and code that several handlers share."""

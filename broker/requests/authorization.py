@@ -1,7 +1,8 @@
-"""What handlers ask before they do something, and what they answer who may not.
+"""Checks whether the client of a request is authorized for an operation on a resource.
 
-Every function is asked with the node and the request. Without an authorizer, which is the default,
-all is allowed; a handler on a hot path looks at `node.authorizer is None` itself.
+Guards and handlers call these functions with the node and the request's context. Without an
+authorizer, which is the default, everything is allowed; handlers on hot paths check
+`node.authorizer is None` themselves.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ WHY: Final = {
     Code.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
     Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
 }
-"""Kafka's words, where a refusal has any (Errors)."""
+"""Kafka's error messages, for responses with one (Errors)."""
 
 
 def may(
     node: Node, context: Context, operation: Operation, resource: AclResource, name: str
 ) -> bool:
-    """Whether who asks may do this to a resource."""
+    """Whether the client may perform an operation on a resource."""
     authorizer = node.authorizer
     if authorizer is None:
         return True
@@ -56,36 +57,40 @@ def may(
 
 
 def may_topic(node: Node, context: Context, operation: Operation, name: str) -> bool:
-    """Whether who asks may do this to a topic."""
+    """Whether the client may perform an operation on a topic."""
     return may(node, context, operation, AclResource.TOPIC, name)
 
 
 def may_cluster(node: Node, context: Context, operation: Operation) -> bool:
-    """Whether who asks may do this to the cluster as a whole."""
+    """Whether the client may perform an operation on the cluster."""
     return may(node, context, operation, AclResource.CLUSTER, CLUSTER_NAME)
 
 
 def must(
     node: Node, context: Context, operation: Operation, resource: AclResource, name: str
 ) -> None:
-    """Go on only if who asks may do this to a resource.
+    """Check that the client may perform an operation on a resource.
 
     Raises:
-        Refused: the resource's *_AUTHORIZATION_FAILED.
+        Refused: the *_AUTHORIZATION_FAILED of the resource type.
     """
     if not may(node, context, operation, resource, name):
         raise Refused(_CODES[resource])
 
 
 def must_cluster(node: Node, context: Context, operation: Operation) -> None:
-    """Go on only if who asks may do this to the cluster; raises CLUSTER_AUTHORIZATION_FAILED."""
+    """Check that the client may perform an operation on the cluster.
+
+    Raises:
+        Refused: CLUSTER_AUTHORIZATION_FAILED.
+    """
     if not may_cluster(node, context, operation):
         why = f"Request {context.api_key.name} needs {operation.name} permission."
         raise Refused(Code.CLUSTER_AUTHORIZATION_FAILED, why)
 
 
 def may_some(node: Node, context: Context, operation: Operation, resource: AclResource) -> bool:
-    """Whether who asks may do this to one resource of a type at least, whichever it is."""
+    """Whether the client may perform an operation on at least one resource of a type."""
     authorizer = node.authorizer
     return authorizer is None or authorizer.allows_some(
         context.principal, context.connection.host, operation, resource
@@ -95,7 +100,7 @@ def may_some(node: Node, context: Context, operation: Operation, resource: AclRe
 def authorized_operations(
     node: Node, context: Context, resource: AclResource, name: str
 ) -> frozenset[int]:
-    """What who asks may do to a resource, as answers tell it."""
+    """The operations that the client may perform on a resource, for responses."""
     return frozenset(
         int(operation)
         for operation in OPERATIONS_OF[resource]

@@ -1,7 +1,7 @@
-"""What came in for a Fetch while it waits for `min_bytes`: counted, not read (DelayedFetch).
+"""Counts the new bytes for a Fetch that waits for `min_bytes`, without reading them (DelayedFetch).
 
-Each append costs a look at its own partition. Reading all partitions again at each append made a
-Fetch that waits for 20 MB read them 5,000 times.
+An append costs only a check of its own partition. Reading all partitions at each append would make
+a Fetch that waits for 20 MB read them 5,000 times.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 class _Counted:
-    """What is known of one partition."""
+    """The counted bytes of one partition."""
 
     __slots__ = ("bytes_there", "position", "segment", "wanted")
 
     def __init__(self, wanted: Wanted, bytes_there: int) -> None:
         self.wanted = wanted
         self.bytes_there = bytes_there
-        self.segment: Segment | None = None  # that has the offset, once there is something at it
+        self.segment: Segment | None = None  # the segment of the fetch offset, once it has data
         self.position = 0
 
 
 class AwaitedBytes:
-    """How many bytes a waiting Fetch still misses.
+    """Counts the bytes that a waiting Fetch still needs.
 
     Args:
-        min_bytes: what it waits for.
+        min_bytes: the bytes it waits for.
     """
 
     def __init__(self, node: Node, limits: Limits, min_bytes: int) -> None:
@@ -46,11 +46,11 @@ class AwaitedBytes:
         self._counted: dict[Place, _Counted] = {}
 
     def add(self, items: Iterable[Item], parts: Iterable[PartitionRead]) -> None:
-        """Begin with what was read.
+        """Count the bytes that are already there.
 
         Args:
-            items: partitions that may be read.
-            parts: what was read of them, in the same order.
+            items: the partitions that may be read.
+            parts: their records read so far, in the same order.
         """
         for (key, name, wanted), part in zip(items, parts, strict=True):
             bytes_there = len(part.records)
@@ -58,12 +58,12 @@ class AwaitedBytes:
             self._counted[name, key[1]] = _Counted(wanted, bytes_there)
 
     def has_enough(self, place: Place) -> bool:
-        """Whether to read again, after an append to a partition."""
+        """Whether the Fetch should read and answer, after an append to a partition."""
         counted = self._counted[place]
         log = self._node.log_of(*place)
         offset = counted.wanted.fetch_offset
         if log is None or not log.log_start_offset <= offset <= log.log_end_offset:
-            return True  # what is wrong is for the reader to tell
+            return True  # reading will return the error
         up_to = log.last_stable_offset if self._committed else log.high_watermark
         if offset >= up_to:
             return False
@@ -80,7 +80,10 @@ class AwaitedBytes:
 
     @staticmethod
     def _bytes_between(counted: _Counted, log: PartitionLog, up_to: int) -> int | None:
-        """From the wanted offset on; None: in an older segment, which is enough for Kafka."""
+        """The bytes from the fetch offset on; None if it is in an older segment.
+
+        Kafka answers a Fetch in an older segment at once, whatever its bytes.
+        """
         active = log.segments[-1]
         if counted.wanted.fetch_offset < active.base_offset:
             return None

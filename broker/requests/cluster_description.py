@@ -1,6 +1,6 @@
-"""The cluster as clients are told of it: brokers, where to reach them, and what one may do.
+"""The brokers, their addresses and the authorized operations in responses.
 
-Shared by the handlers that answer with brokers or authorized operations.
+Shared by Metadata, DescribeCluster and the other handlers that return them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ..node import Node
     from .context import Context
 
-# AclOperation's numbers; without an authorizer everybody may do everything a resource knows of.
+# Numbers of AclOperation; without an authorizer every operation of a resource is authorized.
 TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
 TOPIC_OPERATION_BITS: Final = sum(1 << operation for operation in TOPIC_OPERATIONS)
 
 
 def address_of(node: Node, context: Context, broker: Broker) -> tuple[str, int]:
-    """Host and port of a broker, as who asks can reach it: by the listener they came through."""
+    """The host and port of a broker's listener that has the name of the client's listener."""
     here = context.connection.advertised
     if broker.node_id == node.node_id or not broker.end_points:
         return here
@@ -32,7 +32,11 @@ def address_of(node: Node, context: Context, broker: Broker) -> tuple[str, int]:
 
 
 class NewLeaders:
-    """Who leads the partitions that a client asked the wrong node for, and where (KIP-951)."""
+    """The leaders of partitions that a client requested from the wrong node (KIP-951).
+
+    Attributes:
+        endpoints: the addresses of these leaders, by node id, as the responses have them.
+    """
 
     __slots__ = ("_context", "_node", "endpoints")
 
@@ -42,7 +46,7 @@ class NewLeaders:
         self.endpoints: dict[int, dict[str, Any]] = {}
 
     def of(self, topic: str, partition: int) -> dict[str, int]:
-        """The leader's id and epoch, -1 where nobody knows; where it is goes to `endpoints`."""
+        """The leader's id and epoch, -1 if unknown; adds its address to `endpoints`."""
         known = self._node.catalog.topics.get(topic)
         if known is None or not 0 <= partition < len(known.partitions):
             return {"leader_id": -1, "leader_epoch": -1}
@@ -72,6 +76,6 @@ def brokers_alive(
 
 
 def offline_replicas(node: Node, replicas: tuple[int, ...]) -> list[int]:
-    """Those of a partition's replicas whose brokers are away."""
+    """The replicas of a partition whose brokers are fenced or unknown."""
     brokers = node.catalog.brokers
     return [each for each in replicas if each not in brokers or brokers[each].is_fenced]

@@ -1,4 +1,4 @@
-"""Error codes that are younger than their API: what a client of an older version is told."""
+"""Error codes that an API got in a later version, and the older codes for earlier versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 
 _NEVER: Final = 1 << 15
-# The version of the API that learned the code, and the code before.
+# The first version of the API with the code, and the code of the versions before.
 _KNOWN_SINCE: Final[Mapping[tuple[Code, ApiKey], tuple[int, Code]]] = {
     (Code.PRODUCER_FENCED, ApiKey.INIT_PRODUCER_ID): (4, Code.INVALID_PRODUCER_EPOCH),
     (Code.PRODUCER_FENCED, ApiKey.ADD_PARTITIONS_TO_TXN): (2, Code.INVALID_PRODUCER_EPOCH),
@@ -23,6 +23,6 @@ _KNOWN_SINCE: Final[Mapping[tuple[Code, ApiKey], tuple[int, Code]]] = {
 
 
 def code_for(code: Code, api_key: ApiKey, version: int) -> Code:
-    """The code in the words of this version of the API."""
+    """The error code to return in this version of the API."""
     since, before = _KNOWN_SINCE.get((code, api_key), (0, code))
     return code if version >= since else before

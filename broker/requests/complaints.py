@@ -1,7 +1,7 @@
-"""Log lines that a client causes: a few of each kind a minute, and a count of the others.
+"""Limits the log lines that clients cause: a few of each kind per minute, then only a count.
 
-A TLS client on a plain port made 20 identical lines a second, and whoever sends malformed requests
-could fill the disk with lines about them.
+Otherwise a TLS client on a plain port would cause 20 identical lines per second, and a client with
+malformed requests could fill the disk with log lines.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from ..log_output import Log
 
 LINES: Final = 3  # of one kind and address in a window
 WINDOW_S: Final = 60.0
-ADDRESSES: Final = 1000  # and kinds, that are told apart in a window
+ADDRESSES: Final = 1000  # pairs of address and kind that are counted separately in a window
 _OTHERS: Final = "other addresses"
 
 _log = Log("connection")
 
 
 class Complaints:
-    """What was told of the clients of a node lately."""
+    """Counts the log lines about the clients of a node."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def may_tell(self, host: str, kind: str) -> bool:
-        """Whether to write a line now; one that is not written is counted.
+    def may_log(self, host: str, kind: str) -> bool:
+        """Whether a line may be written now; if not, it is counted.
 
         Args:
-            host: the client's address.
-            kind: what it is about, one of a few.
+            host: the address of the client.
+            kind: the subject of the line, one of a few.
         """
         key = (host, kind)
         if key not in self._counts and len(self._counts) >= ADDRESSES:
@@ -39,11 +39,11 @@ class Complaints:
         count = self._counts.get(key, 0) + 1
         self._counts[key] = count
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(WINDOW_S, self.tell_rest)
+            self._timer = asyncio.get_running_loop().call_later(WINDOW_S, self.log_rest)
         return count <= LINES
 
-    def tell_rest(self) -> None:
-        """Say how many lines were not written, and begin a new window."""
+    def log_rest(self) -> None:
+        """Log the numbers of lines that were not written, and begin a new window."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

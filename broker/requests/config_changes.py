@@ -1,8 +1,9 @@
-"""Changes of settings while the broker runs: what they lead to, and whether that may be.
+"""Checks and applies changes of dynamic settings, for AlterConfigs and IncrementalAlterConfigs.
 
-The settings of a resource are decided on as a whole: `check` is given all it would then have, and
-raises Refused, with Kafka's codes and words, before anything has changed. Brokers' settings are
-Kafka's ConfigAdminManager and DynamicBrokerConfig, the others its ControllerConfigurationValidator.
+The settings of a resource are checked as a whole: `check` gets all settings after the change, and
+raises Refused, with Kafka's codes and messages, before anything changes. The checks of broker
+settings follow Kafka's ConfigAdminManager and DynamicBrokerConfig, the others its
+ControllerConfigurationValidator.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 ELR_FEATURE = "eligible.leader.replicas.version"
 MIN_INSYNC = "min.insync.replicas"
 
-# Only for one listener: `listener.name.NAME.` before them (DynamicBrokerConfig).
+# Settable only for one listener, with the prefix `listener.name.NAME.` (DynamicBrokerConfig).
 SECURITY = frozenset(
     f"ssl.{name}"
     for name in (
@@ -60,10 +61,10 @@ THREADS = (
 )
 CLEANER_THREADS, CLEANER_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"
 KAFKAS_CLASSES = ("org.apache.kafka.", "kafka.")
-# There are no classes here; this one is given to every Apache Kafka, and reports to nobody.
+# Ottla loads no classes; it accepts Kafka's default reporter, which has no effect.
 REPORTERS, JMX = "metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"
 CONNECTIONS = ("max.connections", "max.connection.creation.rate")
-# How Kafka says that settings do not go together; Ottla says more to who starts it.
+# Kafka's messages for settings that contradict each other; at the start Ottla's say more.
 REQUIRED = "requirement failed:"
 KAFKAS_WORDS = {
     CLEANER_BUFFER: "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
@@ -103,7 +104,7 @@ class Operation(IntEnum):
 
 
 class Change(NamedTuple):
-    """One setting of a request, and what to do with it."""
+    """One setting of a request, and the operation on it."""
 
     name: str
     operation: int
@@ -111,7 +112,7 @@ class Change(NamedTuple):
 
 
 def known_type(number: int) -> ResourceType:
-    """The type of a resource; raises Refused (INVALID_REQUEST) for a number that is none."""
+    """The resource type of a number; raises Refused (INVALID_REQUEST) for an unknown one."""
     try:
         return ResourceType(number)
     except ValueError:
@@ -119,7 +120,7 @@ def known_type(number: int) -> ResourceType:
 
 
 def check_request(changes: Sequence[Change]) -> None:
-    """Refuse what no resource may be asked: a setting twice, or set to nothing."""
+    """Raise Refused for a setting that appears twice or has no value to set."""
     if len({change.name for change in changes}) < len(changes):
         raise Refused(Code.INVALID_REQUEST, "Error due to duplicate config keys")
     without = [c.name for c in changes if c.value is None and c.operation != Operation.DELETE]
@@ -130,7 +131,7 @@ def check_request(changes: Sequence[Change]) -> None:
 def changed(
     resource_type: ResourceType, present: Mapping[str, str], changes: Sequence[Change]
 ) -> dict[str, str]:
-    """What a resource would have after these changes of what it has."""
+    """The settings of a resource after these changes of its present ones."""
     settings = dict(present)
     for name, operation, value in changes:
         match operation:
@@ -177,7 +178,7 @@ def _with_entries(text: str, operation: Operation, value: str) -> str:
 async def answered(
     context: Context, resources: Sequence[Any], alter: Callable[[Any], None]
 ) -> dict[str, Any]:
-    """Do `alter` with each resource of a request, and say what became of each."""
+    """Call `alter` with each resource of a request; return the answer with all results."""
     times: Counter[tuple[int, str]] = Counter()
     async for resource in context.turns.each(resources):
         times[resource.resource_type, resource.resource_name] += 1
@@ -211,11 +212,11 @@ def set_all(
     named: Collection[str] = (),
     dry: bool,
 ) -> None:
-    """Give a resource these settings and no others, at once.
+    """Replace the settings of a resource, all at once.
 
     Args:
-        named: the settings that were named to be altered, also those that stay as they are.
-        dry: only say if it could be.
+        named: the settings in the request, including those whose value stays the same.
+        dry: only check.
 
     Raises:
         Refused: with Kafka's code; nothing has changed.
@@ -255,7 +256,7 @@ def check(node: Node, resource_type: ResourceType, name: str, wanted: Mapping[st
 
 
 def check_node_id(name: str, node_id: int) -> None:
-    """The name of a broker is its id, or nothing: the default of all brokers."""
+    """Raise Refused unless the resource name is this broker's id, or empty for all brokers."""
     if not name:
         return
     if not re.fullmatch(r"[+-]?[0-9]+", name):
@@ -301,7 +302,7 @@ def _check_broker(node: Node, name: str, wanted: Mapping[str, str], new: Mapping
 
 
 def _check_fates(new: Mapping[str, str]) -> None:
-    """Refuse what Kafka would accept and Ottla does not have; it comes after Kafka's own checks."""
+    """Refuse values that Kafka accepts and Ottla does not; called after Kafka's own checks."""
     for key, text in new.items():
         setting = setting_of(key)
         why_not = None if setting is None else refusal(setting, text)
@@ -311,7 +312,7 @@ def _check_fates(new: Mapping[str, str]) -> None:
 
 def _refuse_any(names: Sequence[str], why: str, kind: str = "") -> None:
     if names:
-        # What Kafka shows is a set of Scala's, which has another name when it is big.
+        # Kafka prints a Scala set, whose class name depends on its size.
         kind = kind or ("Set" if len(names) <= SMALL_SET else "HashSet")
         raise Refused(Code.INVALID_REQUEST, f"{why}: {kind}({', '.join(names)})")
 
@@ -335,7 +336,7 @@ def _is_for_one_broker(name: str) -> bool:
 
 
 def _check_threads(config: BrokerConfig, new: Mapping[str, str]) -> None:
-    """Ottla has no such threads, but who changes their number is answered as Kafka does."""
+    """Check changed numbers of threads like Kafka, although Ottla does not have these threads."""
     for name in THREADS:
         if name not in new:
             continue
@@ -357,7 +358,7 @@ def _check_threads(config: BrokerConfig, new: Mapping[str, str]) -> None:
 
 
 def _invalid(why: str) -> Refused:
-    """What Kafka makes of a ConfigException that comes late."""
+    """The error for a ConfigException that Kafka's brokers throw late."""
     return Refused(
         Code.INVALID_REQUEST,
         f"Invalid value org.apache.kafka.common.config.ConfigException: {why} for configuration "
@@ -366,7 +367,7 @@ def _invalid(why: str) -> Refused:
 
 
 def _check_elr(node: Node, name: str, wanted: Mapping[str, str], named: Collection[str]) -> None:
-    """The least ISR is one for the whole cluster while replicas may lead by it (KIP-966)."""
+    """Raise Refused for a broker's own min.insync.replicas while ELR is enabled (KIP-966)."""
     if not node.catalog.features.get(ELR_FEATURE, 0):
         return
     present = node.catalog.overrides(ResourceType.BROKER, name)
@@ -417,7 +418,7 @@ def _check_group(config: BrokerConfig, name: str, wanted: Mapping[str, str]) -> 
 
 
 def _check_metrics(name: str, wanted: Mapping[str, str]) -> None:
-    """KIP-714's subscriptions (ClientMetricsConfigs.validate)."""
+    """Check a client metrics subscription of KIP-714 (ClientMetricsConfigs.validate)."""
     if not name:
         raise Refused(Code.INVALID_REQUEST, "Subscription name can't be empty")
     for key, text in wanted.items():
@@ -441,7 +442,7 @@ def _check_match(pattern: str) -> None:
     try:
         re.compile(expression)
         legal = bool(equals) and what.strip() in METRICS_MATCHES
-    except (re.error, RecursionError, OverflowError):  # as deep or as long as no pattern is
+    except (re.error, RecursionError, OverflowError):  # the latter two for absurd patterns
         legal = False
     if not legal:
         raise Refused(Code.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

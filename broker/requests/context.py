@@ -1,4 +1,4 @@
-"""What a handler knows of the request besides its body, and how it may end otherwise."""
+"""The context of a request: its header, its connection, and the control of long or waiting work."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class Disconnect(Exception):
-    """The connection is closed instead of an answer: what Kafka does when acks=0 meets an error."""
+    """Close the connection instead of an answer, as Kafka does after an error with acks=0."""
 
 
 class ConnectionInfo:
-    """Who is at the other end.
+    """A client's connection, as handlers see it.
 
     Attributes:
-        id: as Kafka writes it: LOCAL_HOST:PORT-REMOTE_HOST:PORT-NUMBER.
+        id: LOCAL_HOST:PORT-REMOTE_HOST:PORT-NUMBER, as in Kafka.
         peer: REMOTE_HOST:PORT.
         host: REMOTE_HOST.
-        advertised: host and port by which clients of this connection's listener reach the node.
-        client_software: name and version, told by ApiVersions 3 and later.
-        principal: TYPE:NAME; who has not logged in is anonymous.
-        complaints: limits the log lines that it causes; None: nothing does.
+        advertised: the advertised host and port of this connection's listener.
+        client_software: name and version, from ApiVersions 3 and later.
+        principal: TYPE:NAME; anonymous without a login.
+        complaints: limits the log lines about the client; None for no limit.
     """
 
     __slots__ = (
@@ -47,7 +47,17 @@ class ConnectionInfo:
 
 
 class Context:
-    """One request: its header, its connection, and a way to hasten it while it waits."""
+    """The context of one request.
+
+    Attributes:
+        hasten: answers a waiting request at once; set by a handler that may answer early (a Fetch
+            below min_bytes), else None.
+        size_bytes: the size of the request, without its length field; set if there are quotas.
+        started_s: the monotonic time at which the request was taken up; set if there are quotas.
+        throttle_time_ms: the time for which the connection must not be read.
+        is_large: set by a handler: a Produce or Fetch with very many partitions.
+        on_rest: lets the next large request begin.
+    """
 
     __slots__ = (
         "_turns", "api_key", "client_id", "connection", "correlation_id", "hasten", "is_large",
@@ -67,19 +77,17 @@ class Context:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        # Set by a handler that waits only because it may (a Fetch below min_bytes): answer now.
         self.hasten: Callable[[], None] | None = None
-        # Where somebody has a quota: of the request without its length, and when it was looked at.
         self.size_bytes = 0
         self.started_s = 0.0
-        self.throttle_time_ms = 0  # how long nothing more is to be read from the connection
-        self.is_large = False  # set by a handler: a Produce or Fetch of very many partitions
+        self.throttle_time_ms = 0
+        self.is_large = False
         self._turns: RequestTurns | None = None
-        self.on_rest: Callable[[], None] | None = None  # lets the next large request begin
+        self.on_rest: Callable[[], None] | None = None
 
     @property
     def turns(self) -> RequestTurns:
-        """How the request goes in slices, where it has very many elements."""
+        """The slices of a request with very many elements."""
         if self._turns is None:
             self._turns = RequestTurns()
         return self._turns
@@ -94,11 +102,11 @@ class Context:
 
     @property
     def principal(self) -> str:
-        """Who asks, as TYPE:NAME."""
+        """The principal of the client, as TYPE:NAME."""
         return self.connection.principal
 
     def log_fields(self) -> dict[str, Any]:
-        """What every log line about this request carries."""
+        """The fields of every log line about this request."""
         return {
             "client_id": self.client_id,
             "connection": self.connection.id,

@@ -1,7 +1,7 @@
-"""Delegation tokens (KIP-48), which Ottla does not give out: what who asks for one is told.
+"""The error codes for requests about delegation tokens (KIP-48), which Ottla does not have.
 
-Kafka refuses two ways: over a connection that does not tell who is at the other end, and where no
-secret key is set (DelegationTokenManager, KafkaApis.allowTokenRequests).
+Kafka refuses such requests for two reasons: the connection is not authenticated, or no secret key
+is configured (DelegationTokenManager, KafkaApis.allowTokenRequests).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_TIME_MS: Final = -1
 
 
 def why_refused(context: Context) -> Code:
-    """The code that every request about tokens is answered with."""
+    """The error code for any request about tokens."""
     if context.principal == ANONYMOUS:
         return Code.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     return Code.DELEGATION_TOKEN_AUTH_DISABLED

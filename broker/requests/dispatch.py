@@ -1,8 +1,9 @@
-"""From a whole frame to the bytes of its answer: version check, decoding, handler, errors.
+"""Dispatch: from a request frame to the bytes of its answer.
 
-A handler is a coroutine function that usually never waits. Its first step is run right here; only
-one that does wait becomes a task, so that most requests are answered in the turn they came in.
-A request or an answer of very many elements is decoded or encoded in a thread.
+It checks the version, decodes the request, calls the handler and encodes the answer or error. A
+handler is a coroutine function that usually does not wait: its first step runs here, and only a
+handler that waits becomes a task. So most requests are answered in the turn of the event loop that
+received them. Requests and answers with very many elements are decoded and encoded in a thread.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from ..node import Node
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-# A whole frame, or one in pieces written one after another; None: the client waits for none.
+# A whole frame, or one in pieces that are written one after another; None for no answer.
 Answer = bytearray | Pieces | None
 
-# They may wait for long, and others must not wait for them; decoded, they are not much larger. A
-# Fetch says by itself when it waits.
+# Handlers that may wait long; other large requests must not wait for them. Their decoded requests
+# are not much larger than the encoded ones. Fetch calls `rests` itself when it waits.
 _WAITING: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 _log = Log("dispatch")
@@ -50,7 +51,7 @@ _loaded: dict[int, Handler] = {}
 
 
 def serves(api_key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Function], Function]:
-    """Say which API and versions a handler serves; they must be those of `served_apis.HANDLERS`."""
+    """Register a handler for an API; the versions must be those of `served_apis.HANDLERS`."""
 
     def mark(function: Function) -> Function:
         listed = HANDLERS[api_key]
@@ -63,7 +64,7 @@ def serves(api_key: ApiKey, *, versions: tuple[int, int]) -> Callable[[Function]
 
 
 def handler_of(api_key: int) -> Handler:
-    """The handler of an API that HANDLERS lists; imported when it is first asked for."""
+    """The handler of an API of HANDLERS; its module is imported at first use."""
     handler = _loaded.get(api_key)
     if handler is None:
         import_module(f"..handlers.{HANDLERS[ApiKey(api_key)].module}", __package__)
@@ -84,7 +85,11 @@ class Dispatch:
         }
 
     def _header_of(self, frame: memoryview) -> tuple[ApiKey, RequestHeader]:
-        """The header of a frame whose API and version are served. Raises Malformed."""
+        """The API and header of a frame.
+
+        Raises:
+            Malformed: the header is broken, or the API or version is not served.
+        """
         header = read_request_header(frame)
         served = self._versions.get(header.api_key)
         if served is None:
@@ -99,14 +104,14 @@ class Dispatch:
         )
 
     def _is_unstable(self, header: RequestHeader) -> bool:
-        """Whether a version is one of those that only `unstable.api.versions.enable` offers."""
+        """Whether a version is unstable, and `unstable.api.versions.enable` offers it."""
         listed = HANDLERS[ApiKey(header.api_key)]
         if not listed.highest < header.api_version <= listed.highest_unstable:
             return False
         return bool(self._node.config["unstable.api.versions.enable"])
 
     def refusal_ms(self, host: str) -> int:
-        """How long a connection from an address is kept unserved before it is closed; 0: not."""
+        """The delay before a refused connection of an address is closed; 0 if it is not refused."""
         quotas = self._node.quotas
         return 0 if quotas is None else quotas.connect(host, self._node.clock.monotonic_ms())
 
@@ -116,8 +121,8 @@ class Dispatch:
         """Answer one request, at once or by a future.
 
         Raises:
-            Malformed: it is no request that is served; the connection is to be closed.
-            Disconnect: the request asks for no answer, and has failed.
+            Malformed: the request cannot be read or is not served; the connection must be closed.
+            Disconnect: the request failed, and its answer cannot carry the error.
         """
         key, header = self._header_of(frame)
         _, version, correlation_id, client_id, _ = header
@@ -150,7 +155,7 @@ class Dispatch:
             return _unexpected(context, bug)
         else:
             later = self._begun(context, self._later(context, _Started(handling, waited_for)))
-            # Cancelled before its first turn, a task never gets to the handler to tell it.
+            # A task cancelled before its first step would not close the handler.
             later.add_done_callback(lambda _: handling.close())
             return later
         if _is_large(context, body):
@@ -161,7 +166,7 @@ class Dispatch:
             return _unexpected(context, bug)
 
     def _handling(self, context: Context, request: Any) -> Coroutine[Any, Any, Any]:
-        """The handler at work, behind what stands before it."""
+        """The coroutine of the handler, with its guard and quotas if there are any."""
         handler = handler_of(context.api_key)
         if self._node.authorizer is not None:
             handler = _guarded(context.api_key, handler)
@@ -171,13 +176,13 @@ class Dispatch:
 
     @staticmethod
     def _begun(context: Context, answering: Coroutine[Any, Any, Answer]) -> asyncio.Future[Answer]:
-        """The answer of a request that is not answered in this turn."""
+        """The task of a request that is not answered in this turn."""
         later = asyncio.ensure_future(answering)
         later.add_done_callback(lambda _: context.rests())
         return later
 
     async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
-        """Answer a request that is too large to be decoded here. Raises as `serve` does."""
+        """Decode a large request in a thread and answer it; raises like `serve`."""
         context.on_rest = await self._node.cluster.large_requests.enter()
         try:
             request = await self._node.workers.run(partial(read_request, header, frame))
@@ -191,7 +196,7 @@ class Dispatch:
             self._node.workers.start(partial(free_in_steps, request))
 
     async def _later(self, context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
-        """The answer of a handler that is not done yet. Raises Disconnect."""
+        """The encoded answer of a handler that is still running; may raise Disconnect."""
         try:
             body = await rest
             if _is_large(context, body):
@@ -220,7 +225,7 @@ def _metered(handler: Handler) -> Handler:
 
 
 class _Started:
-    """A coroutine after its first step, which had to wait: what is left of it can be awaited."""
+    """The rest of a coroutine whose first step had to wait, as an awaitable."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], waited_for: Any) -> None:
         self._coroutine = coroutine
@@ -245,7 +250,7 @@ async def _returned(body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _is_large(context: Context, body: dict[str, Any] | None) -> bool:
-    """Whether an answer has so many elements that its encoding would stop the event loop."""
+    """Whether an answer has too many elements to be encoded in the event loop."""
     key = context.api_key
     if body is None:
         return False
@@ -278,7 +283,11 @@ def _malformed(context: Context, malformed: Malformed) -> Malformed:
 
 
 def _refusal(context: Context, refused: Refused) -> Answer:
-    """An answer that is an error alone. Raises Disconnect where it has no place for one."""
+    """An answer with only an error code.
+
+    Raises:
+        Disconnect: the response has no top-level error code.
+    """
     key, version = context.api_key, context.version
     if not has_field(key, version, "error_code"):
         raise Disconnect(str(refused))
@@ -292,14 +301,14 @@ def _refusal(context: Context, refused: Refused) -> Answer:
 
 def _unexpected(context: Context, bug: Exception) -> Answer:
     complaints, kind = context.connection.complaints, f"faults in {context.api_key.name}"
-    if complaints is None or complaints.may_tell(context.connection.host, kind):
+    if complaints is None or complaints.may_log(context.connection.host, kind):
         fields = context.log_fields()
         _log.error("a request failed by a fault of the broker", exc_info=bug, **fields)
     return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
 
 
 def _unsupported_api_versions(context: Context) -> bytearray:
-    """KIP-511: an ApiVersions of a version from the future is answered in version 0."""
+    """The answer, in version 0, to an ApiVersions of a version that is too new (KIP-511)."""
     listed = HANDLERS[ApiKey.API_VERSIONS]
     return answer(
         ApiKey.API_VERSIONS,

@@ -1,7 +1,7 @@
-"""What a Fetch reads from the logs: limits, isolation, and what Kafka's leader checks first.
+"""Reads the partitions of a Fetch from their logs: checks, limits, isolation.
 
-Reading follows ReplicaManager.readFromLog: partitions in the order asked, each taking from what is
-left of the request's limit; the first batch of the first partition that has any is always given.
+Follows ReplicaManager.readFromLog: partitions are read in the order of the request, each within the
+rest of the request's limit; the first batch of the first partition with data is always returned.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 NO_EPOCH = -1
 
-_AT_ONCE_BYTES: Final = 1 << 18  # of an answer; what is more is read when the socket takes it
+_AT_ONCE_BYTES: Final = 1 << 18  # of an answer; the rest is read when the socket takes it
 
 
 class Limits(NamedTuple):
-    """What holds for all partitions of a Fetch.
+    """The limits for all partitions of a Fetch.
 
     Attributes:
-        max_bytes: of the whole answer; zero and less let one batch through all the same.
-        committed: read_committed: nothing at or beyond the last stable offset.
-        replica_id: -1 and -2 are consumers; a follower is nobody's on one machine.
-        may_read: whether who asks may read a topic; None: everybody may.
-        from_followers: whether any replica may be read from, as by consumers of version 11 and
-            later (KIP-392).
+        max_bytes: of the whole answer; one batch is returned even if it is zero or less.
+        committed: read_committed: only records below the last stable offset.
+        replica_id: -1 and -2 for consumers; other replicas are refused.
+        may_read: whether the client may read a topic; None without an authorizer.
+        from_followers: whether a follower may be read too, as by consumers of version 11 and later
+            (KIP-392).
     """
 
     max_bytes: int
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
 
 
 class PartitionRead(NamedTuple):
-    """One partition's part of an answer."""
+    """The part of one partition in an answer."""
 
     key: PartitionKey
     error: Code
@@ -58,13 +58,13 @@ class PartitionRead(NamedTuple):
 
 
 MANY: Final = 64
-"""A request for more partitions goes in slices, of so many at least."""
+"""A request for more partitions is read in slices, of at least so many."""
 
 
 async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits: Limits) -> None:
-    """Let others have their turns while what an earlier life wrote is checked, before it is read.
+    """Check batches from before the last start, in steps between other requests.
 
-    Where that fails, `Reading` tells.
+    `Reading` reports an error that this finds.
     """
     left = limits.max_bytes
     turns = context.turns if len(wanted) > MANY else None
@@ -84,11 +84,11 @@ async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits
 
 
 class Reading:
-    """What is read of the partitions of a Fetch, a few at a time.
+    """Reads the partitions of a Fetch, a few at a time.
 
     Attributes:
-        size_bytes: of the records read so far.
-        ends_wait: whether one is in error or has diverged, so that the answer does not wait.
+        size_bytes: the size of the records read so far.
+        ends_wait: whether a partition has an error or diverged, so that the Fetch must not wait.
     """
 
     __slots__ = ("_limits", "_node", "_parts", "_unknown", "ends_wait", "size_bytes")
@@ -103,7 +103,7 @@ class Reading:
 
     @property
     def parts(self) -> list[PartitionRead]:
-        """Those that exist in the order asked and the others behind them, as Kafka answers."""
+        """Existing partitions in the order of the request, then the other ones, as in Kafka."""
         return self._parts + self._unknown if self._unknown else self._parts
 
     def read(self, wanted: Iterable[Item]) -> None:
@@ -141,7 +141,7 @@ class Reading:
 def _read(
     node: Node, log: PartitionLog, item: Item, limits: Limits, room: tuple[int, bool, int]
 ) -> PartitionRead:
-    """`room` is what an answer has left for a partition: max_bytes, min_one, at_once."""
+    """Read one partition; `room` has the limits left for it: max_bytes, min_one, at_once."""
     key, _, asked = item
     _check_may_read(node, log, key[0], limits, asked.current_leader_epoch)
     diverging = _divergence(log, asked)
@@ -163,7 +163,7 @@ def _read(
             if limits.committed and len(records):
                 aborted = _aborted(log, offset, read.next_offset)
             elif max_bytes > 0:
-                aborted = None  # less than a batch is asked for: not a word about transactions
+                aborted = None  # max_bytes is below one batch: Kafka returns null here
     return PartitionRead(
         key, Code.NONE, records, high_watermark, stable, log.log_start_offset, aborted, diverging
     )
@@ -172,7 +172,7 @@ def _read(
 def _check_may_read(
     node: Node, log: PartitionLog, ref: TopicRef, limits: Limits, leader_epoch: int
 ) -> None:
-    """What a replica asks before it reads. Raises Refused."""
+    """Check that this node may read a partition for the request; raises Refused."""
     leads = node.leads(log.topic, log.partition)
     if not leads and not node.follows(log.topic, log.partition):
         raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
@@ -186,7 +186,7 @@ def _check_may_read(
 
 
 def name_of(node: Node, ref: TopicRef) -> str:
-    """The name of a topic; empty when no topic has the id."""
+    """The name of a topic; empty if no topic has the id."""
     if isinstance(ref, str):
         return ref
     topic = node.catalog.topic_by_id(ref)
@@ -194,7 +194,7 @@ def name_of(node: Node, ref: TopicRef) -> str:
 
 
 def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
-    """Where the asker's log and this one part (KIP-595); None when they do not."""
+    """The epoch and end offset where the fetcher's log diverges (KIP-595); None if it does not."""
     if asked.last_fetched_epoch == NO_EPOCH:
         return None
     epoch, end_offset = log.offset_for_leader_epoch(asked.last_fetched_epoch)

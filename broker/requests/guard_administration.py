@@ -1,7 +1,7 @@
-"""Guards of what administrators ask: topics, settings, replicas and the cluster.
+"""Guards of administration requests: for topics, settings, replicas and the cluster.
 
-A topic is made by who may CREATE on the cluster or on it, and its settings are told to who may
-DESCRIBE_CONFIGS. Of a topic that may not be described nobody is told whether it exists.
+To create a topic, a client needs CREATE on the cluster or on the topic; to see its settings,
+DESCRIBE_CONFIGS. Without DESCRIBE on a topic an error does not reveal whether the topic exists.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from .authorization import WHY, may, may_cluster, may_topic, must_cluster
 from .guard_clients import cluster_operations
-from .guards import Handler, guards, parted, told_of_each
+from .guards import Handler, answers_of_each, guards, split_allowed
 from .handler import Body
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ _CLUSTER_REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
 async def create_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     times = Counter(topic.name for topic in request.topics)
     anywhere = may_cluster(node, context, Operation.CREATE)
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context,
         request.topics,
         lambda topic: (
             anywhere
-            or times[topic.name] > 1  # refused for that
+            or times[topic.name] > 1  # the handler refuses duplicates
             or may_topic(node, context, Operation.CREATE, topic.name)
         ),
     )
@@ -57,10 +57,10 @@ async def create_topics(node: Node, context: Context, request: Any, handle: Hand
 async def delete_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if may_cluster(node, context, Operation.DELETE):
         return await handle(node, context, request)
-    request.topic_names, names = await parted(
+    request.topic_names, names = await split_allowed(
         context, request.topic_names, lambda name: _may_delete(node, context, name)
     )
-    request.topics, topics = await parted(
+    request.topics, topics = await split_allowed(
         context, request.topics, lambda topic: _may_delete(node, context, _name_of(node, topic))
     )
     body = await handle(node, context, request)
@@ -75,7 +75,7 @@ async def delete_topics(node: Node, context: Context, request: Any, handle: Hand
 
 
 def _name_of(node: Node, topic: Any) -> str | None:
-    """None for an id that nobody has."""
+    """The name of a topic in a request; None for an unknown id."""
     if topic.name is not None:
         return str(topic.name)
     known = None if topic.topic_id is None else node.catalog.topic_by_id(topic.topic_id)
@@ -83,7 +83,7 @@ def _name_of(node: Node, topic: Any) -> str | None:
 
 
 def _may_delete(node: Node, context: Context, name: str | None) -> bool:
-    """Whether the handler may say what becomes of it: that it is not there is told to few."""
+    """Whether the handler may answer: a missing topic is reported only to those with DESCRIBE."""
     if name is None:
         return True
     is_there = name in node.catalog.topics
@@ -92,7 +92,7 @@ def _may_delete(node: Node, context: Context, name: str | None) -> bool:
 
 @guards(ApiKey.CREATE_PARTITIONS)
 async def create_partitions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: may_topic(node, context, Operation.ALTER, topic.name)
     )
     body = await handle(node, context, request)
@@ -105,13 +105,13 @@ async def create_partitions(node: Node, context: Context, request: Any, handle: 
 
 @guards(ApiKey.DELETE_RECORDS)
 async def delete_records(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.DELETE, topic.name),
     )
     body = await handle(node, context, request)
-    body["topics"] += await told_of_each(
+    body["topics"] += await answers_of_each(
         context,
         refused,
         "partitions",
@@ -125,7 +125,7 @@ async def delete_records(node: Node, context: Context, request: Any, handle: Han
 
 
 def _refusal_of(node: Node, context: Context, operation: Operation, resource: Any) -> Code | None:
-    """Why the settings of a resource are not for who asks; None when they are."""
+    """The error code if the client may not access a resource's settings; None if it may."""
     name = resource.resource_name or ""
     match resource.resource_type:
         case ResourceType.TOPIC:
@@ -140,7 +140,7 @@ def _refusal_of(node: Node, context: Context, operation: Operation, resource: An
     return None if is_right else code
 
 
-def _told(resource: Any, code: Code, why: str | None) -> Body:
+def _result(resource: Any, code: Code, why: str | None) -> Body:
     return {
         "error_code": code,
         "error_message": why,
@@ -153,7 +153,7 @@ def _told(resource: Any, code: Code, why: str | None) -> Body:
 async def describe_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     known = {int(kind) for kind in ResourceType}
     if any(resource.resource_type not in known for resource in request.resources):
-        return await handle(node, context, request)  # wrong as a whole
+        return await handle(node, context, request)  # the handler refuses the whole request
     refused: list[Body] = []
     right = []
     async for resource in context.turns.each(request.resources):
@@ -161,7 +161,7 @@ async def describe_configs(node: Node, context: Context, request: Any, handle: H
         if code is None:
             right.append(resource)
         else:
-            refused.append({**_told(resource, code, WHY[code]), "configs": []})
+            refused.append({**_result(resource, code, WHY[code]), "configs": []})
     request.resources = right
     body = await handle(node, context, request)
     body["results"] += refused
@@ -183,7 +183,7 @@ async def alter_configs(node: Node, context: Context, request: Any, handle: Hand
         if code is None or is_wrong:
             right.append(resource)
         else:
-            refused.append(_told(resource, code, None if is_logger else WHY[code]))
+            refused.append(_result(resource, code, None if is_logger else WHY[code]))
     request.resources = right
     body = await handle(node, context, request)
     body["responses"] += refused
@@ -224,14 +224,14 @@ async def elect_leaders(node: Node, context: Context, request: Any, handle: Hand
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
-        told = {"error_code": refused.code, "error_message": refused.why}
+        error = {"error_code": refused.code, "error_message": refused.why}
         return {
             "error_code": refused.code,
             "replica_election_results": [
                 {
                     "topic": topic.topic,
                     "partition_result": [
-                        {"partition_id": index, **told} for index in topic.partitions
+                        {"partition_id": index, **error} for index in topic.partitions
                     ],
                 }
                 for topic in request.topic_partitions or ()
@@ -247,14 +247,14 @@ async def alter_partition_reassignments(
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
-        told = {"error_code": refused.code, "error_message": refused.why}
+        error = {"error_code": refused.code, "error_message": refused.why}
         return {
-            **told,
-            "responses": await told_of_each(
+            **error,
+            "responses": await answers_of_each(
                 context,
                 request.topics,
                 "partitions",
-                lambda partition: {"partition_index": partition.partition_index, **told},
+                lambda partition: {"partition_index": partition.partition_index, **error},
             ),
         }
     return await handle(node, context, request)

@@ -1,8 +1,8 @@
-"""Guards of what every client asks: topics, their offsets, and who coordinates.
+"""Guards of Metadata, DescribeTopicPartitions, FindCoordinator and of requests for offsets.
 
-Topics must be describable (READ, WRITE, DELETE and ALTER imply it). Metadata of all topics leaves
-out the others; one that is asked for by name gets TOPIC_AUTHORIZATION_FAILED whether it is there or
-not, one that would be made needs CREATE on the cluster or on it.
+A client needs DESCRIBE on a topic (READ, WRITE, DELETE and ALTER imply it). Metadata of all topics
+omits the others. A topic requested by name gets TOPIC_AUTHORIZATION_FAILED whether it exists or
+not. To create a topic, a client needs CREATE on the cluster or on the topic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, bits
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .authorization import WHY, authorized_operations, may, may_cluster, may_topic
-from .guards import Handler, guards, parted, told_of_each
+from .guards import Handler, answers_of_each, guards, split_allowed
 from .handler import Body
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
     asked = request.topics
     is_all = asked is None or (context.version == 0 and not asked)
     if not is_all:
-        right, wrong = await parted(context, asked, lambda topic: _may_see(node, context, topic))
+        right, wrong = await split_allowed(
+            context, asked, lambda topic: _may_see(node, context, topic)
+        )
         refused = [_unseen(topic) for topic in wrong]
         if request.allow_auto_topic_creation and node.config["auto.create.topics.enable"]:
-            right, wrong = await parted(
+            right, wrong = await split_allowed(
                 context, right, lambda topic: _may_be_made(node, context, topic.name)
             )
             refused += [_unseen(topic) for topic in wrong]
@@ -65,7 +67,7 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
 
 
 def _may_see(node: Node, context: Context, topic: Any) -> bool:
-    """By id or by name; an id that nobody has is told as such."""
+    """Whether the client may describe a topic, by id or name, or its id is unknown anyway."""
     topic_id = topic.topic_id if context.version >= _IDS_SINCE else None
     if topic_id is not None and topic_id.int:
         known = node.catalog.topic_by_id(topic_id)
@@ -90,7 +92,7 @@ def _unseen(topic: Any) -> Body:
 
 
 def cluster_operations(node: Node, context: Context) -> frozenset[int]:
-    """What who asks may do to the cluster; nothing for whom it is not describable."""
+    """The operations that the client may perform on the cluster; none without DESCRIBE."""
     if not may_cluster(node, context, Operation.DESCRIBE):
         return frozenset()
     return authorized_operations(node, context, AclResource.CLUSTER, CLUSTER_NAME)
@@ -104,7 +106,7 @@ async def describe_topic_partitions(
     refused: list[Any] = []
     is_all = not asked
     if is_all:
-        made = type(asked)  # the request names nobody: it is about those that may be seen
+        made = type(asked)  # a request without topics is for all that the client may describe
         names = [
             name
             async for name in context.turns.each([*node.catalog.topics])
@@ -114,7 +116,7 @@ async def describe_topic_partitions(
             return {"topics": [], "next_cursor": None}
         request.topics = made([_Named(name) async for name in context.turns.each(names)])
     else:
-        request.topics, refused = await parted(
+        request.topics, refused = await split_allowed(
             context, asked, lambda topic: not topic.name or _may_describe(node, context, topic.name)
         )
     unseen = [
@@ -133,7 +135,7 @@ async def describe_topic_partitions(
 
 
 class _Named:
-    """A topic as a request names it."""
+    """A topic of a request, by name."""
 
     __slots__ = ("name",)
 
@@ -143,11 +145,11 @@ class _Named:
 
 @guards(ApiKey.LIST_OFFSETS)
 async def list_offsets(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: _may_describe(node, context, topic.name)
     )
     body = await handle(node, context, request)
-    body["topics"] += await told_of_each(
+    body["topics"] += await answers_of_each(
         context,
         refused,
         "partitions",
@@ -168,7 +170,7 @@ async def offset_for_leader_epoch(
 ) -> Body:
     if may_cluster(node, context, Operation.CLUSTER_ACTION):
         return await handle(node, context, request)
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: _may_describe(node, context, topic.topic)
     )
     body = await handle(node, context, request)
@@ -215,7 +217,7 @@ async def find_coordinator(node: Node, context: Context, request: Any, handle: H
         if may(node, context, Operation.DESCRIBE, resource, request.key):
             return await handle(node, context, request)
         return {"error_code": code, "error_message": WHY[code], **nowhere}
-    request.coordinator_keys, refused = await parted(
+    request.coordinator_keys, refused = await split_allowed(
         context,
         request.coordinator_keys,
         lambda key: may(node, context, Operation.DESCRIBE, resource, key),

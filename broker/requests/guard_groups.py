@@ -1,7 +1,8 @@
-"""Guards of groups: members need READ of the group, watchers DESCRIBE, and who deletes DELETE.
+"""Guards of group requests.
 
-Of topics, members need READ to commit offsets of them and DESCRIBE to see those; who may not is
-told so for the topics they name, and is not told of the others.
+On the group, members need READ, requests that describe it DESCRIBE, and those that delete it
+DELETE. On a topic, a client needs READ to commit its offsets and DESCRIBE to fetch them: topics
+named in the request get an error, other ones are omitted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from .authorization import authorized_operations, may, may_cluster, may_topic, must
-from .guards import Handler, guards, parted, told_of_each
+from .guards import Handler, answers_of_each, guards, split_allowed
 from .handler import Body
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ async def join_group(node: Node, context: Context, request: Any, handle: Handler
 
 
 async def offsets_refused(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
-    """The answers to commits of offsets that are refused."""
-    return await told_of_each(
+    """Answers with this error code for each partition of an offset commit."""
+    return await answers_of_each(
         context,
         topics,
         "partitions",
@@ -60,7 +61,7 @@ async def offsets_refused(context: Context, topics: Iterable[Any], code: Code) -
 async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if not _may_group(node, context, Operation.READ, request.group_id):
         return {"topics": await offsets_refused(context, request.topics, _GROUP_REFUSED)}
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
     )
     body = await handle(node, context, request) if request.topics else {"topics": []}
@@ -72,7 +73,7 @@ async def offset_commit(node: Node, context: Context, request: Any, handle: Hand
 async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     if context.version < _SEVERAL_SINCE:
         return await _fetch_of_one(node, context, request, handle)
-    groups, refused = await parted(
+    groups, refused = await split_allowed(
         context,
         request.groups,
         lambda group: _may_group(node, context, Operation.DESCRIBE, group.group_id),
@@ -102,10 +103,10 @@ async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Hand
 
 
 async def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
-    """Take out of a request the topics that may not be seen, and return them."""
+    """Remove the topics that the client may not describe from a request, and return them."""
     if group.topics is None:
         return []
-    group.topics, hidden = await parted(
+    group.topics, hidden = await split_allowed(
         context,
         group.topics,
         lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name),
@@ -127,7 +128,7 @@ async def _finish(
 
 
 async def _unfetched(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
-    return await told_of_each(
+    return await answers_of_each(
         context,
         topics,
         "partition_indexes",
@@ -143,13 +144,13 @@ async def _unfetched(context: Context, topics: Iterable[Any], code: Code) -> lis
 
 @guards(ApiKey.DESCRIBE_GROUPS)
 async def describe_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.groups, refused = await parted(
+    request.groups, refused = await split_allowed(
         context,
         request.groups,
         lambda group_id: _may_group(node, context, Operation.DESCRIBE, group_id),
     )
     body = await handle(node, context, request)
-    await _tell_operations(node, context, body["groups"])
+    await _add_operations(node, context, body["groups"])
     body["groups"] += [
         {"group_id": group_id, "error_code": _GROUP_REFUSED, "error_message": None}
         for group_id in refused
@@ -157,7 +158,7 @@ async def describe_groups(node: Node, context: Context, request: Any, handle: Ha
     return body
 
 
-async def _tell_operations(node: Node, context: Context, groups: list[Body]) -> None:
+async def _add_operations(node: Node, context: Context, groups: list[Body]) -> None:
     async for group in context.turns.each(groups):
         if group.get("authorized_operations") is not None:
             group["authorized_operations"] = authorized_operations(
@@ -179,7 +180,7 @@ async def list_groups(node: Node, context: Context, request: Any, handle: Handle
 
 @guards(ApiKey.DELETE_GROUPS)
 async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.groups_names, refused = await parted(
+    request.groups_names, refused = await split_allowed(
         context,
         request.groups_names,
         lambda group_id: _may_group(node, context, Operation.DELETE, group_id),
@@ -194,7 +195,7 @@ async def delete_groups(node: Node, context: Context, request: Any, handle: Hand
 @guards(ApiKey.OFFSET_DELETE)
 async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body:
     must(node, context, Operation.DELETE, AclResource.GROUP, request.group_id)
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)
     )
     body = await handle(node, context, request)

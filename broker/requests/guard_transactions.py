@@ -1,7 +1,8 @@
-"""Guards of transactions: who writes under a transactional id needs WRITE of it.
+"""Guards of transaction requests.
 
-An idempotent producer needs IDEMPOTENT_WRITE of the cluster, or WRITE of any topic (KIP-679). What
-brokers ask of each other needs CLUSTER_ACTION.
+A transactional producer needs WRITE on its transactional id. An idempotent producer needs
+IDEMPOTENT_WRITE on the cluster, or WRITE on any topic (KIP-679). Requests between brokers need
+CLUSTER_ACTION.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .authorization import WHY, may, may_cluster, may_some, may_topic, must, must_cluster
 from .guard_groups import offsets_refused
-from .guards import Handler, guards, parted, told_of_each
+from .guards import Handler, answers_of_each, guards, split_allowed
 from .handler import Body
 
 if TYPE_CHECKING:
@@ -56,13 +57,15 @@ async def add_partitions_to_txn(
     topics = request.v3_and_below_topics
     if not _may_write(node, context, request.v3_and_below_transactional_id):
         return {"results_by_topic_v3_and_below": await _joined(context, topics, _ID_REFUSED)}
-    right, wrong = await parted(
+    right, wrong = await split_allowed(
         context, topics, lambda topic: may_topic(node, context, Operation.WRITE, topic.name)
     )
     if not wrong:
         return await handle(node, context, request)
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
-    there, missing = await parted(context, right, lambda topic: topic.name in node.catalog.topics)
+    there, missing = await split_allowed(
+        context, right, lambda topic: topic.name in node.catalog.topics
+    )
     return {
         "results_by_topic_v3_and_below": [
             *await _joined(context, wrong, _TOPIC_REFUSED),
@@ -102,7 +105,7 @@ async def txn_offset_commit(node: Node, context: Context, request: Any, handle: 
                 context, request.topics, Code.GROUP_AUTHORIZATION_FAILED
             )
         }
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.READ, topic.name),
@@ -120,14 +123,16 @@ async def write_txn_markers(node: Node, context: Context, request: Any, handle: 
         return await handle(node, context, request)
     code = Code.CLUSTER_AUTHORIZATION_FAILED
 
-    def told(index: int) -> Body:
+    def refused(index: int) -> Body:
         return {"partition_index": index, "error_code": code}
 
     return {
         "markers": [
             {
                 "producer_id": marker.producer_id,
-                "topics": await told_of_each(context, marker.topics, "partition_indexes", told),
+                "topics": await answers_of_each(
+                    context, marker.topics, "partition_indexes", refused
+                ),
             }
             for marker in request.markers
         ]
@@ -138,7 +143,7 @@ async def write_txn_markers(node: Node, context: Context, request: Any, handle: 
 async def describe_transactions(
     node: Node, context: Context, request: Any, handle: Handler
 ) -> Body:
-    request.transactional_ids, refused = await parted(
+    request.transactional_ids, refused = await split_allowed(
         context, request.transactional_ids, lambda each: _may_describe(node, context, each)
     )
     body = await handle(node, context, request)
@@ -172,13 +177,13 @@ async def list_transactions(node: Node, context: Context, request: Any, handle: 
 
 @guards(ApiKey.DESCRIBE_PRODUCERS)
 async def describe_producers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    request.topics, refused = await parted(
+    request.topics, refused = await split_allowed(
         context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.READ, topic.name),
     )
     body = await handle(node, context, request)
-    body["topics"] += await told_of_each(
+    body["topics"] += await answers_of_each(
         context,
         refused,
         "partition_indexes",

@@ -1,9 +1,9 @@
-"""What stands between a request and its handler when there is an authorizer: one guard an API.
+"""Guards: the authorization checks between a request and its handler, one guard for each API.
 
-A guard takes out of the request what its sender may not do, lets the handler answer the rest, and
-puts the refusals into the answer where Kafka has them (KafkaApis, ControllerApis, AuthHelper). So
-most handlers know nothing of rights; those of `BY_THEMSELVES` ask in the midst of their work.
-Without an authorizer nothing of this is imported.
+A guard removes the unauthorized parts of a request, lets the handler answer the rest, and adds the
+errors to the answer, in the places of Kafka (KafkaApis, ControllerApis, AuthHelper). So most
+handlers need no checks; those of `CHECKED_BY_HANDLER` make their own. This module is imported only
+if there is an authorizer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .context import Context
     from .handler import Handler as AnyHandler
 
-# Of what has a guard every handler answers; Produce, whose client may want no answer, has none.
+# Handlers with a guard always answer. Produce, which does not with acks=0, has no guard.
 Handler = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body]]
 Guard = Callable[["Node", "Context", Any, Handler], Coroutine[Any, Any, Body]]
 
-# Requests that are right or wrong as a whole, and whose answer says so at its top.
+# Requests that are authorized or not as a whole; the error is at the top level of the answer.
 _OF_CLUSTER: Final[Mapping[ApiKey, Operation]] = {
     ApiKey.DESCRIBE_LOG_DIRS: Operation.DESCRIBE,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Operation.DESCRIBE,
@@ -68,12 +68,12 @@ OPEN: Final = frozenset(
         ApiKey.SASL_AUTHENTICATE,
         ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
         ApiKey.PUSH_TELEMETRY,
-        # Over a plain connection nobody has a token: these are refused before rights are looked at.
+        # Refused on every plain connection, before authorization.
         ApiKey.CREATE_DELEGATION_TOKEN,
         ApiKey.RENEW_DELEGATION_TOKEN,
         ApiKey.EXPIRE_DELEGATION_TOKEN,
         ApiKey.DESCRIBE_DELEGATION_TOKEN,
-        # So are these: share groups are switched off.
+        # Refused before authorization: share groups are switched off.
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_DESCRIBE,
         ApiKey.SHARE_FETCH,
@@ -83,9 +83,9 @@ OPEN: Final = frozenset(
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     }
 )
-"""For everybody."""
+"""The APIs that need no authorization."""
 
-BY_THEMSELVES: Final = frozenset(
+CHECKED_BY_HANDLER: Final = frozenset(
     {
         ApiKey.PRODUCE,
         ApiKey.FETCH,
@@ -105,13 +105,13 @@ BY_THEMSELVES: Final = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     }
 )
-"""Their handlers ask."""
+"""The APIs whose handlers check the authorization themselves."""
 
 _found: dict[ApiKey, Guard] = {}
 
 
 def guards(*api_keys: ApiKey) -> Callable[[Guard], Guard]:
-    """Say which APIs a guard is for; `_GUARDS` says in which module it is."""
+    """Register a guard for these APIs; `_GUARDS` has the module of each."""
 
     def mark(guard: Guard) -> Guard:
         _found.update(dict.fromkeys(api_keys, guard))
@@ -121,8 +121,8 @@ def guards(*api_keys: ApiKey) -> Callable[[Guard], Guard]:
 
 
 def guarded(api_key: ApiKey, handler: AnyHandler) -> AnyHandler:
-    """A handler behind its guard; an API that nothing is said of is for nobody."""
-    if api_key in OPEN or api_key in BY_THEMSELVES:
+    """A handler behind its guard; an API without an entry in the tables needs CLUSTER_ACTION."""
+    if api_key in OPEN or api_key in CHECKED_BY_HANDLER:
         return handler
     guard = _found.get(api_key)
     if guard is None:
@@ -135,8 +135,8 @@ def guarded(api_key: ApiKey, handler: AnyHandler) -> AnyHandler:
 
 
 def is_known(api_key: ApiKey) -> bool:
-    """Whether something is said of who may use an API."""
-    tables = (OPEN, BY_THEMSELVES, _OF_CLUSTER, _OF_NAMED, _OF_VOTERS, _GUARDS)
+    """Whether one of the tables has an API."""
+    tables = (OPEN, CHECKED_BY_HANDLER, _OF_CLUSTER, _OF_NAMED, _OF_VOTERS, _GUARDS)
     return any(api_key in table for table in tables)
 
 
@@ -168,16 +168,16 @@ def _cluster(operation: Operation) -> Guard:
 
 
 async def _voters(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    if not may_cluster(node, context, Operation.ALTER):  # in words of its own, as Kafka
+    if not may_cluster(node, context, Operation.ALTER):  # with a different message, as in Kafka
         code = Code.CLUSTER_AUTHORIZATION_FAILED
         raise Refused(code, WHY[code])
     return await handle(node, context, request)
 
 
-async def parted(
+async def split_allowed(
     context: Context, items: Iterable[Any], allowed: Callable[[Any], bool]
 ) -> tuple[list[Any], list[Any]]:
-    """Those that are allowed, and those that are not, in order."""
+    """The allowed items and the other ones, both in order."""
     yes: list[Any] = []
     no: list[Any] = []
     async for item in context.turns.each(items):
@@ -185,19 +185,21 @@ async def parted(
     return yes, no
 
 
-async def told_of_each(
-    context: Context, topics: Iterable[Any], field: str, told: Callable[[Any], Body]
+async def answers_of_each(
+    context: Context, topics: Iterable[Any], field: str, answer_of: Callable[[Any], Body]
 ) -> list[Body]:
-    """An answer that says something of each partition of each topic.
+    """Answers for each partition of each topic.
 
     Args:
-        field: of a topic in the request: its partitions, or their indexes.
-        told: what is said of one of those.
+        field: the field of a requested topic that has its partitions or their indexes.
+        answer_of: returns the answer for one of them.
     """
     return [
         {
             "name": topic.name,
-            "partitions": [told(each) async for each in context.turns.each(getattr(topic, field))],
+            "partitions": [
+                answer_of(each) async for each in context.turns.each(getattr(topic, field))
+            ],
         }
         async for topic in context.turns.each(topics)
     ]

@@ -1,4 +1,4 @@
-"""The type of a handler: what answers the requests of one API."""
+"""The type of a handler, which answers the requests of one API."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
 Body: TypeAlias = dict[str, Any]
 """The fields of an answer, by name."""
 Handler: TypeAlias = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body | None]]
-"""Takes the node, the context and the decoded request. None: the client waits for no answer."""
+"""Takes the node, the context and the decoded request; returns None if there is no answer."""

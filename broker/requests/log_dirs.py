@@ -1,4 +1,4 @@
-"""The data directory, as clients are told of it and name it."""
+"""The path and the volume sizes of the data directory, for the requests about log directories."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _UNKNOWN_BYTES: Final = -1
 
 
 def log_dir(node: Node) -> str:
-    """The absolute path of the directory that has the node's logs."""
+    """The absolute path of the directory of the node's logs."""
     return os.path.abspath(node.logs.path)
 
 
 def volume_bytes(path: str) -> tuple[int, int]:
-    """All of a volume, and what of it is free; -1 where the system does not tell (KIP-827)."""
+    """The total and free bytes of a path's volume; -1 if the system does not know (KIP-827)."""
     try:
         volume = os.statvfs(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""How many partitions a client may have made or deleted: asked by those who do it (KIP-599)."""
+"""The quota of partition mutations: partitions that a client creates or deletes (KIP-599)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from .context import Context
 
 Mutate: TypeAlias = Callable[[int], None]
-"""Called with a number of partitions before they are made or deleted; may raise Refused."""
+"""Called with a number of partitions before they are created or deleted; may raise Refused."""
 
 
 def mutations(node: Node, context: Context, *, strict_since: int) -> Mutate | None:
-    """What counts the mutations of a request; None where there is no quota of them.
+    """The function that counts the mutations of a request; None if no quota is set.
 
     Args:
-        strict_since: the version from which on what is too much is refused; before it, all is done
-            and the client waits afterwards.
+        strict_since: the first API version that refuses mutations beyond the quota; in older
+            versions all are done, and the client is throttled afterwards.
     """
     if node.quotas is None:
         return None

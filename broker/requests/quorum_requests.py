@@ -1,4 +1,4 @@
-"""What the APIs about the controller's quorum ask of their requests (org.apache.kafka.raft)."""
+"""Checks and texts shared by the handlers about the KRaft quorum (org.apache.kafka.raft)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_cluster_id(node: Node, request: Any) -> None:
-    """Raise Refused (INCONSISTENT_CLUSTER_ID) for another cluster's id; None is any cluster."""
+    """Raise Refused (INCONSISTENT_CLUSTER_ID) for the id of another cluster; None is accepted."""
     given = request.cluster_id
     if given not in (None, node.cluster_id):
         raise Refused(
@@ -23,17 +23,17 @@ def check_cluster_id(node: Node, request: Any) -> None:
 
 
 def shown(voter: ReplicaKey) -> str:
-    """As Java shows it."""
+    """A voter as Java prints it."""
     return f"ReplicaKey(id={voter.node_id}, directoryId={encode_uuid(voter.directory_id)})"
 
 
 def all_shown(node: Node) -> str:
-    """The voters, as Java shows them."""
+    """All voters as Java prints them."""
     return f"[{', '.join(map(shown, node.controller.voters))}]"
 
 
 def check_voter(request: Any, verb: str) -> None:
-    """Raise Refused (INVALID_REQUEST) for a voter without an id, or without a directory's."""
+    """Raise Refused (INVALID_REQUEST) for a voter without an id or a directory id."""
     directory = request.voter_directory_id
     if request.voter_id < 0 or directory is None or directory.int == 0:
         why = f"{verb} voter request didn't include a valid voter"

@@ -1,6 +1,6 @@
-"""The APIs that are served, with their versions: what ApiVersions offers.
+"""The table of the APIs and versions that the broker serves; ApiVersions returns it.
 
-`Served.module` names the module of `broker/handlers/` that answers; it is imported at first use.
+`Served.module` is the name of the handler's module in `broker/handlers/`, imported at first use.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from ...protocol.api_keys import ApiKey
 
 
 class Served(NamedTuple):
-    """The versions of an API that are served, all that Kafka 4.1 offers, and where.
+    """The served versions of an API, all that Kafka 4.1 offers, and the module of its handler.
 
     Attributes:
-        closed_below: versions below it are offered, yet close the connection: Kafka offers Produce
-            from 0 on for an old librdkafka that looks for it, and answers from 3 on (KIP-896).
-        highest_unstable: served and offered too under `unstable.api.versions.enable`.
+        closed_below: lower versions are offered, but close the connection. Kafka offers Produce
+            from 0 on for old versions of librdkafka, and answers from 3 on (KIP-896).
+        highest_unstable: the highest version with `unstable.api.versions.enable`.
     """
 
     lowest: int

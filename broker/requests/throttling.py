@@ -1,7 +1,7 @@
 """Measures requests against quotas, and throttles their clients (KIP-219).
 
-`broker/runtime/quotas.py` knows the quotas and what each client uses. Nothing here is imported
-before a first quota is set.
+`broker/runtime/quotas.py` has the quotas and the usage of each client. This module is imported when
+the first quota is set.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _READING_S: Final = 0.001
 _EXEMPT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
 
 
-def who_asks(context: Context) -> tuple[str, str]:
-    """User and client id, as quotas name them."""
+def client_of(context: Context) -> tuple[str, str]:
+    """The user and client id of a request, as quotas name them."""
     return context.principal.partition(":")[2], context.client_id or ""
 
 
 def metered(handler: Handler) -> Handler:
-    """A handler whose work, and the bytes of whose requests, count against quotas."""
+    """A handler whose time, and the size of whose requests, count against quotas."""
 
     async def both(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
-        steps = _Steps(monotonic_s() - context.started_s)  # it had to be read from its bytes
+        steps = _Steps(monotonic_s() - context.started_s)  # begin with the time for decoding
         try:
             body: dict[str, Any] | None = await _Timed(handler(node, context, request), steps)
         except Refused:
@@ -59,13 +59,13 @@ def metered(handler: Handler) -> Handler:
 
 @dataclass(slots=True)
 class _Steps:
-    """The time that a handler has worked, without that in which it waited."""
+    """The time that a handler has worked, without its waits."""
 
     spent_s: float
 
 
 class _Timed:
-    """A coroutine whose steps are timed."""
+    """An awaitable that measures the time of a coroutine's steps."""
 
     def __init__(self, coroutine: Any, steps: _Steps) -> None:
         self._coroutine = coroutine
@@ -89,11 +89,11 @@ class _Timed:
 
 
 def _throttle(node: Node, context: Context, request: Any, steps: _Steps) -> None:
-    """Put into the context how long its connection is to be left alone."""
+    """Count a request, and set the throttle time of its connection in the context."""
     quotas = node.quotas
     if quotas is None or context.api_key in _EXEMPT or context.api_key == ApiKey.FETCH:
         return
-    who, now_ms = who_asks(context), node.clock.monotonic_ms()
+    who, now_ms = client_of(context), node.clock.monotonic_ms()
     waits = [context.throttle_time_ms]
     if context.api_key == ApiKey.PRODUCE:
         waits.append(quotas.use(PRODUCER_BYTE_RATE, who, context.size_bytes, now_ms))
@@ -103,10 +103,10 @@ def _throttle(node: Node, context: Context, request: Any, steps: _Steps) -> None
 
 
 class Fetching:
-    """A Fetch, whose answer counts; made where its handler begins to work.
+    """The quotas of a Fetch; created when its handler begins.
 
     Attributes:
-        most_bytes: what it may be answered with at most; None: any number.
+        most_bytes: the maximum bytes of its answer; None for no limit.
     """
 
     def __init__(self, node: Node, context: Context) -> None:
@@ -114,17 +114,17 @@ class Fetching:
         self._node = node
         self._quotas = node.quotas
         self._context = context
-        self._who = who_asks(context)
+        self._who = client_of(context)
         self._started_s = monotonic_s()
         self.most_bytes = self._quotas.most_bytes(self._who)
 
     def use(self, size_bytes: int) -> int:
-        """It is to be answered with so many bytes; the milliseconds to wait for them.
+        """Count the bytes of the answer; return the throttle time in ms.
 
-        Where that is not 0 the answer is to have no records: they are not counted.
+        If the time is not 0, the answer must be sent without records, and they do not count.
         """
         now_ms = self._node.clock.monotonic_ms()
-        # Not more than reading takes: it may have waited for something new in the meantime.
+        # At most the time of reading: the Fetch may have waited for new records in between.
         spent_s = min(monotonic_s() - self._started_s, _READING_S)
         wait_ms = max(
             self._quotas.use(REQUEST_PERCENTAGE, self._who, spent_s * 100, now_ms),
@@ -137,15 +137,15 @@ class Fetching:
 
 
 def mutating(node: Node, context: Context, *, strict_since: int) -> Callable[[int], None] | None:
-    """What is called with each number of partitions that are to be made or deleted.
+    """The function to call with each number of partitions to create or delete; None if no quota.
 
-    It raises Refused(THROTTLING_QUOTA_EXCEEDED) where that is too much from version `strict_since`
-    on; before it, and else, the answer says how long to wait. None where there is no such quota.
+    Beyond the quota it raises Refused (THROTTLING_QUOTA_EXCEEDED) from version `strict_since` on.
+    Otherwise it sets the throttle time of the answer.
     """
     quotas = node.quotas
     if quotas is None:
         return None
-    who = who_asks(context)
+    who = client_of(context)
     if quotas.limit(CONTROLLER_MUTATION_RATE, *who) is None:
         return None
 

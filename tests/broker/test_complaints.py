@@ -58,8 +58,8 @@ async def test_addresses_and_kinds_have_lines_of_their_own(log: FakeLog) -> None
     it = Complaints()
     for host in ("a", "b"):
         for kind in ("x", "y"):
-            assert [it.may_tell(host, kind) for _ in range(LINES + 1)] == [True] * LINES + [False]
-    it.tell_rest()
+            assert [it.may_log(host, kind) for _ in range(LINES + 1)] == [True] * LINES + [False]
+    it.log_rest()
     assert len(log.lines) == 4
 
 
@@ -67,7 +67,7 @@ async def test_addresses_and_kinds_have_lines_of_their_own(log: FakeLog) -> None
 async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: FakeLog) -> None:
     it = Complaints()
     for _ in range(3):
-        assert it.may_tell("a", "x")
+        assert it.may_log("a", "x")
         await asyncio.sleep(WINDOW_S + 1)
     assert log.lines == []
 
@@ -75,10 +75,10 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Fa
 @in_virtual_time
 async def test_what_is_remembered_is_bounded(log: FakeLog) -> None:
     it = Complaints()
-    told = sum(it.may_tell(f"10.0.{number}", "x") for number in range(10 * ADDRESSES))
+    told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * ADDRESSES))
     assert told == ADDRESSES + LINES
     assert len(it._counts) == ADDRESSES + 1
-    it.tell_rest()
+    it.log_rest()
     ((_, _, fields),) = log.lines
     assert fields == {"host": "other addresses", "about": "x", "count": 9 * ADDRESSES - LINES}
     assert it._counts == {}
