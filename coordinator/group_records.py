@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from importlib import import_module
+from typing import Any, Final, TypeAlias
 
 from ..protocol.errors import Malformed
 from ..protocol.messages import decode_data, encode_data
 from ..protocol.varints import unsigned
-
-if TYPE_CHECKING:
-    from .consumer.records import ConsumerRecord
+from .group_kinds import GROUP_KINDS, KindRecord
 
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 OFFSET_KEY_VERSION: Final = 1
 GROUP_KEY_VERSION: Final = 2
-# Of consumer groups; those between and behind are of share groups and streams groups.
-CONSUMER_KEY_VERSIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 16})
 
 _NO_TOPIC_ID: Final = uuid.UUID(int=0)
 
@@ -113,7 +110,7 @@ class GroupRemoved:
 
 
 ClassicRecord = GroupStored | GroupRemoved
-GroupRecord: TypeAlias = "OffsetCommitted | OffsetRemoved | ClassicRecord | ConsumerRecord"
+GroupRecord: TypeAlias = OffsetCommitted | OffsetRemoved | ClassicRecord | KindRecord
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -128,9 +125,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
         case GroupRemoved():
             return _group_key(record.group_id), None
         case _:
-            from .consumer import records as consumer_records
-
-            return consumer_records.encode(record)
+            return record.encoded()
 
 
 def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
@@ -152,10 +147,18 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
         if value is None:
             return GroupRemoved(group_id)
         return _stored(group_id, decode_data("GroupMetadataValue", value))
-    if kind in CONSUMER_KEY_VERSIONS:
-        from .consumer import records as consumer_records
+    decode_kind = _decoder_of(kind)
+    return None if decode_kind is None else decode_kind(kind, key, value)
 
-        return consumer_records.decode(consumer_records.Kind(kind), key, value)
+
+@lru_cache(maxsize=64)
+def _decoder_of(key_version: int) -> Callable[[int, bytes, bytes | None], KindRecord] | None:
+    """The decoder of the kind of group whose records have this key version; None for no kind."""
+    for entry in GROUP_KINDS.values():
+        if key_version in entry.key_versions and entry.records_module:
+            module = import_module(f".{entry.records_module}", __package__)
+            decode_kind: Callable[[int, bytes, bytes | None], KindRecord] = module.decode
+            return decode_kind
     return None
 
 

@@ -6,20 +6,17 @@ beside the requests (GroupCoordinatorShard.cleanupGroupMetadata and onPartitions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Generator, Iterator
+from typing import Final, NamedTuple
 
-from .classic.group import ClassicGroup, State
-from .classic.groups import ClassicGroups
+from ..protocol.errors import Refused
 from .classic.requests import GroupSettings
-from .group_records import GroupRecord, GroupRemoved, OffsetCommitted
+from .group_kind import never
+from .group_records import GroupRecord
+from .loaded_kinds import LoadedKinds
 from .moment import Moment
 from .offsets import Offsets, Partition
 from .outcome import Outcome
-
-if TYPE_CHECKING:
-    from .consumer.group import ConsumerGroup
-    from .consumer.groups import ConsumerGroups
 
 LOOKED_AT_TOGETHER: Final = 100
 """How many offsets one decision looks at."""
@@ -34,23 +31,12 @@ class _Few(NamedTuple):
 
 
 class OffsetCleaning:
-    """What is removed by time, and after topics were deleted.
+    """What is removed by time, and after topics were deleted."""
 
-    Args:
-        consumers: the consumer groups, None while there are none.
-    """
-
-    def __init__(
-        self,
-        offsets: Offsets,
-        settings: GroupSettings,
-        classic: ClassicGroups,
-        consumers: Callable[[], ConsumerGroups | None],
-    ) -> None:
+    def __init__(self, offsets: Offsets, settings: GroupSettings, kinds: LoadedKinds) -> None:
         self._offsets = offsets
         self._settings = settings
-        self._classic = classic
-        self._consumers = consumers
+        self._kinds = kinds
         self._expiry_due_ms: int | None = None
         self._round: Iterator[_Few] | None = None
         self._at: _Few | None = None
@@ -104,9 +90,7 @@ class OffsetCleaning:
 
     def _all(self, *, expires: bool) -> Iterator[_Few]:
         """All offsets of all groups that are there now; they may go meanwhile."""
-        consumers = self._consumers()
-        listed = [group.group_id for group in self._classic.groups()]
-        listed += [] if consumers is None else [group.group_id for group in consumers.groups()]
+        listed = [group_id for kind in self._kinds.all for group_id in kind.groups]
         for group_id in listed:
             places = self._offsets.places(group_id)
             for first in range(0, len(places), LOOKED_AT_TOGETHER):
@@ -115,73 +99,18 @@ class OffsetCleaning:
 
     def _removal(self, few: _Few, now_ms: int) -> tuple[GroupRecord, ...]:
         group_id, places, expires = few
-        is_expired = self._expiry_of(group_id, now_ms) if expires else _never
+        kind = self._kinds.of(group_id)
         if places:
+            retention_ms = self._settings.offsets_retention_ms
+            is_expired = (
+                kind.expiry(group_id, now_ms=now_ms, retention_ms=retention_ms)
+                if expires
+                else never
+            )
             return self._offsets.removal_of_gone(group_id, places, is_expired)
-        if expires and not self._offsets.has_any(group_id):
-            return self._removal_of_empty(group_id)
-        return ()
-
-    def _removal_of_empty(self, group_id: str) -> tuple[GroupRecord, ...]:
-        """Tombstones for a group of which nothing is left."""
-        classic, consumers = self._classic.get(group_id), self._consumers()
-        if classic is not None:
-            return (GroupRemoved(group_id),) if classic.state is State.EMPTY else ()
-        consumer = None if consumers is None else consumers.get(group_id)
-        if consumer is None or consumer.members:
+        if not expires or self._offsets.has_any(group_id):
             return ()
-        return tuple(consumer.removal())
-
-    def _expiry_of(self, group_id: str, now_ms: int) -> Callable[[OffsetCommitted], bool]:
-        classic, consumers = self._classic.get(group_id), self._consumers()
-        if classic is not None:
-            return self._classic_expiry_of(classic, now_ms)
-        consumer = None if consumers is None else consumers.get(group_id)
-        return _never if consumer is None else self._consumer_expiry_of(consumer, now_ms)
-
-    def _consumer_expiry_of(
-        self, group: ConsumerGroup, now_ms: int
-    ) -> Callable[[OffsetCommitted], bool]:
-        """An offset of a consumer group expires by its age, once nobody is subscribed any more."""
-        retention_ms = self._settings.offsets_retention_ms
-
-        def is_expired(record: OffsetCommitted) -> bool:
-            if record.topic in group.subscribers:
-                return False
-            if record.expire_timestamp_ms is not None:
-                return now_ms >= record.expire_timestamp_ms
-            return now_ms - record.commit_timestamp_ms >= retention_ms
-
-        return is_expired
-
-    def _classic_expiry_of(
-        self, group: ClassicGroup, now_ms: int
-    ) -> Callable[[OffsetCommitted], bool]:
-        """What makes an offset of the group expire (ClassicGroup.offsetExpirationCondition).
-
-        Its age, or for a group whose members have left the time since then; never what is being
-        consumed, and nothing of groups that are in a rebalance or whose protocol is unreadable.
-        """
-        retention_ms = self._settings.offsets_retention_ms
-        is_empty = group.protocol_type is not None and group.state is State.EMPTY
-        may_expire = (
-            group.protocol_type is None
-            or is_empty
-            or (group.subscribed_topics is not None and group.state is State.STABLE)
-        )
-
-        def is_expired(record: OffsetCommitted) -> bool:
-            if not may_expire or group.is_subscribed_to(record.topic):
-                return False
-            if record.expire_timestamp_ms is not None:
-                return now_ms >= record.expire_timestamp_ms
-            since_ms = record.commit_timestamp_ms
-            if is_empty and group.state_timestamp_ms != -1:
-                since_ms = group.state_timestamp_ms
-            return now_ms - since_ms >= retention_ms
-
-        return is_expired
-
-
-def _never(record: OffsetCommitted) -> bool:
-    return False
+        try:
+            return tuple(kind.removal(group_id))
+        except Refused:  # it has members, or is gone
+            return ()

@@ -60,10 +60,12 @@ SUB_ROOMS: dict[str, set[str]] = {
     "coordinator/classic": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/group_records", "coordinator/java_order"),
+        *("coordinator/group_kind", "coordinator/group_kinds"),
     },
     "coordinator/consumer": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
+        *("coordinator/group_kind", "coordinator/group_kinds"),
     },
     "protocol/schemas": set(),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ...coordinator.consumer.kind import ConsumerKind
 from ...coordinator.consumer.member import NOTHING, Assignment, ConsumerMember
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -45,7 +46,7 @@ async def consumer_group_describe(node: Node, context: Context, request: Any) ->
 
 async def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
     group = node.groups.shard_of(group_id).ask(
-        lambda machine: machine.describe_consumer_group(group_id)
+        lambda machine: machine.kind(ConsumerKind).describe(group_id)
     )
     members = [
         _member(node, member, group.targets.get(member.member_id, NOTHING))

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
+from ...coordinator.consumer.kind import ConsumerKind
 from ...coordinator.consumer.member import Assignment
 from ...coordinator.consumer.requests import HeartbeatRequest
 from ...protocol.api_keys import ApiKey
@@ -38,7 +39,9 @@ async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -
     heartbeat = _heartbeat(node, context, request)
     shard = node.groups.shard_of(request.group_id)
     end_before = shard.log.log_end_offset
-    reply = await shard.run(lambda machine, now: machine.consumer_heartbeat(heartbeat, now=now))
+    reply = await shard.run(
+        lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(heartbeat, now=now)
+    )
     await linger(node.config, shard.log, end_before)
     return {
         "member_id": reply.member_id,

@@ -44,13 +44,13 @@ def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
     try:
         shard = node.groups.shard_of(group_id)
         group: DescribedGroup | None = shard.ask(lambda machine: machine.describe(group_id))
-        is_other = shard.ask(lambda machine: machine.is_consumer_group(group_id))
+        kind_name = shard.ask(lambda machine: machine.kind_name_of(group_id))
     except Refused as refused:
         return {"error_code": refused.code}
     if group is None:
         if context.version < _NOT_FOUND_SINCE:
             return {"group_state": "Dead"}
-        what = "is not a classic group" if is_other else "not found"
+        what = "not found" if kind_name is None else "is not a classic group"
         return {
             "error_code": Code.GROUP_ID_NOT_FOUND,
             "error_message": f"Group {group_id} {what}.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ...coordinator.classic.requests import GroupSettings
+from ...coordinator.group_kinds import CONSUMER
 from ...coordinator.groups import Groups
 from ...metadata.catalog import Catalog, ResourceType
 from ...storage.log import PartitionLog
@@ -29,7 +30,9 @@ def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
         return None if topic is None else topic.topic_id
 
     return Groups(
-        group_settings(config), lambda: consumer_setup(config, catalog), topic_id_of=topic_id_of
+        group_settings(config),
+        {CONSUMER: lambda: consumer_setup(config, catalog)},
+        topic_id_of=topic_id_of,
     )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
 from ...protocol.errors import Code, Refused
-from ..group_records import GroupStored, StoredMember
+from ..group_records import GroupStored, OffsetCommitted, StoredMember
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumers: the only one whose subscriptions the coordinator can read."""
@@ -332,6 +332,32 @@ class ClassicGroup:
         if self.subscribed_topics is None:
             return self.uses_consumer_protocol
         return topic in self.subscribed_topics
+
+    def expiry(self, *, now_ms: int, retention_ms: int) -> Callable[[OffsetCommitted], bool]:
+        """A function that tells whether an offset expired (ClassicGroup.offsetExpirationCondition).
+
+        An offset expires by its age; in a group that all members have left, by the time since
+        then. It does not expire while its topic is consumed, during a rebalance, and while the
+        members' subscriptions are unreadable.
+        """
+        is_empty = self.protocol_type is not None and self.state is State.EMPTY
+        may_expire = (
+            self.protocol_type is None
+            or is_empty
+            or (self.subscribed_topics is not None and self.state is State.STABLE)
+        )
+
+        def is_expired(record: OffsetCommitted) -> bool:
+            if not may_expire or self.is_subscribed_to(record.topic):
+                return False
+            if record.expire_timestamp_ms is not None:
+                return now_ms >= record.expire_timestamp_ms
+            since_ms = record.commit_timestamp_ms
+            if is_empty and self.state_timestamp_ms != -1:
+                since_ms = self.state_timestamp_ms
+            return now_ms - since_ms >= retention_ms
+
+        return is_expired
 
     def learn_subscriptions(self) -> None:
         """Read them from the members' metadata for the protocol that was chosen."""

@@ -7,12 +7,14 @@ in memory only and changes at once (see `group.py`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...protocol.errors import Code, Refused
-from ..group_records import GroupRemoved, GroupStored
+from ..group_kind import Committer, GroupKind, ListedGroup, never
+from ..group_kinds import CLASSIC
+from ..group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ..moment import Moment
 from ..outcome import Outcome, Parked
 from .group import ClassicGroup, Member, State
@@ -29,21 +31,20 @@ class _Adopted(NamedTuple):
     rebalance: bool
 
 
-class ClassicGroups:
+class ClassicGroups(GroupKind):
     """The classic groups of one partition of `__consumer_offsets`."""
+
+    name = CLASSIC
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
-        self._groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, ClassicGroup] = {}
         self._rebalances = Rebalances(settings)
         self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
         self._adopted: dict[str, _Adopted] = {}  # consumer groups until now; not in the log yet
 
     def get(self, group_id: str) -> ClassicGroup | None:
-        return self._groups.get(group_id)
-
-    def groups(self) -> Collection[ClassicGroup]:
-        return self._groups.values()
+        return self.groups.get(group_id)
 
     # ---- JoinGroup
 
@@ -60,7 +61,7 @@ class ClassicGroups:
         member_id = request.member_id or request.given_member_id
         settings = self._settings
         turn = Turn(now, ticket)
-        group = self._groups.get(request.group_id)
+        group = self.groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 raise Refused(Code.UNKNOWN_MEMBER_ID)
@@ -85,7 +86,7 @@ class ClassicGroups:
         self, request: JoinRequest, member_id: str, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """The group is born by this request, even if it is refused; the log is told so."""
-        group = self._groups[request.group_id] = ClassicGroup(request.group_id)
+        group = self.groups[request.group_id] = ClassicGroup(request.group_id)
         group.state_timestamp_ms = turn.wall_ms
         turn.write(group, group.stored({}))
         if not group.supports(request.protocol_type, request.protocols):
@@ -219,7 +220,7 @@ class ClassicGroups:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
                 INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS.
         """
-        group = self._groups.get(request.group_id)
+        group = self.groups.get(request.group_id)
         if group is None or group.state is State.EMPTY:
             raise Refused(Code.UNKNOWN_MEMBER_ID)
         member = group.check_member(request.member_id, request.group_instance_id)
@@ -263,27 +264,19 @@ class ClassicGroups:
 
     # ---- Heartbeat, LeaveGroup
 
-    def heartbeat(
-        self,
-        group_id: str,
-        member_id: str,
-        *,
-        generation_id: int,
-        group_instance_id: str | None,
-        now: Moment,
-    ) -> Outcome[Code]:
+    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
         """Heartbeat (12): extend the session; REBALANCE_IN_PROGRESS asks the member to rejoin.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
             raise Refused(Code.UNKNOWN_MEMBER_ID)
-        member = group.check_member(member_id, group_instance_id)
-        if generation_id != group.generation_id:
+        known = group.check_member(member.member_id, member.group_instance_id)
+        if member.generation_id != group.generation_id:
             raise Refused(Code.ILLEGAL_GENERATION)
-        self._rebalances.extend_session(group, member, now.monotonic_ms)
+        self._rebalances.extend_session(group, known, now.monotonic_ms)
         if group.state is State.PREPARING_REBALANCE:
             return Outcome(Code.REBALANCE_IN_PROGRESS)
         return Outcome(Code.NONE)
@@ -296,7 +289,7 @@ class ClassicGroups:
         Raises:
             Refused: UNKNOWN_MEMBER_ID when there is no such group.
         """
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
             raise Refused(Code.UNKNOWN_MEMBER_ID)
         turn = Turn(now)
@@ -319,32 +312,26 @@ class ClassicGroups:
         self._rebalances.forget(group, member_id)
         return Code.NONE
 
-    # ---- what the offsets ask of a group
+    # ---- offsets
 
-    def check_commit(
-        self,
-        group_id: str,
-        member_id: str,
-        *,
-        generation_id: int,
-        group_instance_id: str | None,
-        transactional: bool,
-    ) -> None:
+    def check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
         """Whether a commit is from a member of the present generation, or of no member at all.
 
         Raises:
             Refused: GROUP_ID_NOT_FOUND (a generation of a group that is not there),
                 UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
+        generation_id = committer.generation_id
         if group is None:
             if generation_id >= 0:
                 raise Refused(Code.GROUP_ID_NOT_FOUND)
             return
         if generation_id < 0 and group.state is State.EMPTY:
             return  # an admin client, or a consumer that manages its partitions itself
-        if generation_id >= 0 or member_id or group_instance_id is not None:
-            group.check_member(member_id, group_instance_id)
+        instance_id = committer.group_instance_id
+        if generation_id >= 0 or committer.member_id or instance_id is not None:
+            group.check_member(committer.member_id, instance_id)
             if generation_id != group.generation_id:
                 raise Refused(Code.ILLEGAL_GENERATION)
         elif not transactional:
@@ -352,17 +339,51 @@ class ClassicGroups:
         if not transactional and group.state is State.COMPLETING_REBALANCE:
             raise Refused(Code.REBALANCE_IN_PROGRESS)
 
-    def saw_commit(self, group_id: str, member_id: str, *, now: Moment) -> None:
-        """A commit that passed `check_commit` is as good as a heartbeat of its member."""
-        group = self._groups.get(group_id)
+    def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
+        """Extend the member's session: a commit counts as a heartbeat."""
+        group = self.groups.get(group_id)
         if group is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
             self._rebalances.extend_session(group, group.members[member_id], now.monotonic_ms)
+
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Everyone may fetch the offsets of a classic group."""
+
+    def subscriptions(self, group_id: str) -> Callable[[str], bool]:
+        group = self._existing(group_id)
+        if group.state is not State.EMPTY and not group.uses_consumer_protocol:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        return group.is_subscribed_to
+
+    def expiry(
+        self, group_id: str, *, now_ms: int, retention_ms: int
+    ) -> Callable[[OffsetCommitted], bool]:
+        group = self.groups.get(group_id)
+        return never if group is None else group.expiry(now_ms=now_ms, retention_ms=retention_ms)
+
+    # ---- views and deletion
+
+    def listed(self) -> Iterable[ListedGroup]:
+        return (
+            ListedGroup(group.group_id, group.protocol_type or "", group.state.value, self.name)
+            for group in self.groups.values()
+        )
+
+    def removal(self, group_id: str) -> Sequence[GroupRemoved]:
+        if self._existing(group_id).state is not State.EMPTY:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        return (GroupRemoved(group_id),)
+
+    def _existing(self, group_id: str) -> ClassicGroup:
+        group = self.groups.get(group_id)
+        if group is None:
+            raise Refused(Code.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return group
 
     # ---- replay
 
     def replay(self, record: GroupStored | GroupRemoved) -> None:
         """Make true what the log says."""
-        group = self._groups.get(record.group_id)
+        group = self.groups.get(record.group_id)
         adopted = self._adopted.pop(record.group_id, None)
         if isinstance(record, GroupRemoved):
             if group is not None:
@@ -375,13 +396,13 @@ class ClassicGroups:
         else:
             if group is not None:
                 self._drop(group)
-            self._groups[record.group_id] = ClassicGroup.from_stored(record)
+            self.groups[record.group_id] = ClassicGroup.from_stored(record)
             self._loaded[record.group_id] = None
 
     def replay_offset(self, group_id: str) -> None:
         """A group of which only offsets are known is an empty one."""
-        if group_id not in self._groups:
-            self._groups[group_id] = ClassicGroup(group_id)
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id)
 
     def adopt(self, group: ClassicGroup, record: GroupStored, now: Moment, rebalance: bool) -> None:
         """A consumer group is a classic one once the record is in the log.
@@ -393,7 +414,7 @@ class ClassicGroups:
 
     def _take_over(self, adopted: _Adopted) -> None:
         group, turn = adopted.group, Turn(adopted.now)
-        self._groups[group.group_id] = group
+        self.groups[group.group_id] = group
         for member in group.members.values():
             self._rebalances.extend_session(group, member, turn.now_ms)
         if adopted.rebalance:
@@ -402,13 +423,13 @@ class ClassicGroups:
 
     def forget(self, group_id: str) -> None:
         """The group turns out to be a consumer group."""
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if group is not None:
             self._drop(group)
 
     def _drop(self, group: ClassicGroup) -> None:
         self._rebalances.cancel(group)
-        del self._groups[group.group_id]
+        del self.groups[group.group_id]
         self._loaded.pop(group.group_id, None)
 
     # ---- time
@@ -426,9 +447,9 @@ class ClassicGroups:
             group_id = next(iter(self._loaded))
             del self._loaded[group_id]
             turn = Turn(now)
-            self._rebalances.begin_sessions(self._groups[group_id], turn)
+            self._rebalances.begin_sessions(self.groups[group_id], turn)
             yield turn.outcome(None)
-        yield from self._rebalances.expire(self._groups, now)
+        yield from self._rebalances.expire(self.groups, now)
 
 
 def _rejoined(member: Member, request: JoinRequest, turn: Turn) -> Member:

@@ -78,15 +78,12 @@ class ConsumerGroups:
         self._limits_of = setup.limits_of
         self._adopt = adopt
         self._max_classic_size = max_classic_size
-        self._groups: dict[str, ConsumerGroup] = {}
+        self.groups: dict[str, ConsumerGroup] = {}
         self.steps = Steps(setup.settings, setup.topics)
         self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
 
     def get(self, group_id: str) -> ConsumerGroup | None:
-        return self._groups.get(group_id)
-
-    def groups(self) -> Collection[ConsumerGroup]:
-        return self._groups.values()
+        return self.groups.get(group_id)
 
     # ---- ConsumerGroupHeartbeat
 
@@ -131,7 +128,7 @@ class ConsumerGroups:
         self, request: HeartbeatRequest, classic: ClassicGroup | None, turn: ConsumerTurn
     ) -> ConsumerGroup:
         """The group, or the one it becomes when a member joins."""
-        group = self._groups.get(request.group_id)
+        group = self.groups.get(request.group_id)
         if group is not None:
             return group
         if request.member_epoch != JOINING_EPOCH:
@@ -181,7 +178,7 @@ class ConsumerGroups:
     def _leave(
         self, request: HeartbeatRequest, turn: ConsumerTurn, *, is_classic: bool
     ) -> Outcome[HeartbeatReply]:
-        group = self._groups.get(request.group_id)
+        group = self.groups.get(request.group_id)
         if group is None:
             raise _not_found(request.group_id, is_classic=is_classic)
         member = group.own_member(request.member_id, request.instance_id)
@@ -249,7 +246,7 @@ class ConsumerGroups:
     def replay(self, record: ConsumerRecord) -> None:
         """Make true what the log says. What tombstones speak of may be unknown: compaction."""
         group_id = record.group_id
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if isinstance(record, ConsumerRemoved):
             if group is None:
                 return
@@ -259,16 +256,22 @@ class ConsumerGroups:
             if record.kind is Kind.MEMBER:
                 self.steps.cancel_timers(group_id, record.name)
         elif group is None:
-            group = self._groups[group_id] = ConsumerGroup(group_id)
+            group = self.groups[group_id] = ConsumerGroup(group_id)
             self._loaded[group_id] = None
         group.replay(record)
+
+    def forget(self, group_id: str) -> None:
+        """Drop a group: a record says that it is of another kind."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            self._drop(group)
 
     def _drop(self, group: ConsumerGroup) -> None:
         for member_id in group.members:
             self.steps.cancel_timers(group.group_id, member_id)
         self.steps.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
         self.steps.askers.pop(group.group_id, None)
-        del self._groups[group.group_id]
+        del self.groups[group.group_id]
         self._loaded.pop(group.group_id, None)
 
     # ---- time
@@ -285,11 +288,11 @@ class ConsumerGroups:
         while self._loaded:
             group_id = next(iter(self._loaded))
             del self._loaded[group_id]
-            self._begin_sessions(self._groups[group_id], now.monotonic_ms)
+            self._begin_sessions(self.groups[group_id], now.monotonic_ms)
             yield Outcome(None)
         deadlines = self.steps.deadlines
         for key in deadlines.take_due(now.monotonic_ms):
-            group = self._groups.get(key.group_id)
+            group = self.groups.get(key.group_id)
             if group is None:
                 continue
             turn = ConsumerTurn(now)
@@ -353,7 +356,7 @@ class ConsumerGroups:
         Args:
             is_classic: whether there is a classic group of that name.
         """
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
             raise _not_found(group_id, is_classic=is_classic)
         return DescribedConsumerGroup(

@@ -11,9 +11,10 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...protocol.messages import decode_data, encode_data
+from ..group_kinds import CONSUMER, KindRecord
 from .member import Assignment, ClassicMember, ConsumerMember, MemberState
 
 
@@ -29,8 +30,18 @@ class Kind(IntEnum):
     REGEX = 16
 
 
+class _ConsumerRecord(KindRecord):
+    """A record of a consumer group."""
+
+    __slots__ = ()
+    kind_name = CONSUMER
+
+    def encoded(self) -> tuple[bytes, bytes | None]:
+        return encode(cast("ConsumerRecord", self))
+
+
 @dataclass(frozen=True, slots=True)
-class GroupEpoch:
+class GroupEpoch(_ConsumerRecord):
     """The group's epoch, and the hash of the topics it is subscribed to."""
 
     group_id: str
@@ -39,14 +50,14 @@ class GroupEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionMetadata:
+class SubscriptionMetadata(_ConsumerRecord):
     """The group has a record of Kafka 4.0 about its topics."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class MemberSubscription:
+class MemberSubscription(_ConsumerRecord):
     """What a member asks for: everything of it but epochs, state and partitions.
 
     Those are of a member that has just been made; see `subscription`.
@@ -57,7 +68,7 @@ class MemberSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetEpoch:
+class TargetEpoch(_ConsumerRecord):
     """The epoch of the group that the target assignment was made for."""
 
     group_id: str
@@ -65,7 +76,7 @@ class TargetEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetMember:
+class TargetMember(_ConsumerRecord):
     """What a member is to have in the end."""
 
     group_id: str
@@ -74,7 +85,7 @@ class TargetMember:
 
 
 @dataclass(frozen=True, slots=True)
-class CurrentMember:
+class CurrentMember(_ConsumerRecord):
     """What a member has now, and in which epoch and state it is."""
 
     group_id: str
@@ -87,7 +98,7 @@ class CurrentMember:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedRegex:
+class ResolvedRegex(_ConsumerRecord):
     """The topics that a regular expression matched.
 
     Attributes:
@@ -103,8 +114,10 @@ class ResolvedRegex:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerRemoved:
+class ConsumerRemoved(_ConsumerRecord):
     """A tombstone. `name` is the member id or the regular expression, if the kind has one."""
+
+    is_tombstone = True
 
     kind: Kind
     group_id: str
@@ -248,8 +261,13 @@ def _topic_partitions(partitions: Assignment) -> list[dict[str, Any]]:
     ]
 
 
-def decode(kind: Kind, key: bytes, value: bytes | None) -> ConsumerRecord:
-    """What a record says. Raises Malformed."""
+def decode(key_version: int, key: bytes, value: bytes | None) -> ConsumerRecord:
+    """The record of a key, whose first two bytes are the version, and a value; None deletes.
+
+    Raises:
+        Malformed: the key or the value is cut, or the value of an unknown version.
+    """
+    kind = Kind(key_version)
     schema = _SCHEMAS[kind]
     named = decode_data(schema + "Key", key)
     name = getattr(named, _NAMED_BY[kind]) if kind in _NAMED_BY else ""

@@ -9,6 +9,7 @@ from typing import Any
 
 from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.coordinator.consumer.groups import ConsumerSetup
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import Assignment
 from ottla.coordinator.consumer.requests import (
     ConsumerGroupSettings,
@@ -100,7 +101,7 @@ class ConsumerTalk(GroupTalk):
         setup = ConsumerSetup(
             consumer, self.topics, lambda group_id: self.limits.get(group_id, usual)
         )
-        return Groups(self.settings, lambda: setup, topic_id_of=self._topic_id_of)
+        return Groups(self.settings, {"consumer": lambda: setup}, topic_id_of=self._topic_id_of)
 
     def _topic_id_of(self, name: str) -> uuid.UUID | None:
         facts = self.topics.by_name(name)
@@ -108,7 +109,7 @@ class ConsumerTalk(GroupTalk):
 
     @property
     def consumer_group(self) -> ConsumerGroup | None:
-        return self.machine._consumer_group(GROUP)
+        return self.machine.kind(ConsumerKind).groups.get(GROUP)
 
     @property
     def consumers(self) -> ConsumerGroup:
@@ -177,7 +178,9 @@ class Consumer:
         """A heartbeat: what it owns from now on, None when it is told nothing, or the refusal."""
         request = self.request(self.epoch if epoch is None else epoch, **fields)
         try:
-            outcome = self.talk.machine.consumer_heartbeat(request, now=self.talk.now)
+            outcome = self.talk.machine.kind(ConsumerKind).consumer_heartbeat(
+                request, now=self.talk.now
+            )
         except Refused as refused:
             return refused.code
         self.reply = self.talk.told(outcome)

@@ -404,7 +404,7 @@ def test_leaving_a_group_that_is_not_there_is_refused() -> None:
 def test_a_state_is_entered_only_from_those_it_may_follow(start: State, to: State) -> None:
     talk = GroupTalk()
     stable_group(talk, Client(talk, "a"))
-    group = talk.machine._classic.get(GROUP)
+    group = talk.machine.kinds.classic.get(GROUP)
     assert group is not None
     group.state = start
     if start in MAY_FOLLOW[to]:

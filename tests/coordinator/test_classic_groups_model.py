@@ -163,7 +163,7 @@ class GroupModel(RuleBasedStateMachine):
         fresh.restart()
         for stable in (False, True):
             assert fresh.offset(stable=stable) == self.talk.offset(stable=stable)
-        stored, live = fresh.machine._classic.get(GROUP), self.group
+        stored, live = fresh.machine.kinds.classic.get(GROUP), self.group
         if live is None or live.state.value in ("Empty", "Stable"):
             assert what_is_stored(stored) == what_is_stored(live)
         else:
@@ -180,7 +180,7 @@ class GroupModel(RuleBasedStateMachine):
 
     @property
     def group(self) -> ClassicGroup | None:
-        return self.talk.machine._classic.get(GROUP)
+        return self.talk.machine.kinds.classic.get(GROUP)
 
 
 def what_is_stored(group: ClassicGroup | None) -> object:

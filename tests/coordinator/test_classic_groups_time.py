@@ -59,7 +59,7 @@ def test_a_member_that_leaves_an_empty_group_during_its_delay_leaves_it_empty() 
     talk.pass_time(DELAY_MS)
     assert talk.state == "Empty"
     assert a.joined() == JoinReply("", Code.UNKNOWN_MEMBER_ID)
-    group = talk.machine._classic.get(GROUP)
+    group = talk.machine.kinds.classic.get(GROUP)
     assert group is not None
     assert group.initial_delay is None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import ConsumerMember, MemberState
 from ottla.coordinator.consumer.reconcile import reconciled
 from ottla.coordinator.consumer.records import CurrentMember
@@ -297,9 +298,9 @@ def test_a_restart_finds_the_group_as_it_was() -> None:
     a, b, c = (Consumer(talk, name) for name in "abc")
     stable(a, b)
     c.join()
-    before = talk.machine.describe_consumer_group(GROUP)
+    before = talk.machine.kind(ConsumerKind).describe(GROUP)
     talk.restart()
-    assert talk.machine.describe_consumer_group(GROUP) == before
+    assert talk.machine.kind(ConsumerKind).describe(GROUP) == before
     settle(a, b, c)
     assert sorted(i for m in (a, b, c) for i in m.owned["orders"]) == [0, 1, 2, 3, 4, 5]
 
@@ -324,18 +325,18 @@ def test_views_tell_groups_of_both_kinds_apart() -> None:
     talk.commit(1)
     assert [each.group_type for each in talk.machine.list_groups()] == ["classic"]
     with pytest.raises(Refused, match="is not a consumer group"):
-        talk.machine.describe_consumer_group(GROUP)
+        talk.machine.kind(ConsumerKind).describe(GROUP)
     Consumer(talk, "a").join()
     (listed,) = talk.machine.list_groups(states=["stable"], types=["Consumer"])
     assert (listed.group_type, listed.protocol_type) == ("consumer", "consumer")
     assert talk.machine.list_groups(types=["classic"]) == []
     assert talk.machine.list_groups(states=["Empty"]) == []
     assert talk.machine.describe(GROUP) is None
-    assert talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) == "consumer"
     with pytest.raises(Refused, match="GROUP_ID_NOT_FOUND"):
-        talk.machine.describe_consumer_group("other")
+        talk.machine.kind(ConsumerKind).describe("other")
     with pytest.raises(Refused, match="INVALID_GROUP_ID"):
-        talk.machine.describe_consumer_group("")
+        talk.machine.kind(ConsumerKind).describe("")
 
 
 def test_a_group_is_deleted_when_it_is_empty() -> None:
@@ -347,7 +348,7 @@ def test_a_group_is_deleted_when_it_is_empty() -> None:
     a.leave()
     assert talk.commit(5) is Code.NONE
     talk.told(talk.machine.delete([GROUP]))
-    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) != "consumer"
     assert talk.offset() == -1
     talk.restart()
     assert talk.machine.list_groups() == []
@@ -359,5 +360,5 @@ def test_the_talk_of_classic_groups_knows_no_topics() -> None:
     request = Consumer(ConsumerTalk(), "a").request(
         0, subscribed_topic_names=frozenset({"orders"}), rebalance_timeout_ms=1, owned={}
     )
-    reply = talk.told(talk.machine.consumer_heartbeat(request, now=talk.now))
+    reply = talk.told(talk.machine.kind(ConsumerKind).consumer_heartbeat(request, now=talk.now))
     assert reply.assignment == {}

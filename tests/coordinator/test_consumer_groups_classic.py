@@ -358,7 +358,7 @@ def test_an_empty_classic_group_is_simply_replaced() -> None:
     assert Consumer(talk, "a").join() != {}
     assert talk.offset() == 7
     talk.restart()
-    assert talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) == "consumer"
     assert talk.offset() == 7
 
 
@@ -404,7 +404,7 @@ def test_when_the_last_consumer_goes_the_group_is_classic_again(how: str) -> Non
     else:
         for _ in range(5):
             talk.pass_time(9_000)
-    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) != "consumer"
     assert (talk.state, m.heartbeat()) == ("PreparingRebalance", Code.REBALANCE_IN_PROGRESS)
     reply = m._join()
     assert isinstance(reply, JoinReply)
@@ -441,7 +441,7 @@ def test_some_consumer_groups_stay_what_they_are(why: str) -> None:
     for name in ("m", "n"):
         Classic(talk, name).join()
     a.leave()
-    assert talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) == "consumer"
     assert len(talk.consumers.members) == 2
 
 
@@ -452,7 +452,7 @@ def test_a_group_of_just_the_largest_size_becomes_classic() -> None:
     for name in ("m", "n"):
         Classic(talk, name).join()
     a.leave()
-    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) != "consumer"
     assert len(talk.group.members) == 2
 
 
@@ -463,7 +463,7 @@ def test_a_classic_member_takes_the_place_of_the_last_consumer(largest: dict[str
     a.join()
     m = Classic(talk, "m", instance="i")
     assert m.join() is Code.NONE
-    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) != "consumer"
     assert talk.state == "Stable"
     assert a.beat() is Code.GROUP_ID_NOT_FOUND
     assert m.heartbeat() is Code.NONE
@@ -503,7 +503,7 @@ def test_an_empty_consumer_group_becomes_classic_for_who_joins() -> None:
     assert talk.state == "CompletingRebalance"
     assert talk.offset() == 3
     talk.restart()
-    assert not talk.machine.is_consumer_group(GROUP)
+    assert talk.machine.kind_name_of(GROUP) != "consumer"
     assert talk.offset() == 3
 
 

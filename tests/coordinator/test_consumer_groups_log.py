@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import ClassicMember, ConsumerMember, MemberState
 from ottla.coordinator.consumer.records import (
     ConsumerRemoved,
@@ -122,7 +123,7 @@ def test_timers_of_who_is_gone_ring_in_vain() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     stable(a, b)
-    consumer = talk.machine._consumers
+    consumer = talk.machine.kind(ConsumerKind).consumer_groups
     consumer.steps.begin_session(GROUP, "nobody", talk.now_ms + 1)
     consumer.steps.begin_session("no group", "nobody", talk.now_ms + 1)
     talk.pass_time(2)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ottla.coordinator.consumer.group import ConsumerGroup
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.protocol.errors import Code, Refused
 
 from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle
@@ -90,7 +91,7 @@ class ConsumerModel(RuleBasedStateMachine):
         fields["subscribed_topic_names"] = topics
         request = member.request(0 if joins else member.epoch, **fields)
         with suppress(Refused):
-            self.talk.machine.consumer_heartbeat(request, now=self.talk.now)
+            self.talk.machine.kind(ConsumerKind).consumer_heartbeat(request, now=self.talk.now)
         assert (None if self.group is None else stored(self.group)) == before
 
     @rule(number=members, topics=subscriptions)
@@ -210,7 +211,7 @@ class ConsumerModel(RuleBasedStateMachine):
     @invariant()
     def a_group_is_of_one_kind(self) -> None:
         if self.group is not None:
-            assert self.talk.machine._classic.get(GROUP) is None
+            assert self.talk.machine.kinds.classic.get(GROUP) is None
 
 
 def stored(group: ConsumerGroup | None) -> object:

@@ -140,7 +140,7 @@ def test_offsets_of_what_is_consumed_stay_and_others_expire_by_their_age() -> No
     a.leave()
     talk.pass_time(20_000)
     assert talk.offset() == -1, "nobody is subscribed any more, and it is old"
-    assert not talk.machine.is_consumer_group(GROUP), "nothing is left of the group"
+    assert talk.machine.kind_name_of(GROUP) != "consumer", "nothing is left of the group"
     talk.restart()
     assert talk.machine.list_groups() == []
 

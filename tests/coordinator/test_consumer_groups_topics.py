@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.steps import REGEX_PAUSE_MS
 from ottla.coordinator.consumer.topics import NoTopics, TopicFacts, matches, metadata_hash
 from ottla.protocol.errors import Code
@@ -34,7 +35,7 @@ def test_what_could_not_be_logged_is_decided_again() -> None:
     a = Consumer(talk, "a", "orders", "stock")
     a.join()
     talk.topics.make("stock", 1)
-    lost = talk.machine.consumer_heartbeat(a.request(1), now=talk.now)
+    lost = talk.machine.kind(ConsumerKind).consumer_heartbeat(a.request(1), now=talk.now)
     assert lost.records
     assert a.beat() == {"orders": [0], "stock": [0]}
 

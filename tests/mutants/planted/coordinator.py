@@ -304,8 +304,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-group-with-members-is-deleted",
-        "coordinator/groups.py",
-        "if not is_empty:\n            raise Refused(Code.NON_EMPTY_GROUP)",
+        "coordinator/classic/groups.py",
+        "if self._existing(group_id).state is not State.EMPTY:\n"
+        "            raise Refused(Code.NON_EMPTY_GROUP)",
         "pass",
         "consumers lose their offsets under their feet",
         ("tests/coordinator/test_groups_admin.py",),
@@ -321,11 +322,11 @@ MUTANTS: Final = (
     Mutant(
         "old-generations-commit",
         "coordinator/classic/groups.py",
-        "group.check_member(member_id, group_instance_id)\n"
+        "group.check_member(committer.member_id, instance_id)\n"
         "            if generation_id != group.generation_id:\n"
         "                raise Refused(Code.ILLEGAL_GENERATION)\n"
         "        elif",
-        "group.check_member(member_id, group_instance_id)\n        elif",
+        "group.check_member(committer.member_id, instance_id)\n        elif",
         "a member that lost its partitions commits over who has them now",
         (
             "tests/coordinator/test_offsets.py",
@@ -362,7 +363,7 @@ MUTANTS: Final = (
         "heartbeats-do-not-count",
         "coordinator/classic/groups.py",
         "raise Refused(Code.ILLEGAL_GENERATION)\n"
-        "        self._rebalances.extend_session(group, member, now.monotonic_ms)",
+        "        self._rebalances.extend_session(group, known, now.monotonic_ms)",
         "raise Refused(Code.ILLEGAL_GENERATION)",
         "living members are dropped",
         (

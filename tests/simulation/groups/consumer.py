@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Final
 
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import Assignment
 from ottla.coordinator.consumer.requests import HeartbeatReply, HeartbeatRequest
 from ottla.protocol.errors import Code
@@ -86,7 +87,9 @@ class ConsumerClient(Client):
             yield from self.ask(
                 "ConsumerGroupHeartbeat",
                 self.around.coordinator.serve(
-                    lambda machine, now: machine.consumer_heartbeat(request, now=now)
+                    lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(
+                        request, now=now
+                    )
                 ),
                 details=(sorted(self.owned) if tells else None,),
                 only_while=is_in_order,
@@ -159,7 +162,7 @@ class ConsumerClient(Client):
         yield from self.ask(
             "ConsumerGroupHeartbeat",
             self.around.coordinator.serve(
-                lambda machine, now: machine.consumer_heartbeat(request, now=now)
+                lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(request, now=now)
             ),
             details=("leaves", epoch),
         )

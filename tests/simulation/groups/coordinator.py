@@ -337,7 +337,9 @@ class Coordinator:
         whole, compacted = self._fresh(), self._fresh()
         log_module.replay(whole, self.log.stored())
         log_module.replay(compacted, self.log.compacted(self.scheduler.random))
-        with_members = {each.group_id for each in before._classic.groups() if each.members}
+        with_members = {
+            each.group_id for each in before.kinds.classic.groups.values() if each.members
+        }
         unborn = with_members - self.log.classic_groups()
         states.check_same("the log loaded again", before, whole, unborn)
         states.check_same("the compacted log", whole, compacted)

@@ -19,9 +19,11 @@ from ottla.coordinator.consumer import records as consumer_records
 from ottla.coordinator.consumer import steps as consumer_steps
 from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.coordinator.consumer.groups import ConsumerGroups
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
 from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
 from ottla.coordinator.consumer.steps import ConsumerTurn, Steps, Timer
+from ottla.coordinator.group_kind import Committer, GroupKind
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
@@ -45,17 +47,18 @@ def _nothing(*arguments: Any, **named: Any) -> None:
 def _any_generation_may_commit() -> list[Patch]:
     right = ClassicGroups.check_commit
 
-    def check(self: ClassicGroups, group_id: str, member_id: str, **named: Any) -> None:
+    def check(
+        self: ClassicGroups, group_id: str, committer: Committer, *, transactional: bool
+    ) -> None:
         group = self.get(group_id)
-        if group is not None and named["generation_id"] >= 0:
-            named["generation_id"] = group.generation_id
-            member_id = next(iter(group.members), member_id)
-            named["group_instance_id"] = None
-        right(self, group_id, member_id, **named)
+        if group is not None and committer.generation_id >= 0:
+            member_id = next(iter(group.members), committer.member_id)
+            committer = Committer(member_id, group.generation_id)
+        right(self, group_id, committer, transactional=transactional)
 
     return [
         (ClassicGroups, "check_commit", check),
-        (ClassicGroups, "saw_commit", _nothing),
+        (ClassicGroups, "committed", _nothing),
     ]
 
 
@@ -272,13 +275,16 @@ def _aborted_offsets_count() -> list[Patch]:
 
 @_bug(within=400)
 def _anybody_may_commit_in_a_transaction() -> list[Patch]:
-    right = Groups._check_commit
+    def unless_transactional(kind: type[GroupKind]) -> Patch:
+        right = kind.check_commit
 
-    def check(self: Groups, *arguments: Any, transactional: bool) -> None:
-        if not transactional:
-            right(self, *arguments, transactional=False)
+        def check(self: GroupKind, *arguments: Any, transactional: bool) -> None:
+            if not transactional:
+                right(self, *arguments, transactional=False)
 
-    return [(Groups, "_check_commit", check)]
+        return kind, "check_commit", check
+
+    return [unless_transactional(ClassicGroups), unless_transactional(ConsumerKind)]
 
 
 @_bug(within=10)

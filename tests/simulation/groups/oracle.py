@@ -204,7 +204,7 @@ class Oracle:
         ]
 
     def _group_in(self, machine: Groups, group_id: str) -> Any:
-        return consumer_groups(machine).get(group_id) or machine._classic.get(group_id)
+        return consumer_groups(machine).get(group_id) or machine.kinds.classic.get(group_id)
 
     def _group(self, record: Any, *, was_empty: bool) -> None:
         """Generations and epochs only grow, as long as there is the group, or the member."""

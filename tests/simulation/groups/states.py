@@ -7,6 +7,7 @@ from typing import Any
 
 from ottla.coordinator.classic.group import ClassicGroup, State
 from ottla.coordinator.consumer.group import ConsumerGroup
+from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.groups import Groups
 
 _AT_REST = (State.STABLE, State.EMPTY)
@@ -14,8 +15,7 @@ _AT_REST = (State.STABLE, State.EMPTY)
 
 def consumer_groups(machine: Groups) -> dict[str, ConsumerGroup]:
     """The consumer groups by their ids."""
-    consumers: Any = machine._consumer
-    return {} if consumers is None else {each.group_id: each for each in consumers.groups()}
+    return machine.kind(ConsumerKind).consumer_groups.groups
 
 
 def check_same(
@@ -31,8 +31,8 @@ def check_same(
     left = {key: _of_consumers(group) for key, group in consumer_groups(before).items()}
     right = {key: _of_consumers(group) for key, group in consumer_groups(after).items()}
     assert left == right, f"{what} has other consumer groups: {_difference(left, right)}"
-    older = {group.group_id: group for group in before._classic.groups()}
-    newer = {group.group_id: group for group in after._classic.groups()}
+    older = {group.group_id: group for group in before.kinds.classic.groups.values()}
+    newer = {group.group_id: group for group in after.kinds.classic.groups.values()}
     for group_id in (older.keys() | newer.keys()) - set(unborn):
         _check_classic(what, older.get(group_id), newer.get(group_id))
 

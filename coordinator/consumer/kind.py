@@ -1,0 +1,191 @@
+"""Consumer groups (KIP-848) as a kind of group: see `GroupKind`.
+
+Requests of the classic protocol to a consumer group go to `classic_members.py`, all others to
+`groups.py`. A consumer group without members gives way to a classic group when a member joins by
+JoinGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import Code, Refused
+from ..classic.requests import (
+    GroupSettings,
+    JoinReply,
+    JoinRequest,
+    LeavingMember,
+    SyncReply,
+    SyncRequest,
+)
+from ..group_kind import Committer, GroupKind, ListedGroup, check_group_id, never
+from ..group_kinds import CONSUMER
+from ..moment import Moment
+from ..outcome import Outcome, Parked
+from .classic_members import ClassicMembers
+from .group import ConsumerGroup
+from .groups import ConsumerGroups, ConsumerSetup
+from .member import ConsumerMember
+from .records import ConsumerRecord
+from .requests import DescribedConsumerGroup, HeartbeatReply, HeartbeatRequest
+
+if TYPE_CHECKING:
+    from ..classic.groups import ClassicGroups
+    from ..group_records import OffsetCommitted
+
+
+def make_kind(
+    settings: GroupSettings, classic: ClassicGroups, setup: ConsumerSetup | None
+) -> ConsumerKind:
+    """The consumer groups of a partition, none so far. `GROUP_KINDS` names this function."""
+    groups = ConsumerGroups(
+        setup or ConsumerSetup(), adopt=classic.adopt, max_classic_size=settings.max_size
+    )
+    return ConsumerKind(groups, classic)
+
+
+class ConsumerKind(GroupKind):
+    """The consumer groups of one partition of `__consumer_offsets`.
+
+    Args:
+        groups: decides for them.
+        classic: the classic groups of the same partition; a group may change its kind.
+    """
+
+    name = CONSUMER
+
+    def __init__(self, groups: ConsumerGroups, classic: ClassicGroups) -> None:
+        self.groups: Mapping[str, ConsumerGroup] = groups.groups
+        self.consumer_groups = groups
+        self._classic_members = ClassicMembers(groups)
+        self._classic = classic
+
+    # ---- requests of the consumer protocol
+
+    def consumer_heartbeat(
+        self, request: HeartbeatRequest, *, now: Moment
+    ) -> Outcome[HeartbeatReply]:
+        """ConsumerGroupHeartbeat (68); see `ConsumerGroups.heartbeat`."""
+        classic = self._classic.get(request.group_id)
+        return self.consumer_groups.heartbeat(request, classic=classic, now=now)
+
+    def describe(self, group_id: str) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe (69). Raises Refused INVALID_GROUP_ID, GROUP_ID_NOT_FOUND."""
+        check_group_id(group_id)
+        is_classic = self._classic.get(group_id) is not None
+        return self.consumer_groups.describe(group_id, is_classic=is_classic)
+
+    # ---- requests of the classic protocol
+
+    def join(
+        self, request: JoinRequest, *, ticket: int, now: Moment
+    ) -> Outcome[JoinReply | Parked]:
+        group = self.groups[request.group_id]
+        if not group.members:  # a classic group takes its place
+            outcome = self._classic.join(request, ticket=ticket, now=now)
+            return replace(outcome, records=(*group.removal(), *outcome.records))
+        self._classic.check_session_timeout(request)
+        try:
+            return self._classic_members.join(group, request, now=now)
+        except Refused as refused:  # the answer names no member, unlike that of a classic group
+            return Outcome(JoinReply("", refused.code))
+
+    def sync(
+        self, request: SyncRequest, *, ticket: int, now: Moment
+    ) -> Outcome[SyncReply | Parked]:
+        group = self.groups[request.group_id]
+        if not group.members:  # see `join`
+            return self._classic.sync(request, ticket=ticket, now=now)
+        return self._classic_members.sync(group, request, now=now)
+
+    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
+        return self._classic_members.heartbeat(
+            self.groups[group_id],
+            member.member_id,
+            generation_id=member.generation_id,
+            group_instance_id=member.group_instance_id,
+            now=now,
+        )
+
+    def leave(
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
+    ) -> Outcome[tuple[Code, ...]]:
+        return self._classic_members.leave(self.groups[group_id], leaving, now=now)
+
+    # ---- offsets
+
+    def check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
+        group = self.groups[group_id]
+        has_no_member = committer.generation_id == -1 and not committer.member_id
+        if committer.generation_id < 0 and not group.members:
+            return  # an admin client, or a consumer that manages its partitions itself
+        if transactional and has_no_member and committer.group_instance_id is None:
+            return
+        member = group.member(committer.member_id)
+        if not transactional and member.classic is None and not committer.knows_epochs:
+            raise Refused(Code.UNSUPPORTED_VERSION)
+        _check_member_epoch(member, committer.generation_id)
+
+    def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
+        """A commit does not extend the session of a member."""
+
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        if member_id is not None or member_epoch >= 0:
+            _check_member_epoch(self.groups[group_id].member(member_id or ""), member_epoch)
+
+    def subscriptions(self, group_id: str) -> Callable[[str], bool]:
+        return self.groups[group_id].subscribers.__contains__
+
+    def expiry(
+        self, group_id: str, *, now_ms: int, retention_ms: int
+    ) -> Callable[[OffsetCommitted], bool]:
+        """An offset expires by its age, once the group is not subscribed to its topic."""
+        group = self.groups.get(group_id)
+        if group is None:
+            return never
+
+        def is_expired(record: OffsetCommitted) -> bool:
+            if record.topic in group.subscribers:
+                return False
+            if record.expire_timestamp_ms is not None:
+                return now_ms >= record.expire_timestamp_ms
+            return now_ms - record.commit_timestamp_ms >= retention_ms
+
+        return is_expired
+
+    # ---- views and deletion
+
+    def listed(self) -> Iterable[ListedGroup]:
+        return (
+            ListedGroup(group.group_id, CONSUMER, group.state.value, self.name)
+            for group in self.groups.values()
+        )
+
+    def removal(self, group_id: str) -> Sequence[ConsumerRecord]:
+        group = self.groups[group_id]
+        if group.members:
+            raise Refused(Code.NON_EMPTY_GROUP)
+        return group.removal()
+
+    # ---- the log and time
+
+    def replay(self, record: ConsumerRecord) -> None:
+        self.consumer_groups.replay(record)
+
+    def forget(self, group_id: str) -> None:
+        self.consumer_groups.forget(group_id)
+
+    def next_deadline(self) -> int | None:
+        return self.consumer_groups.next_deadline()
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        return self.consumer_groups.tick(now)
+
+
+def _check_member_epoch(member: ConsumerMember, epoch: int) -> None:
+    if epoch != member.member_epoch:
+        raise Refused(
+            Code.STALE_MEMBER_EPOCH if member.classic is None else Code.ILLEGAL_GENERATION
+        )

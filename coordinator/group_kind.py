@@ -1,0 +1,169 @@
+"""The interface of a kind of group: what the group coordinator asks of the groups of one kind.
+
+`Groups` finds the kind of a group and calls it through this interface, so that it knows nothing of
+classic or consumer groups. What only one kind has (ConsumerGroupHeartbeat, for example) is a method
+of that kind's class; `Groups.kind` returns it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from ..protocol.errors import Code, Refused
+from .moment import Moment
+from .outcome import Outcome, Parked
+
+if TYPE_CHECKING:
+    from .classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
+    from .group_records import GroupRecord, OffsetCommitted
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """The member that a request claims to be from; the defaults stand for no member.
+
+    Attributes:
+        generation_id: or the member's epoch in a consumer group.
+        knows_epochs: whether the request is of a version that members of consumer groups use.
+    """
+
+    member_id: str = ""
+    generation_id: int = -1
+    group_instance_id: str | None = None
+    knows_epochs: bool = True
+
+
+class ListedGroup(NamedTuple):
+    """A group in the answer to ListGroups (16)."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+class GroupKind(ABC):
+    """The groups of one kind in one partition of `__consumer_offsets`.
+
+    Attributes:
+        name: the kind's name in `GROUP_KINDS`.
+        groups: the groups that exist, by id; a live view.
+    """
+
+    name: ClassVar[str]
+    groups: Mapping[str, Any]
+
+    # ---- requests of the classic protocol
+
+    @abstractmethod
+    def join(
+        self, request: JoinRequest, *, ticket: int, now: Moment
+    ) -> Outcome[JoinReply | Parked]:
+        """JoinGroup (11). Raises Refused."""
+
+    @abstractmethod
+    def sync(
+        self, request: SyncRequest, *, ticket: int, now: Moment
+    ) -> Outcome[SyncReply | Parked]:
+        """SyncGroup (14). Raises Refused."""
+
+    @abstractmethod
+    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
+        """Heartbeat (12). Raises Refused."""
+
+    @abstractmethod
+    def leave(
+        self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
+    ) -> Outcome[tuple[Code, ...]]:
+        """LeaveGroup (13): a code for each leaving member, in order. Raises Refused."""
+
+    # ---- offsets
+
+    @abstractmethod
+    def check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
+        """Check that a commit is from a current member, or that the group lets others commit.
+
+        Args:
+            transactional: the request is TxnOffsetCommit (28), not OffsetCommit (8).
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
+                REBALANCE_IN_PROGRESS, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        """
+
+    @abstractmethod
+    def committed(self, group_id: str, member_id: str, *, now: Moment) -> None:
+        """Note a commit that passed `check_commit`; a kind may extend the member's session."""
+
+    @abstractmethod
+    def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
+        """Check that OffsetFetch (9) is from a current member, where the kind demands that.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
+        """
+
+    @abstractmethod
+    def subscriptions(self, group_id: str) -> Callable[[str], bool]:
+        """A function that tells whether the group is subscribed to a topic, by the topic's name.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (the members' topics are unknown).
+        """
+
+    @abstractmethod
+    def expiry(
+        self, group_id: str, *, now_ms: int, retention_ms: int
+    ) -> Callable[[OffsetCommitted], bool]:
+        """A function that tells whether a committed offset of the group has expired.
+
+        Args:
+            now_ms: the wall time.
+            retention_ms: `offsets.retention.minutes`.
+        """
+
+    # ---- views and deletion
+
+    @abstractmethod
+    def listed(self) -> Iterable[ListedGroup]:
+        """The groups, for ListGroups (16)."""
+
+    @abstractmethod
+    def removal(self, group_id: str) -> Sequence[GroupRecord]:
+        """Tombstones that remove an empty group, without those of its offsets.
+
+        Raises:
+            Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        """
+
+    # ---- the log and time
+
+    @abstractmethod
+    def replay(self, record: Any) -> None:
+        """Apply a record of this kind."""
+
+    @abstractmethod
+    def forget(self, group_id: str) -> None:
+        """Drop a group: a record says that it is of another kind."""
+
+    @abstractmethod
+    def next_deadline(self) -> int | None:
+        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
+
+    @abstractmethod
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """Make the decisions that are due, one by one; see `Machine.tick`."""
+
+
+def check_group_id(group_id: str) -> None:
+    """Raises Refused INVALID_GROUP_ID for an empty id."""
+    if not group_id:
+        raise Refused(Code.INVALID_GROUP_ID)
+
+
+def never(record: OffsetCommitted) -> bool:
+    """The expiry of offsets that do not expire."""
+    return False
