@@ -1,7 +1,7 @@
 """The command line: `ottla serve | demo | config | health | log | txn`.
 
-A command imports what it needs when it runs, so that `serve` answers within 200 ms and `health`
-within 50. A setting that cannot be is one line on standard error and exit status 2.
+Each command imports its modules when it runs, so that `serve` answers within 200 ms and `health`
+within 50. A wrong setting prints one line on standard error and exits with status 2.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = given.run(given)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `ottla config | head`: what was wanted has been read
-        sys.stdout = None  # or the interpreter flushes it once more
+    except BrokenPipeError:  # `ottla config | head`
+        sys.stdout = None  # otherwise the interpreter flushes it again
         return 0
     except _CannotRun as error:
         print(f"ottla: {error}", file=sys.stderr)
@@ -38,11 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _CannotRun(Exception):
-    """What the person at the prompt can put right."""
+    """A mistake that the user can correct: one line, exit status 2."""
 
 
 class _Command(argparse.ArgumentParser):
-    """A command's parser; its arguments are added when it is the command that was given."""
+    """A command's parser; it adds its arguments only if its command was given."""
 
     def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None], **more: Any) -> None:
         super().__init__(**more)
@@ -63,26 +63,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C", fill=_add_serve)
     commands.add_parser("demo", help="exactly once, end to end, with Spark", fill=_add_demo)
-    commands.add_parser("config", help="the settings a broker would run with", fill=_add_config)
-    commands.add_parser("health", help="exit 0 when a broker answers, else 1", fill=_add_health)
+    commands.add_parser("config", help="print the settings of a broker", fill=_add_config)
+    commands.add_parser("health", help="exit 0 if a broker answers, else 1", fill=_add_health)
     commands.add_parser(
         "log",
-        help="what is in a data directory; `log verify DIR` checks it, exit 1 when damaged",
-        description="What is in a data directory, Ottla's or Kafka's, or in one partition's."
-        " Nothing is changed; a broker may run on it. `verify` checks everything: exit 1 on damage",
+        help="print a data directory; `log verify DIR` checks it, exit 1 if damaged",
+        description="Print a data directory, Ottla's or Kafka's, or one partition's."
+        " Nothing is changed; a broker may use it. `verify` checks everything: exit 1 on damage",
         fill=_add_log,
     )
-    commands.add_parser("txn", help="the transactions of a running broker", fill=_add_transactions)
+    commands.add_parser("txn", help="show and end transactions of a broker", fill=_add_transactions)
     return parser
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
     _add_settings(serve)
     serve.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="where the logs are (or set log.dirs)"
+        "--data-dir", type=Path, metavar="DIR", help="directory of the logs (or set log.dirs)"
     )
     serve.add_argument(
-        "--ready-file", type=Path, metavar="F", help="written when the broker answers"
+        "--ready-file", type=Path, metavar="F", help="file to write when the broker answers"
     )
     serve.add_argument(
         "--nodes",
@@ -90,21 +90,21 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
         choices=range(1, MOST_NODES + 1),
         default=1,
         metavar="N",
-        help="brokers in this process, over one storage, on the next ports (default 1)",
+        help="brokers in this process, on one storage, at consecutive ports (default 1)",
     )
     serve.add_argument(
-        "--control", type=Path, metavar="SOCKET", help="a Unix socket to stop and start nodes by"
+        "--control", type=Path, metavar="SOCKET", help="Unix socket that stops and starts nodes"
     )
     serve.add_argument(
-        "--metrics", metavar="HOST:PORT", help="a page for Prometheus there, at /metrics"
+        "--metrics", metavar="HOST:PORT", help="serve a page for Prometheus, at /metrics"
     )
     serve.add_argument("--until-stdin-ends", action="store_true", help=argparse.SUPPRESS)
     serve.set_defaults(run=_serve)
 
 
 def _add_demo(demo: argparse.ArgumentParser) -> None:
-    demo.add_argument("--kill", action="store_true", help="kill the broker half-way, restart it")
-    demo.add_argument("--bootstrap", metavar="HOST:PORT", help="use a broker that runs already")
+    demo.add_argument("--kill", action="store_true", help="kill and restart the broker twice")
+    demo.add_argument("--bootstrap", metavar="HOST:PORT", help="use a running broker")
     demo.add_argument(
         "--transactions", type=int, default=60, metavar="N", help="how many (default 60)"
     )
@@ -114,16 +114,16 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 def _add_config(config: argparse.ArgumentParser) -> None:
     _add_settings(config)
     config.add_argument(
-        "--bootstrap", metavar="HOST:PORT", help="instead, the features of a running cluster"
+        "--bootstrap", metavar="HOST:PORT", help="print the features of a running cluster instead"
     )
     config.add_argument(
         "--feature",
         action="append",
         default=[],
         metavar="NAME=LEVEL",
-        help="with --bootstrap: change a feature, as transaction.version=1; may come again",
+        help="with --bootstrap: change a feature, e.g. transaction.version=1; repeatable",
     )
-    config.add_argument("names", nargs="*", metavar="NAME", help="these only; default all")
+    config.add_argument("names", nargs="*", metavar="NAME", help="print only these")
     config.set_defaults(run=_config)
 
 
@@ -134,8 +134,8 @@ def _add_health(health: argparse.ArgumentParser) -> None:
 
 def _add_log(log: argparse.ArgumentParser) -> None:
     log.add_argument("words", nargs="+", metavar="[verify] DIR", help="the directory")
-    log.add_argument("--topic", metavar="T", help="the batches of this topic's partitions")
-    log.add_argument("--decode", action="store_true", help="the records, internal ones too")
+    log.add_argument("--topic", metavar="T", help="print the batches of this topic's partitions")
+    log.add_argument("--decode", action="store_true", help="print all records")
     log.set_defaults(run=_show_log)
 
 
@@ -150,21 +150,23 @@ def _add_transactions(txn: argparse.ArgumentParser) -> None:
         added.set_defaults(run=_transactions, action=name)
         return added
 
-    listed = action("list", "the transactional ids, and what they are at")
+    listed = action("list", "list the transactional ids and their states")
     listed.add_argument("--state", action="append", default=[], help="Ongoing, Empty, ...")
-    listed.add_argument("--longer-than", type=float, metavar="S", help="open for more seconds")
-    listed.add_argument("--pattern", default="", help="a regular expression found in the id")
-    action("describe", "all that is known of one").add_argument("id")
+    listed.add_argument(
+        "--longer-than", type=float, metavar="S", help="open for more than S seconds"
+    )
+    listed.add_argument("--pattern", default="", help="regular expression to find in the id")
+    action("describe", "print one transactional id").add_argument("id")
     abort = action(
         "abort",
         "end an open transaction; its producer is fenced",
-        description="By its id: as a new producer of that id would. By partition and producer id:"
-        " an abort marker, for a transaction that no coordinator knows any more.",
+        description="With ID: as a new producer of that id would. With --partition and"
+        " --producer-id: write an abort marker, for a transaction without a coordinator.",
     )
     abort.add_argument("id", nargs="?", help="the transactional id")
-    abort.add_argument("--partition", metavar="TOPIC-INDEX", help="where it hangs")
-    abort.add_argument("--producer-id", type=int, metavar="N", help="whose it is")
-    watch = action("watch", "what is open, and what it holds back, until Ctrl-C")
+    abort.add_argument("--partition", metavar="TOPIC-INDEX", help="partition of the transaction")
+    abort.add_argument("--producer-id", type=int, metavar="N", help="its producer id")
+    watch = action("watch", "show open transactions and consumer lag until Ctrl-C")
     watch.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds (default 1)")
 
 
@@ -176,7 +178,7 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--environment",
         action="store_true",
-        help="settings from variables, as in apache/kafka's image: KAFKA_NUM_PARTITIONS=3",
+        help="read variables, as apache/kafka's image does: KAFKA_NUM_PARTITIONS=3",
     )
     command.add_argument(
         "--set",
@@ -184,12 +186,12 @@ def _add_settings(command: argparse.ArgumentParser) -> None:
         default=[],
         dest="settings",
         metavar="NAME=VALUE",
-        help="one setting by Kafka's name; may come again; wins over file and variables",
+        help="a setting by Kafka's name; repeatable; overrides file and variables",
     )
 
 
 class _Version(argparse.Action):
-    """`--version`, which reads the version only when it is asked for."""
+    """`--version`; reads the version only if needed."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help="print the version and exit")
@@ -230,8 +232,8 @@ def _broker_config(given: argparse.Namespace) -> BrokerConfig:
 def _known_variables() -> dict[str, str]:
     """The settings among the environment's variables.
 
-    Kafka passes over what is no setting of it, and so must this: a container is given variables
-    like KAFKA_PORT for a service that is called kafka. They are named, for one may be a slip.
+    Kafka ignores unknown variables, and so does Ottla: a container gets variables like KAFKA_PORT
+    for a service named kafka. One line lists them, because one may be a typing error.
     """
     import os
 
@@ -247,8 +249,8 @@ def _known_variables() -> dict[str, str]:
             else:
                 unknown.append(variable)
     if unknown:
-        told = "these variables are no settings of Kafka 4.1 and change nothing"
-        sys.stderr.write(f"ottla: {told}: {', '.join(unknown)}\n")
+        message = "these variables are no settings of Kafka 4.1 and change nothing"
+        sys.stderr.write(f"ottla: {message}: {', '.join(unknown)}\n")
     return known
 
 
@@ -266,11 +268,11 @@ def _cluster_id() -> str | None:
 def _serve(given: argparse.Namespace) -> int:
     import gc
 
-    gc.disable()  # what a start makes stays: it is not looked through before the broker is there
+    gc.disable()  # objects made at the start stay; collecting them would delay it
     try:
         return _served(given)
     finally:
-        gc.enable()  # of a process that called `main` and goes on
+        gc.enable()  # the process may go on after `main`
 
 
 def _served(given: argparse.Namespace) -> int:
@@ -300,7 +302,7 @@ def _served(given: argparse.Namespace) -> int:
 
 def _demo(given: argparse.Namespace) -> int:
     if given.kill and given.bootstrap:
-        raise _CannotRun("--kill takes a broker of the demo's own: leave --bootstrap out")
+        raise _CannotRun("--kill needs the demo's own broker: omit --bootstrap")
     try:
         from ottla.demo import run_demo
     except ModuleNotFoundError as error:
@@ -314,7 +316,7 @@ def _config(given: argparse.Namespace) -> int:
     if given.bootstrap is not None:
         return _features(given)
     if given.feature:
-        raise _CannotRun("--feature changes a running cluster: --bootstrap HOST:PORT says which")
+        raise _CannotRun("--feature changes a running cluster: add --bootstrap HOST:PORT")
     from ottla.settings import describe
 
     config = _broker_config(given)
@@ -347,7 +349,7 @@ def _show_log(given: argparse.Namespace) -> int:
 
     *action, path = given.words
     if action not in ([], ["verify"]):
-        raise _CannotRun(f"log {' '.join(given.words)}: `log DIR` or `log verify DIR`")
+        raise _CannotRun(f"log {' '.join(given.words)}: expected `log DIR` or `log verify DIR`")
     try:
         if action:
             return verify(path)
@@ -360,12 +362,12 @@ def _show_log(given: argparse.Namespace) -> int:
 
 def _transactions(given: argparse.Namespace) -> int:
     if given.action == "abort" and not _says_what_to_abort(given):
-        raise _CannotRun("txn abort: ID, or --partition TOPIC-INDEX and --producer-id N")
+        raise _CannotRun("txn abort: expected ID, or --partition TOPIC-INDEX and --producer-id N")
     return _asking(given.bootstrap, lambda client: _on_transactions(client, given))
 
 
 def _asking(bootstrap: str, ask: Callable[[Client], int]) -> int:
-    """Ask a running broker; 1, and a line that says why, when that goes wrong."""
+    """Call `ask` with a client; print the reason and return 1 if the broker fails or refuses."""
     address = _address(bootstrap)
     from ottla.client import Answered, Client, NoAnswer
 

@@ -1,7 +1,7 @@
 """A small client for the command line: one request at a time, to any broker of a cluster.
 
-It speaks the versions below, which Apache Kafka has since 4.0 and Ottla from its beginning, so the
-commands work on both.
+The versions below exist in Apache Kafka since 4.0 and in every Ottla, so the commands work with
+both.
 """
 
 from __future__ import annotations
@@ -26,15 +26,19 @@ _VERSIONS: Final = {
     ApiKey.LIST_TRANSACTIONS: 0,
 }
 _CLIENT_ID: Final = "ottla"
-_TRANSACTION: Final = 1  # the type of key that FindCoordinator is asked for
+_TRANSACTION: Final = 1  # the key type in FindCoordinator
 
 
 class NoAnswer(Exception):
-    """A broker cannot be reached, or what answers there is no broker."""
+    """A broker cannot be reached, or the peer is not a Kafka broker."""
 
 
 class Answered(Exception):
-    """A broker answered with an error: `code`, and what was asked of it."""
+    """A broker answered with the error `code`.
+
+    Args:
+        what: the subject of the request, for the message.
+    """
 
     def __init__(self, code: int, what: str) -> None:
         super().__init__(f"{what}: {_name(code)}")
@@ -55,14 +59,14 @@ def _name(code: int) -> str:
 
 
 class Client:
-    """Connections to the brokers of a cluster, made when they are first asked.
+    """Connections to the brokers of a cluster, opened at the first request to each.
 
     Args:
-        host, port: of any of them.
-        timeout_s: of a connection, and of an answer.
+        host, port: of any broker of the cluster.
+        timeout_s: for connecting, and for each answer.
 
     Attributes:
-        brokers: by node id.
+        brokers: host and port by node id.
     """
 
     def __init__(self, host: str, port: int, *, timeout_s: float = 10.0) -> None:
@@ -90,10 +94,13 @@ class Client:
         self.close()
 
     def ask(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int | None = None) -> Any:
-        """The body of an answer; `node_id` says of which broker, None of the first.
+        """Send one request and return the body of the answer.
+
+        Args:
+            node_id: the broker to ask; None for the first one.
 
         Raises:
-            NoAnswer: there is none.
+            NoAnswer: the broker cannot be reached or closes the connection.
         """
         from ottla.protocol.requests import read_answer, request_frame
 
@@ -107,11 +114,11 @@ class Client:
             raise NoAnswer(f"{address[0]}:{address[1]}: {trouble}") from None
         try:
             return read_answer(api_key, version, self._sent, answer)
-        except Malformed as broken:  # what answers there is no Kafka
+        except Malformed as broken:  # the peer is not a Kafka broker
             raise NoAnswer(f"{address[0]}:{address[1]}: its answer cannot be read") from broken
 
     def metadata(self, topics: list[str] | None) -> list[Any]:
-        """The topics, all of them for None; the brokers are known afterwards."""
+        """The topics, or all topics for None; also updates `brokers`."""
         named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
         asked = {"topics": named, "allow_auto_topic_creation": False}
         answer = self.ask(ApiKey.METADATA, asked)

@@ -1,4 +1,4 @@
-"""`ottla demo`: a broker for the demo in `ottla.spark.demo`, unless one is given."""
+"""`ottla demo`: runs `ottla.spark.demo`, with a broker of its own unless one is given."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ottla.testing import running_broker
 
 
 def run_demo(*, bootstrap: str | None, kill: bool, transactions: int) -> int:
-    """Run the demo; return the exit status. `bootstrap`: a broker that runs already."""
+    """Run the demo; return the exit status. `bootstrap`: address of a running broker, or None."""
     if bootstrap is not None:
         suffix = f"-{secrets.token_hex(3)}"
         return demo.run(bootstrap=bootstrap, transactions=transactions, suffix=suffix)

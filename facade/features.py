@@ -1,4 +1,4 @@
-"""`ottla config --bootstrap HOST:PORT`: feature levels of a running cluster, seen and changed."""
+"""`ottla config --bootstrap HOST:PORT`: print and change feature levels of a running cluster."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SAFE_DOWNGRADE: Final = 2
 
 
 def finalized(client: Client) -> dict[str, int]:
-    """The levels that count now, by feature."""
+    """The finalized level of each feature."""
     return {each.name: each.max_version_level for each in _versions(client).finalized_features}
 
 
 def show(client: Client) -> int:
-    """Print the features, what counts and what could; the exit status."""
+    """Print finalized and supported levels of all features; return the exit status."""
     answer = _versions(client)
     now = {each.name: each.max_version_level for each in answer.finalized_features}
     rows = [
@@ -32,10 +32,10 @@ def show(client: Client) -> int:
 
 
 def change(client: Client, levels: Mapping[str, int]) -> int:
-    """Finalize other levels, all or none of them, and print what counts then.
+    """Finalize new levels, all or none of them, and print the result.
 
     Raises:
-        Answered: why not.
+        Answered: the cluster refuses.
     """
     now = finalized(client)
     updates = [

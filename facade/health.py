@@ -1,4 +1,4 @@
-"""Whether a broker answers: one ApiVersions request, nothing imported but sockets."""
+"""`ottla health`: sends one ApiVersions request; imports only sockets, to be fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REQUEST = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 
 def answers(host: str, port: int, *, timeout_s: float = 3.0) -> str | None:
-    """None when the broker answers ApiVersions without an error, else what went wrong."""
+    """None if the broker answers ApiVersions without an error, else the reason."""
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
             connection.settimeout(timeout_s)
@@ -25,5 +25,5 @@ def answers(host: str, port: int, *, timeout_s: float = 3.0) -> str | None:
         return str(error) or type(error).__name__
     _, correlation_id, error_code = struct.unpack(">iih", answer)
     if correlation_id != 7:
-        return "what answers is no Kafka broker"
+        return "the peer is not a Kafka broker"
     return None if error_code == 0 else f"it answers with error {error_code}"

@@ -1,7 +1,7 @@
-"""A broker that ends when its parent does, even when the parent was killed.
+"""Ends the broker when its parent process ends, even if the parent was killed.
 
-The parent holds the other end of our standard input. A pipe and not a signal at the parent's death:
-Linux sends that one when the *thread* that started the broker ends, and a test may use a thread.
+The parent holds the other end of the broker's standard input. Linux's parent-death signal does not
+serve: it is sent when the *thread* that started the broker ends, and tests may use threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GRACE_S = 20.0
 
 
 def end_with_stdin() -> None:
-    """From now on, stop in order (SIGTERM) at the end of standard input; then by force."""
+    """Watch standard input: at its end, stop cleanly (SIGTERM), and by SIGKILL after `GRACE_S`."""
     threading.Thread(target=_watch, name="lifeline", daemon=True).start()
 
 

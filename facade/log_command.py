@@ -1,7 +1,7 @@
-"""`ottla log [verify] DIR`: what is in a data directory, Ottla's or Kafka's; nothing is changed.
+"""`ottla log [verify] DIR`: prints or checks a data directory, Ottla's or Kafka's; changes nothing.
 
-Tables for a terminal, one plain line each otherwise. `verify` reads everything, compares it with
-each other and exits 1 when something is damaged, a line each with file, position and offset.
+Prints tables on a terminal, otherwise plain lines. `verify` reads all files, compares them with
+each other, prints each damage with file, position and offset, and exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _BATCHES_SHOWN = 1000
 
 
 class NotADirectory(Exception):
-    """What was named is no data directory and no partition's."""
+    """The path is neither a data directory nor a partition's directory."""
 
 
 def show(path: str, *, topic: str | None, decode: bool) -> int:
-    """Print what a directory holds; the exit status.
+    """Print the content of a directory; return the exit status.
 
     Args:
-        topic: its partitions batch by batch; None: a line for each partition.
-        decode: also the records.
+        topic: print the batches of its partitions; None: print a line for each partition.
+        decode: also print the records.
 
     Raises:
-        NotADirectory: `path` is not one of Kafka's.
+        NotADirectory: `path` is not a directory of Kafka's.
     """
     if _is_one_partition(path):
         _show_partition(_inspected(path), decode=decode)
@@ -54,7 +54,7 @@ def show(path: str, *, topic: str | None, decode: bool) -> int:
 
 
 def verify(path: str) -> int:
-    """Check everything; 1 when something is damaged, else 0. Raises NotADirectory."""
+    """Check everything; return 1 if something is damaged, else 0. Raises NotADirectory."""
     if _is_one_partition(path):
         reports: Iterable[PartitionReport] = [_inspected(path)]
         damages = []
@@ -70,7 +70,7 @@ def verify(path: str) -> int:
         damages += report.damages
         if report.torn_bytes:
             where = f"{report.directory}: {report.torn_bytes} bytes behind the last whole batch"
-            line(f"{where} are not finished; the next start cuts them off")
+            line(f"{where} are incomplete; the next start cuts them off")
         report.close()
     for damage in damages:
         line(f"damaged: {damage}")
@@ -98,7 +98,7 @@ def _directory(path: str) -> DirectoryReport:
     return directory
 
 
-# What is shown
+# Content
 
 
 def _show_directory(directory: DirectoryReport) -> None:
@@ -211,7 +211,7 @@ def _show_batches(report: PartitionReport) -> None:
         table(Table("batches", columns, rows))
     left = sum(1 for _ in batches)
     if left:
-        line(f"and {left} batches more")
+        line(f"and {left} more batches")
 
 
 def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence[str]:
@@ -261,7 +261,7 @@ def _show_records(topic: str, report: PartitionReport) -> None:
             line(f"{header.base_offset}-{header.last_offset} cannot be read: {wrong}")
 
 
-# How it is shown
+# Format
 
 
 def _size(size_bytes: int) -> str:

@@ -1,4 +1,4 @@
-"""One record of a log as a line of text: by its schema in internal topics, else as it looks."""
+"""Formats one record of a log as text: decoded in internal topics, else key and value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TEXT_LIMIT = 200
 
 
 def described(topic: str, record: Record) -> str:
-    """Key and value of a record, as short as they say what they say."""
+    """The key and the value of a record as one short line."""
     try:
         if topic == "__cluster_metadata":
             from ottla.metadata.records import ForeignRecord
@@ -35,7 +35,7 @@ def described(topic: str, record: Record) -> str:
     except (Malformed, Refused, ValueError, LookupError) as wrong:
         return f"cannot be decoded ({wrong}): {_text(record.key)} = {_text(record.value)}"
     if known is None:
-        return f"of a type that means nothing to Ottla: {_text(record.value)}"
+        return f"of a type unknown to Ottla: {_text(record.value)}"
     return _shown(known)
 
 

@@ -1,7 +1,7 @@
-"""What `pip install ottla` adds to pytest: the fixtures `ottla_broker` and `ottla_settings`.
+"""The pytest plugin: the fixtures `ottla_broker` and `ottla_settings`.
 
-One broker serves a whole session; a test keeps to itself by the names of its topics. A test that
-kills, restarts or configures a broker takes one of its own from `ottla.testing.running_broker`.
+One broker serves a whole session; tests use topics of different names. A test that kills, restarts
+or configures a broker starts its own with `ottla.testing.running_broker`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def ottla_settings() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def ottla_broker(ottla_settings: dict[str, str]) -> Iterator[RunningBroker]:
-    """A running broker: `ottla_broker.bootstrap` is what a client is given."""
-    # Every pytest run of every project loads this plugin; only those that use it pay for it.
+    """A running broker; clients connect to `ottla_broker.bootstrap`."""
+    # Every pytest run of every project loads this plugin, so import nothing before it is needed.
     from ottla.testing import running_broker
 
     with running_broker(settings=ottla_settings) as broker:

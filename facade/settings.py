@@ -1,4 +1,4 @@
-"""`ottla config`: the settings a broker would run with, a line each, as in server.properties."""
+"""`ottla config`: prints the settings of a broker, one per line, as in server.properties."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ottla.metadata.catalog import ResourceType
 
 
 def describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
-    """`name=value` of these settings, defaults behind a `#`: a file for `--config`.
+    """Lines `name=value`, defaults commented out with `#`: a valid file for `--config`.
 
-    Of all settings when none is named, and then what each is for, and may be, above it. Raises
-    KeyError for a name that is no setting.
+    Without names it describes all settings, each with documentation and allowed values. Raises
+    KeyError for an unknown name.
     """
     if names:
         for name in sorted(names):

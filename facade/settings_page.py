@@ -1,4 +1,4 @@
-"""docs/SETTINGS.md: every setting of Kafka 4.1, and what becomes of it; from the tables alone."""
+"""Writes docs/SETTINGS.md, every setting of Kafka 4.1 and its fate, from the settings' tables."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ottla.metadata.catalog import ResourceType
 HEAD = """\
 # Settings
 
-Every setting of Apache Kafka 4.1 has one of these fates. This page is made from the tables in
-`broker/settings/` by `make settings-page`.
+Every setting of Apache Kafka 4.1 has one of these fates. `make settings-page` writes this page from
+the tables in `broker/settings/`.
 
-| fate | what it means |
+| fate | meaning |
 |---|---|
 | works | It does what it does in Kafka. |
-| limited | Only the values that the table names are accepted, and its default. |
-| refused | Only its default is accepted: what it asks for does not exist in Ottla. |
+| limited | Only the values in the table and the default are accepted. |
+| refused | Only its default is accepted: Ottla lacks the feature. |
 | harmless | It is accepted and has no meaning in Ottla. |
 
 A value that is not accepted stops the start with exit status 2 and one line with the name, the
-value and what is allowed; a client that sets it while the broker runs is answered INVALID_CONFIG. A
-start names the harmless settings that were given, in one line. Ottla does not heed a refused value
-that the metadata log of a Kafka has; the start names it too. A setting that guards (a policy, a
-quota, a principal, TLS, SASL, a limit) is never harmless.
+value and the allowed values; a client that sets it while the broker runs gets INVALID_CONFIG. The
+start lists the given harmless settings in one line. If a metadata log of Kafka's contains a refused
+value, Ottla ignores it and lists it at the start. A protective setting (a policy, a quota, a
+principal, TLS, SASL, a limit) is never harmless.
 
-A name that is no setting of Kafka stops the start: a typing error would otherwise change nothing,
-without a word. Variables (`ottla serve --environment`) are the exception: the start names those
-that are no setting in one line and passes over them, as Kafka does. `CLUSTER_ID` is the id of a new
-directory's cluster; a directory of another cluster is refused.
+An unknown name stops the start, because a typing error would otherwise silently change nothing.
+Variables (`ottla serve --environment`) are the exception: the start lists the unknown ones in one
+line and ignores them, as Kafka does. `CLUSTER_ID` is the id of a new directory's cluster; a
+directory of another cluster is refused.
 """
 TABLES = (
     ("Brokers", ResourceType.BROKER, BROKER_SETTINGS),
@@ -60,16 +60,16 @@ def page() -> str:
 
 
 def _rows(resource_type: ResourceType, table: Table) -> Iterator[str]:
-    yield "| setting | fate | what it does, what it must be, or why it changes nothing |"
+    yield "| setting | fate | effect, allowed values, or why it changes nothing |"
     yield "|---|---|---|"
     for name in table:
         fate = fate_of(table[name])
-        told = (
+        text = (
             _sentence(why_harmless(name))
             if fate is Fate.HARMLESS
             else documentation(resource_type, name)
         )
-        yield f"| `{name}` | {FATES[fate]} | {told} |"
+        yield f"| `{name}` | {FATES[fate]} | {text} |"
 
 
 def _sentence(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables and lines for people: drawn on a terminal, plain aligned columns otherwise."""
+"""Prints tables and lines: drawn on a terminal, otherwise as plain aligned columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """A title, the names of the columns, and rows of as many cells."""
+    """A title, column names, and rows with one cell per column."""
 
     title: str
     columns: Sequence[str]
@@ -20,12 +20,12 @@ class Table(NamedTuple):
 
 
 def line(text: str) -> None:
-    """One line on standard output."""
+    """Print one line on standard output."""
     sys.stdout.write(text + "\n")
 
 
 def table(shown: Table) -> None:
-    """Print a table, as suits where standard output goes."""
+    """Print a table, drawn if standard output is a terminal."""
     if not sys.stdout.isatty():
         _align(shown)
         return
@@ -35,12 +35,12 @@ def table(shown: Table) -> None:
 
 
 def counted(number: int, one: str, several: str) -> str:
-    """So many things: `1 batch`, `2 batches`."""
+    """A number with its noun: `1 batch`, `2 batches`."""
     return f"{number} {one if number == 1 else several}"
 
 
 def moment(time_ms: int) -> str:
-    """A time of Kafka's in ISO 8601, UTC; `-` for none."""
+    """A timestamp in ISO 8601, UTC; `-` for a negative one."""
     if time_ms < 0:
         return "-"
     try:
@@ -51,7 +51,7 @@ def moment(time_ms: int) -> str:
 
 
 def drawn(shown: Table) -> RichTable:
-    """The table as rich draws it; numbers to the right, a damaged row in red."""
+    """The table as rich draws it; numbers right-aligned, damaged rows in red."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 

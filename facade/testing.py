@@ -1,9 +1,9 @@
-"""A real broker for a test: a process of its own, on a free port, in a temporary directory.
+"""A real broker for a test: in its own process, on a free port, in a temporary directory.
 
-`running_broker()` returns when the broker answers (some 0.2 s) and leaves nothing behind. The
-broker watches a pipe that its parent holds, so it also ends with a parent that was killed; the
-temporary directory of such a parent stays, for nobody is left who knows whether it is wanted.
-`running_broker(nodes=3)` is a cluster in one process, of which a test stops and starts nodes.
+`running_broker()` returns when the broker answers (about 0.2 s) and leaves nothing behind. The
+broker watches a pipe that its parent holds, so it also ends if the parent is killed; then the
+temporary directory stays, as the test may need it. `running_broker(nodes=3)` runs a cluster in one
+process, whose nodes a test can stop and start.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ __all__ = ["BrokerFailed", "RunningBroker", "RunningNode", "running_broker"]
 
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 20.0
-# Below the ports of outgoing connections: while a broker is down, the clients that knock at its
-# port must neither be given that port themselves nor, on loopback, connect to themselves.
+# Below the ephemeral ports: while a broker is down, its clients retry its port. They must neither
+# get that port for their own connection nor, on loopback, connect to themselves.
 PORTS = range(10_000, 32_768)
 
 
 class BrokerFailed(Exception):
-    """The broker did not start, did not stop in time or ended by itself; the end of its log."""
+    """The broker did not start, did not stop in time, or ended by itself; shows its log."""
 
 
 class RunningNode:
-    """One of the brokers of a process. `bootstrap` is its "HOST:PORT"."""
+    """One node of a broker process. `bootstrap` is its "HOST:PORT"."""
 
     def __init__(self, broker: RunningBroker, node_id: int, bootstrap: str) -> None:
         self.node_id = node_id
@@ -42,24 +42,26 @@ class RunningNode:
         self._broker = broker
 
     def stop(self) -> None:
-        """Answer what is in hand and go; other replicas in sync lead its partitions from now on."""
+        """Answer pending requests and stop; other in-sync replicas take over its partitions."""
         self._broker.order(f"stop {self.node_id}")
 
     def cut(self) -> None:
-        """As `stop`, but all its connections end at once, without their answers."""
+        """Like `stop`, but close all connections at once, without answers."""
         self._broker.order(f"cut {self.node_id}")
 
     def start(self) -> None:
-        """Come back on the same port; what it led it does not lead again by itself."""
+        """Start again on the same port; it does not get back the partitions that it led."""
         self._broker.order(f"start {self.node_id}")
 
 
 class RunningBroker:
     """A broker process. After `kill` or `stop`, `restart` runs it again on the same port and data.
 
-    `bootstrap` is "HOST:PORT", of each node with commas between; `nodes` are these by their ids;
-    `data_dir` the directory with the logs; `log_path` what the broker wrote to standard error, all
-    starts after one another.
+    Attributes:
+        bootstrap: "HOST:PORT" of each node, separated by commas.
+        nodes: the nodes by id.
+        data_dir: the directory with the logs.
+        log_path: the broker's standard error, of all starts in order.
     """
 
     def __init__(
@@ -84,13 +86,13 @@ class RunningBroker:
 
     @property
     def pid(self) -> int:
-        """The process id; raises BrokerFailed when the broker is not running."""
+        """The process id. Raises BrokerFailed if the broker is not running."""
         if self._process is None:
             raise BrokerFailed("the broker is not running")
         return self._process.pid
 
     def start(self) -> None:
-        """Run the broker; return when it answers. Raises BrokerFailed when it does not."""
+        """Run the broker; return when it answers. Raises BrokerFailed if it does not."""
         assert self._process is None, "it is running"
         ready_file = self.log_path.with_suffix(".ready")
         ready_file.unlink(missing_ok=True)
@@ -100,7 +102,7 @@ class RunningBroker:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C at the terminal is for the tests, which then stop the broker themselves.
+                # Ctrl-C goes to the tests only; they then stop the broker.
                 process_group=0,
             )
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -114,14 +116,14 @@ class RunningBroker:
             time.sleep(0.002)
 
     def kill(self) -> None:
-        """SIGKILL: what was not on disk or with the operating system is gone."""
+        """Send SIGKILL: data not yet passed to the operating system is lost."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._forget()
 
     def stop(self) -> None:
-        """SIGTERM, and wait. Raises BrokerFailed when it ended badly, too late or before."""
+        """Send SIGTERM and wait. Raises BrokerFailed if it failed, was slow or ended before."""
         if self._process is None:
             return
         gone_before = self._process.poll() is not None
@@ -137,37 +139,37 @@ class RunningBroker:
             raise self._failed(f"the broker ended {when}, with status {status}")
 
     def restart(self) -> None:
-        """Stop it if it runs; start it again, same port, same data."""
+        """Stop the broker if it runs, then start it on the same port and data."""
         self.stop()
         self.start()
 
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
-        """Let another node lead a partition. Raises BrokerFailed when it is no replica in sync."""
+        """Make a node the leader of a partition. Raises BrokerFailed if it is not in sync."""
         self.order(f"lead {topic} {partition} {node_id}")
 
     def order(self, line: str) -> str:
-        """Give an order to a broker of several nodes; what it says (see ottla.broker.control).
+        """Send an order to a broker of several nodes; return its answer (see ottla.broker.control).
 
-        Raises BrokerFailed when it cannot be done.
+        Raises BrokerFailed if the broker refuses.
         """
         try:
             with socket.socket(socket.AF_UNIX) as control:
                 control.settimeout(STOP_TIMEOUT_S)
                 control.connect(str(self._control))
                 control.sendall(f"{line}\n".encode())
-                told = control.makefile().readline().strip()
+                answer = control.makefile().readline().strip()
         except OSError as failed:
             raise self._failed(f"{line}: {failed}") from None
-        if not told.startswith("ok"):
-            raise BrokerFailed(f"{line}: {told or 'no answer'}")
-        return told.removeprefix("ok").strip()
+        if not answer.startswith("ok"):
+            raise BrokerFailed(f"{line}: {answer or 'no answer'}")
+        return answer.removeprefix("ok").strip()
 
     @property
     def _control(self) -> Path:
         return self.log_path.with_suffix(".control")
 
     def _command(self, ready_file: Path) -> list[str]:
-        # -P: a folder `kafka` or `storage` where the tests happen to run must not be imported.
+        # -P: do not import a folder `kafka` or `storage` of the current directory.
         command = [sys.executable, "-P", "-m", "ottla", "serve", "--until-stdin-ends"]
         first, *others = self.nodes.values()
         command += ["--listen", first.bootstrap, "--data-dir", str(self.data_dir)]
@@ -188,7 +190,7 @@ class RunningBroker:
         return BrokerFailed(f"{what}; the end of {self.log_path}:\n{self.log_tail()}")
 
     def log_tail(self, lines: int = 20) -> str:
-        """The last lines that the broker logged."""
+        """The last lines of the broker's log."""
         return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
 
 
@@ -198,9 +200,13 @@ def running_broker(
 ) -> Iterator[RunningBroker]:
     """Run a broker for the body of a `with`.
 
-    `data_dir` is kept afterwards when it is given; `settings` are Kafka's broker settings by name;
-    `nodes` brokers share the process and the directory, with ids from 1 or the given `node.id` on.
-    Raises BrokerFailed when the broker does not start, or when it died in the body by itself.
+    Args:
+        data_dir: the directory to use and keep; None for a temporary one.
+        settings: Kafka's broker settings by name.
+        nodes: the number of nodes, with ids from 1 or the given `node.id` on.
+
+    Raises:
+        BrokerFailed: the broker does not start, or ended by itself in the body.
     """
     scratch = Path(tempfile.mkdtemp(prefix="ottla-"))
     try:
@@ -218,7 +224,7 @@ def running_broker(
 def _started(
     scratch: Path, data_dir: Path, settings: Mapping[str, str], nodes: int
 ) -> RunningBroker:
-    """A broker that answers; another port is tried when somebody took the first in between."""
+    """A broker that answers; tries another port if another process took the first meanwhile."""
     for _ in range(5):
         port = _free_ports(nodes)
         broker = RunningBroker(
@@ -239,8 +245,8 @@ def _started(
 
 
 def _free_ports(count: int) -> int:
-    """The first of so many free ports in a row."""
-    # The system's randomness: tests that seed the generator alike must not meet on one port.
+    """The first of `count` consecutive free ports."""
+    # The system's randomness, so that tests with the same seed do not choose the same port.
     choice = random.SystemRandom().choice
     while True:
         port = choice(PORTS)

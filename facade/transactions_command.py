@@ -1,8 +1,8 @@
-"""`ottla txn list|describe|abort|watch`: the transactions of a running broker, Ottla's or Kafka's.
+"""`ottla txn list|describe|abort|watch`: transactions of a broker, Ottla's or Kafka's.
 
 `abort` ends the open transaction of a transactional id as a new producer of that id would, which
-fences the old one; with a partition and a producer id instead it writes an abort marker, as
-Kafka's admin client does, for a transaction that no coordinator knows any more.
+fences the old one. With a partition and a producer id it writes an abort marker instead, as Kafka's
+admin client does, for a transaction without a coordinator.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _RETRY_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What coordinators say of a transactional id.
+    """A transactional id, as its coordinator describes it.
 
     Attributes:
-        started_ms: of its last transaction; -1 when it had none.
-        partitions: of its open transaction, as TOPIC-INDEX.
+        started_ms: start time of its last transaction; -1 if there was none.
+        partitions: partitions of its open transaction, as TOPIC-INDEX.
     """
 
     transactional_id: str
@@ -45,7 +45,7 @@ class Transaction:
     partitions: Sequence[str] = field(default=())
 
     def open_ms(self, now_ms: int) -> int | None:
-        """For how long its transaction is open; None when none is."""
+        """The age of its open transaction; None if none is open."""
         if self.state not in OPEN or self.started_ms < 0:
             return None
         return max(0, now_ms - self.started_ms)
@@ -54,7 +54,7 @@ class Transaction:
 def found(
     client: Client, *, states: Sequence[str] = (), longer_than_ms: int = -1, pattern: str = ""
 ) -> list[Transaction]:
-    """The transactional ids of all coordinators that pass every filter, by name."""
+    """The transactional ids of all coordinators that match every filter, sorted."""
     every = []
     for node_id in client.brokers:
         body = {"state_filters": list(states), "producer_id_filters": []}
@@ -72,7 +72,7 @@ def found(
 
 
 def described(client: Client, transactional_ids: Sequence[str], node_id: int) -> list[Transaction]:
-    """What a coordinator says; ids that have gone in between are left out. Raises Answered."""
+    """Descriptions by a coordinator, without ids that expired meanwhile. Raises Answered."""
     body = {"transactional_ids": list(transactional_ids)}
     every = []
     for each in client.ask(ApiKey.DESCRIBE_TRANSACTIONS, body, node_id=node_id).transaction_states:
@@ -98,14 +98,14 @@ def described(client: Client, transactional_ids: Sequence[str], node_id: int) ->
 
 
 def show_list(client: Client, *, states: Sequence[str], longer_than_ms: int, pattern: str) -> int:
-    """Print the transactional ids; the exit status."""
+    """Print the transactional ids; return the exit status."""
     shown = found(client, states=states, longer_than_ms=longer_than_ms, pattern=pattern)
     table(_listed(shown, _now_ms()))
     return 0
 
 
 def show(client: Client, transactional_id: str) -> int:
-    """Print all that is known of one; 1 when nobody knows it."""
+    """Print one transactional id; return 1 if it is unknown."""
     node_id = client.transaction_coordinator(transactional_id)
     for known in described(client, [transactional_id], node_id):
         open_ms = known.open_ms(_now_ms())
@@ -125,12 +125,12 @@ def show(client: Client, transactional_id: str) -> int:
 
 
 def abort(client: Client, transactional_id: str) -> int:
-    """End the open transaction and fence its producer; 1 when there is nothing to abort.
+    """End the open transaction and fence its producer; return 1 if there is none.
 
-    What its producer has decided already is completed as it was decided.
+    A decided transaction is completed as decided.
 
     Raises:
-        Answered: by the coordinator, CONCURRENT_TRANSACTIONS when the end takes too long.
+        Answered: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
     """
     node_id = client.transaction_coordinator(transactional_id)
     known = described(client, [transactional_id], node_id)
@@ -153,16 +153,16 @@ def abort(client: Client, transactional_id: str) -> int:
         node_id = client.transaction_coordinator(transactional_id)
     check(answer.error_code, transactional_id)
     decided = known[0].state == "PrepareCommit"
-    ended = "committed: that was decided already" if decided else "aborted"
+    ended = "committed: that was already decided" if decided else "aborted"
     line(f"{transactional_id} is {ended}; its producer is fenced at epoch {answer.producer_epoch}")
     return 0
 
 
 def abort_on_partition(client: Client, topic: str, partition: int, producer_id: int) -> int:
-    """Write an abort marker where a producer's transaction hangs; 1 when it has none there.
+    """Write an abort marker for a producer's open transaction; return 1 if it has none there.
 
     Raises:
-        Answered: by the partition's leader.
+        Answered: the partition's leader refuses.
     """
     node_id = client.leader(topic, partition)
     asked = {"topics": [{"name": topic, "partition_indexes": [partition]}]}
@@ -192,10 +192,10 @@ def abort_on_partition(client: Client, topic: str, partition: int, producer_id: 
 
 
 def watch(client: Client, *, every_s: float, times: int | None = None) -> int:
-    """A table of what is open, and of what holds readers back, until Ctrl-C.
+    """Show open transactions and the partitions that they hold back, until Ctrl-C.
 
     Args:
-        times: how often it is drawn; None: without end.
+        times: number of updates; None: no limit.
     """
     from rich.console import Group
     from rich.live import Live
@@ -236,14 +236,14 @@ def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
 
 
 def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:
-    """Partitions whose last stable offset is behind: what readers of committed records miss."""
+    """Partitions whose last stable offset is below the high watermark, with the lag."""
     rows = []
     for place in sorted({place for each in open_now for place in each.partitions}):
         topic, _, index = place.rpartition("-")
         try:
             stable, end = (_end(client, topic, int(index), isolation) for isolation in (1, 0))
         except Answered:
-            continue  # it moves, or is gone
+            continue  # the leader moves, or the partition was deleted
         if stable < end:
             rows.append((place, str(stable), str(end), str(end - stable)))
     return Table("held back", ("partition", "last stable", "end", "lag"), rows)

@@ -1,7 +1,7 @@
-"""Whether the numbers add up: the producer's ledger against what readers of the log were given.
+"""Compares the producer's ledger with the records that consumers read.
 
-Pure: compares a `Ledger` with the ids that came out under both isolation levels and with the totals
-that the streaming query wrote. `Audit.faults()` says in words what does not add up.
+Pure: compares a `Ledger` with the ids read under both isolation levels and with the totals that the
+streaming query wrote. `Audit.faults()` describes each difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .orders import Fate, Ledger, Order
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What the query counted for a region."""
+    """The totals of one region, as the query counted them."""
 
     orders: int
     amount_cents: int
@@ -23,7 +23,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The numbers of a run. Orders are counted, except in `unknown_*`: those are transactions."""
+    """The numbers of a run: orders, except in `unknown_*`, which are transactions."""
 
     produced: int
     acknowledged: int
@@ -41,21 +41,21 @@ class Audit:
     wrong_totals: tuple[str, ...]
 
     def faults(self) -> list[str]:
-        """What does not add up; empty when all is well."""
+        """The differences; empty if there are none."""
         found = []
         if self.produced == 0:
             found.append("nothing was produced")
         if self.duplicates:
-            found.append(f"{self.duplicates} orders came more than once")
+            found.append(f"{self.duplicates} orders were duplicated")
         if self.missing:
             found.append(f"{self.missing} committed orders were not seen by read_committed")
         if self.leaked:
-            found.append(f"{self.leaked} aborted or unheard-of orders were seen by read_committed")
+            found.append(f"{self.leaked} aborted or unknown orders were seen by read_committed")
         if self.lost:
             found.append(f"{self.lost} acknowledged orders are not in the log")
         found += [f"transaction {number} was seen in part" for number in self.torn_transactions]
         if self.committed + self.aborted != self.produced:
-            found.append("committed and aborted are not together what was produced")
+            found.append("committed and aborted orders do not add up to the produced ones")
         found += [f"the total of {region} is wrong" for region in self.wrong_totals]
         return found
 
@@ -67,7 +67,7 @@ def audit(
     read_uncommitted: Iterable[int],
     totals: Mapping[str, Total],
 ) -> Audit:
-    """Compare. The ids come as often as readers got them; `totals` are the last ones by region."""
+    """Compare. Ids repeat as often as they were read; `totals` are the last ones by region."""
     committed_seen, all_seen = Counter(read_committed), Counter(read_uncommitted)
     committed, aborted = ledger.ids(Fate.COMMITTED), ledger.ids(Fate.ABORTED, Fate.OPEN)
     unknown_committed = unknown_aborted = 0
@@ -75,8 +75,8 @@ def audit(
     for entry in ledger.entries:
         if entry.fate is not Fate.UNKNOWN:
             continue
-        # The log decides, but only between all and nothing: no commit is sent before every order
-        # of its transaction is acknowledged.
+        # The log decides, but only all or nothing: a commit is sent after every order of its
+        # transaction is acknowledged.
         seen = sum(order in committed_seen for order in entry.ids())
         if 0 < seen < len(entry.ids()):
             torn.append(entry.number)
@@ -105,7 +105,7 @@ def audit(
 
 
 def totals_of(ids: Iterable[int]) -> dict[str, Total]:
-    """What the query should count for each region when it is given these orders."""
+    """The totals of these orders that the query should have counted, by region."""
     orders: Counter[str] = Counter()
     cents: Counter[str] = Counter()
     for order in (Order(order_id, transaction=0) for order_id in ids):
@@ -119,7 +119,7 @@ def _repeats(seen: Counter[int]) -> int:
 
 
 def _wrong(totals: Mapping[str, Total], committed: set[int]) -> tuple[str, ...]:
-    """The regions whose total is not that of the committed orders."""
+    """The regions whose total differs from that of the committed orders."""
     right = totals_of(committed)
     regions = sorted(right.keys() | totals.keys())
     return tuple(region for region in regions if totals.get(region) != right.get(region))

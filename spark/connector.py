@@ -1,9 +1,8 @@
-"""The jars of Spark's Kafka connector for the PySpark that is installed, kept per version.
+"""Finds or downloads the jars of Spark's Kafka connector for the installed PySpark.
 
-Maven copies them where there is `mvn`; else Ivy, which PySpark brings along, fetches them. They are
-kept in the user's cache, so that both are needed once and everything works offline afterwards.
-OTTLA_SPARK_JARS names a directory that holds them already. `python -m ottla.spark.connector`
-fetches them and says how.
+Maven copies them if `mvn` exists; else Ivy, a part of PySpark, fetches them. They are kept in the
+user's cache, by version, so that later runs work offline. OTTLA_SPARK_JARS names a directory that
+contains them. `python -m ottla.spark.connector` fetches them and prints their source.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCALA = "2.13"
-# Beside the connector: what it needs that Spark itself does not have. Where the token provider of
-# the same version was never published, 4.0.0's has the same interface.
+# The connector and its dependencies that Spark lacks. Where the token provider of the same version
+# was never published, 4.0.0's has the same interface.
 _OLDER_TOKEN_PROVIDER = "4.0.0"
 _NEEDED_JARS = (
     "spark-sql-kafka-",
@@ -28,12 +27,12 @@ _NEEDED_JARS = (
     "commons-pool2-",
 )
 
-# Ivy would fetch 50 MB that Spark has already.
+# Spark has these 50 MB already.
 _IN_SPARK = ("org.apache.hadoop:hadoop-client-api", "org.apache.hadoop:hadoop-client-runtime")
 
 
 class SparkUnavailable(Exception):
-    """Spark cannot run here; the message says what is missing and what to do about it."""
+    """Spark cannot run here; the message names the missing part and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +51,22 @@ COMPANIONS = {
 
 @dataclass(frozen=True, slots=True)
 class ConnectorJars:
-    """Where the jars are, and in a few words how they came there."""
+    """The paths of the jars, and their source in a few words."""
 
     paths: tuple[Path, ...]
     how: str
 
 
 def connector_jars() -> ConnectorJars:
-    """The jars for `spark.jars`, fetched when they are not there yet.
+    """The jars for `spark.jars`; downloads them if needed.
 
-    Raises SparkUnavailable without PySpark or Java 17, and when neither Maven nor Ivy got the jars.
+    Raises SparkUnavailable without PySpark or Java 17, or if neither Maven nor Ivy got the jars.
     """
     if given := os.environ.get("OTTLA_SPARK_JARS"):
         return ConnectorJars(_jars_in(Path(given)), f"given by OTTLA_SPARK_JARS={given}")
     version = pyspark_version()
     kept = _cache() / f"spark-kafka-{version}"
-    how = "kept from before" if kept.is_dir() else _fetch(version, kept)
+    how = "cached" if kept.is_dir() else _fetch(version, kept)
     return ConnectorJars(_jars_in(kept), f"connector {version}, {how}")
 
 
@@ -82,22 +81,22 @@ def pyspark_version() -> str:
 
 
 def need_java() -> None:
-    """Raises SparkUnavailable when there is no Java, or one that is too old for Spark 4."""
+    """Raise SparkUnavailable if Java is missing or too old for Spark 4."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else "java"
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=False
         ).stderr
     except OSError:
         raise SparkUnavailable("Java is missing: Spark needs Java 17 or newer") from None
-    found = re.search(r'version "(\d+)', told)
+    found = re.search(r'version "(\d+)', output)
     if found is None or int(found[1]) < 17:
-        raise SparkUnavailable(f"Spark needs Java 17 or newer; {java} is {told.splitlines()[:1]}")
+        raise SparkUnavailable(f"Spark needs Java 17 or newer; {java} is {output.splitlines()[:1]}")
 
 
 def _fetch(version: str, kept: Path) -> str:
-    """Put the jars into `kept`, all or none; return how."""
+    """Put the jars into `kept`, all or none; return their source."""
     need_java()
     kept.parent.mkdir(parents=True, exist_ok=True)
     troubles = []
@@ -116,16 +115,16 @@ def _fetch(version: str, kept: Path) -> str:
             try:
                 ready.rename(kept)
             except OSError:
-                if not kept.is_dir():  # else somebody else was faster; theirs are the same
+                if not kept.is_dir():  # else another process was faster, with the same jars
                     raise
             return how
     raise SparkUnavailable("Spark's Kafka connector could not be fetched: " + "; ".join(troubles))
 
 
 def _by_maven(version: str, work: Path) -> str:
-    """`dependency:copy-dependencies` of the jars into `work`/jars."""
+    """Copy the jars into `work`/jars by Maven's `dependency:copy-dependencies`."""
     if shutil.which("mvn") is None:
-        raise SparkUnavailable("there is no mvn")
+        raise SparkUnavailable("mvn is missing")
     trouble = ""
     for token_provider in dict.fromkeys((version, _OLDER_TOKEN_PROVIDER)):
         pom = work / "pom.xml"
@@ -151,7 +150,7 @@ def _pom(version: str, token_provider: str) -> str:
         ("org.apache.kafka", "kafka-clients", companions.kafka_clients),
         ("org.apache.commons", "commons-pool2", companions.commons_pool2),
     )
-    # What the four depend on themselves is in Spark.
+    # Spark contains the dependencies of these four.
     everything = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
     rest = f"<exclusions>{everything}</exclusions>"
     dependencies = "\n".join(
@@ -167,7 +166,7 @@ def _pom(version: str, token_provider: str) -> str:
 
 
 def _by_ivy(version: str, work: Path) -> str:
-    """Ivy, as `spark.jars.packages` runs it when a session starts; into `work`/jars."""
+    """Fetch the jars into `work`/jars by Ivy, as `spark.jars.packages` does in a session."""
     companions = COMPANIONS.get(version, COMPANIONS[max(COMPANIONS)])
     connector = f"org.apache.spark:spark-sql-kafka-0-10_{SCALA}:{version}"
     provider = f"org.apache.spark:spark-token-provider-kafka-0-10_{SCALA}"
@@ -175,7 +174,7 @@ def _by_ivy(version: str, work: Path) -> str:
         f"org.apache.kafka:kafka-clients:{companions.kafka_clients}",
         f"org.apache.commons:commons-pool2:{companions.commons_pool2}",
     )
-    # In one go; where the token provider of this version is missing, it is fetched on its own.
+    # All at once; if the token provider of this version is missing, an older one separately.
     attempts = (
         (((connector, *parts), _IN_SPARK),),
         (
@@ -222,8 +221,8 @@ def _run_ivy(packages: tuple[str, ...], excludes: tuple[str, ...], work: Path) -
     )
     if done.returncode != 0:
         lines = done.stderr.splitlines()
-        told = [line.strip() for line in lines if "not found" in line or "Exception" in line]
-        raise SparkUnavailable((told or ["it failed"])[0][:300])
+        reasons = [line.strip() for line in lines if "not found" in line or "Exception" in line]
+        raise SparkUnavailable((reasons or ["it failed"])[0][:300])
 
 
 def _jars_in(directory: Path) -> tuple[Path, ...]:
@@ -243,11 +242,11 @@ def _cache() -> Path:
 
 
 def main() -> int:
-    """Fetch the jars; say how. Not having them is no failure: all but Spark works without."""
+    """Fetch the jars; print their source. Exit 0 without them: the rest of Ottla works."""
     try:
         sys.stdout.write(f"Spark's Kafka connector: {connector_jars().how}\n")
     except SparkUnavailable as error:
-        sys.stdout.write(f"Spark is left out: {error}\n")
+        sys.stdout.write(f"Spark is not available: {error}\n")
     return 0
 
 

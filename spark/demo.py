@@ -1,8 +1,8 @@
-"""Exactly once, end to end: orders in transactions, streaming queries over them, and the numbers.
+"""The demo, exactly once from end to end: orders in transactions, streaming queries, an audit.
 
-A producer writes orders in transactions and aborts every tenth; Spark reads what is committed, adds
-it up into a second topic and keeps it in a table, all at the same time. Then the producer's ledger
-is compared with what arrived. Exit status 1 when the numbers do not add up.
+A producer writes orders in transactions and aborts every tenth. Meanwhile Spark reads the committed
+ones, sums them up into a second topic and stores them in a table. Then the demo compares the
+producer's ledger with the results; the exit status is 1 if they differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .pipeline import Pipeline
 from .session import session
 
 ORDERS_EACH = 100
-PAUSE_S = 0.2  # between transactions: a shop with customers, not a benchmark
+PAUSE_S = 0.2  # between transactions; the demo is no benchmark
 
 
 class Broker(Protocol):
@@ -37,25 +37,25 @@ class Broker(Protocol):
         """SIGKILL."""
 
     def start(self) -> None:
-        """Run it again, same port, same data."""
+        """Run it again on the same port and data."""
 
 
 @dataclass(slots=True)
 class Run:
-    """One run of the demo: where it writes, and what is known so far."""
+    """The state of one run of the demo."""
 
     bootstrap: str
     orders: str
     totals: str
     transactions: int
-    broker: Broker | None = None  # to be killed, when given
+    broker: Broker | None = None  # to kill; None: leave it running
     ledger: Ledger = field(default_factory=Ledger)
     kills: int = 0
     away_ms: list[int] = field(default_factory=list)
     failure: BaseException | None = None
 
     def disturb(self, number: int, moment: Moment) -> None:
-        """Kill the broker twice: inside an open transaction, and while a commit is on its way."""
+        """Kill the broker twice: inside an open transaction, and during a commit."""
         if self.broker is None:
             return
         if moment is Moment.HALF_WRITTEN and number == self.transactions // 3:
@@ -76,7 +76,7 @@ class Run:
             raise
 
     def write(self) -> None:
-        """Write the orders; what goes wrong is kept for the main thread."""
+        """Write the orders; keep a failure for the main thread."""
         try:
             write_orders(
                 self.ledger,
@@ -94,10 +94,10 @@ class Run:
 def run(
     *, bootstrap: str, transactions: int, suffix: str = "", broker: Broker | None = None
 ) -> int:
-    """Run the demo against a broker, killing it on the way when `broker` is given.
+    """Run the demo against a broker; kill `broker` during the run if given.
 
-    `suffix` ends the names of the topics, where older runs may have left theirs. Returns the exit
-    status: 0 when the numbers add up, 1 when they do not.
+    `suffix` ends the names of the topics, so that they differ from those of older runs. Returns the
+    exit status: 0 if the numbers add up, else 1.
     """
     console = Console()
     this = Run(bootstrap, f"orders{suffix}", f"order-totals{suffix}", transactions, broker=broker)
@@ -113,7 +113,7 @@ def run(
 
 
 def _pipeline(this: Run, console: Console, directory: Path) -> Audit:
-    """Everything between the topics and the numbers."""
+    """Run the pipeline over existing topics and audit the result."""
     jars = connector_jars()
     console.print(f"broker {this.bootstrap}; Spark's {jars.how}")
     with console.status("starting Spark"):
@@ -146,7 +146,7 @@ def _pipeline(this: Run, console: Console, directory: Path) -> Audit:
 
 
 def _watch(this: Run, pipeline: Pipeline, console: Console, goes_on: Callable[[], bool]) -> None:
-    """Show what happens for as long as it happens."""
+    """Show the progress while `goes_on()`."""
     if not console.is_terminal:
         while goes_on():
             pipeline.keep_up()
@@ -188,7 +188,7 @@ def _progress(this: Run, pipeline: Pipeline) -> Table:
 
 
 def _show(this: Run, found: Audit, console: Console) -> None:
-    """The numbers, and whether they add up."""
+    """Print the numbers and the verdict."""
     table = Table(title="orders", title_justify="left", show_header=False)
     table.add_column(style="cyan")
     table.add_column(justify="right")
@@ -209,7 +209,7 @@ def _show(this: Run, found: Audit, console: Console) -> None:
         console.print(f"killed {this.kills} times by SIGKILL, back after {away}")
     if this.kills or this.ledger.restarts:
         console.print(
-            f"transactions whose end the producer never learned: {found.unknown_committed} found "
+            f"transactions whose end the producer does not know: {found.unknown_committed} found "
             f"committed, {found.unknown_aborted} found aborted"
         )
     for fault in found.faults():

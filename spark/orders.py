@@ -1,8 +1,8 @@
 """Orders, written in transactions by a confluent-kafka producer, and the ledger of their fate.
 
-The ledger knows what the producer knows and nothing else: which orders it handed over, which were
-acknowledged, and how each transaction ended. A transaction whose end the producer never learned
-is UNKNOWN; the audit finds out from the log, and holds that it is all there or not at all.
+The ledger contains only the producer's knowledge: the orders it sent, the acknowledged ones, and
+how each transaction ended. If the producer never got the result, the transaction is UNKNOWN; the
+audit looks it up in the log and checks that all of it is there or nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ANSWER_TIMEOUT_S = 60.0
 
 
 class Fate(enum.Enum):
-    """How a transaction ended, as far as its producer knows."""
+    """How a transaction ended, as known to its producer."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -33,7 +33,7 @@ class Fate(enum.Enum):
 
 
 class Moment(enum.Enum):
-    """The moments of a transaction at which a broker may be disturbed."""
+    """The moments of a transaction at which the demo may kill the broker."""
 
     HALF_WRITTEN = "half of it is acknowledged, it is open"
     COMMITTING = "its commit is about to be sent"
@@ -49,42 +49,42 @@ class Entry:
     fate: Fate = Fate.OPEN
 
     def ids(self) -> range:
-        """The ids of the orders that were handed to the producer."""
+        """The ids of the orders sent."""
         return range(self.first_id, self.end_id)
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything that was produced. Written by the producer's thread alone; others only read."""
+    """All produced orders. Only the producer's thread writes; others read."""
 
     entries: list[Entry] = field(default_factory=list)
     acknowledged: set[int] = field(default_factory=set)
-    restarts: int = 0  # producers that had to be made anew
+    restarts: int = 0  # producers that replaced a failed one
 
     def ids(self, *fates: Fate) -> set[int]:
         """The ids of the orders in transactions of these fates."""
         return {order for entry in self.entries if entry.fate in fates for order in entry.ids()}
 
     def count(self, *fates: Fate) -> int:
-        """How many orders are in transactions of these fates."""
+        """The number of orders in transactions of these fates."""
         return sum(len(entry.ids()) for entry in list(self.entries) if entry.fate in fates)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order; the same id is the same order in every run."""
+    """One order; its content depends on the id alone."""
 
     id: int
     transaction: int
 
     @property
     def region(self) -> str:
-        """Which region it comes from."""
+        """The region of the order."""
         return REGIONS[random.Random(self.id).randrange(len(REGIONS))]
 
     @property
     def amount_cents(self) -> int:
-        """What it is worth."""
+        """The price."""
         return 100 + self.id * 7919 % 9900
 
     def value(self) -> bytes:
@@ -100,7 +100,7 @@ class Order:
 
 
 def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
-    """Create topics of so many partitions, one replica each. Raises KafkaException."""
+    """Create topics with these numbers of partitions, one replica each. Raises KafkaException."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     topics = [NewTopic(topic, count, 1) for topic, count in partitions.items()]
     for created in admin.create_topics(topics, operation_timeout=30).values():
@@ -117,10 +117,10 @@ def write_orders(
     pause_s: float = 0.0,
     disturb: Callable[[int, Moment], None] = lambda _number, _moment: None,
 ) -> None:
-    """Write that many transactions, abort every tenth, and note in the ledger what is known.
+    """Write that many transactions, abort every tenth, and record the results in the ledger.
 
     `disturb` is called at the moments of each transaction, with its number. Raises KafkaException
-    when the broker stays away for longer than a minute.
+    if the broker is away for longer than a minute.
     """
     writer = _Writer(ledger, bootstrap, topic, disturb)
     for number, first_id in enumerate(range(0, transactions * orders_each, orders_each)):
@@ -132,7 +132,7 @@ def write_orders(
 
 
 class _Writer:
-    """A transactional producer that begins anew when its transaction is beyond repair."""
+    """A transactional producer; it is replaced if its transaction fails fatally."""
 
     def __init__(
         self, ledger: Ledger, bootstrap: str, topic: str, disturb: Callable[[int, Moment], None]
@@ -145,9 +145,9 @@ class _Writer:
             "transactional.id": f"{topic}-writer",
             "transaction.timeout.ms": 60_000,
             "linger.ms": 5,
-            # A broker that restarts is back in less than a second: look for it often.
+            # A broker restarts in less than a second: retry often.
             "reconnect.backoff.max.ms": 500,
-            # By default a client whose brokers are all away forgets them and begins anew with
+            # By default a client without any broker forgets them all and begins again with
             # `bootstrap.servers`; a call that waits for the coordinator then waits for ever.
             "metadata.recovery.strategy": "none",
             "log_level": 0,
@@ -189,8 +189,8 @@ class _Writer:
             )
             entry.end_id = order_id + 1
             self._producer.poll(0)
-        # Also before an abort, which would drop what is still on its way: this counts records that
-        # were written and then aborted, not records that never left.
+        # Also before an abort, which drops unsent records: the ledger counts records that were
+        # written and then aborted.
         self._producer.flush(ANSWER_TIMEOUT_S)
 
     def _note_for(self, order_id: int) -> Callable[[KafkaError | None, Message], None]:
@@ -201,7 +201,7 @@ class _Writer:
         return note
 
     def _end(self, *, commit: bool) -> Fate:
-        """Commit or abort, again for as long as the client says that this is safe."""
+        """Commit or abort; retry as long as the client calls that safe."""
         end = self._producer.commit_transaction if commit else self._producer.abort_transaction
         for _ in _until_answered("the end of a transaction"):
             try:
@@ -213,14 +213,14 @@ class _Writer:
         return Fate.COMMITTED if commit else Fate.ABORTED
 
     def _rescue(self, failure: KafkaException) -> Fate:
-        """After an error: abort where the client asks for it; else begin anew, not knowing."""
+        """After an error: abort if the client requires it, else replace the producer."""
         if _error(failure).txn_requires_abort():
             try:
                 return self._end(commit=False)
             except KafkaException:
                 pass
-        # The same transactional id: the broker ends what this producer left open before the new one
-        # may write, so that the fate is settled then, though not known here.
+        # The new producer has the same transactional id: the broker ends the open transaction
+        # before the new one may write. Its fate is then settled, but unknown here.
         self._ledger.restarts += 1
         self._producer = self._new_producer()
         return Fate.UNKNOWN
@@ -232,7 +232,7 @@ def _error(failure: KafkaException) -> KafkaError:
 
 
 def _until_answered(what: str) -> Iterator[None]:
-    """Turns of a retry loop; raises TimeoutError when they have gone on for too long."""
+    """Rounds of a retry loop; raises TimeoutError when they take too long."""
     deadline = time.monotonic() + 2 * ANSWER_TIMEOUT_S
     while time.monotonic() < deadline:
         yield

@@ -1,8 +1,8 @@
-"""The two streaming queries of the demo, both under read_committed, and what they left behind.
+"""The two streaming queries of the demo, both under read_committed, and their results.
 
 `totals`: orders and amount by region, into a second topic (at least once; the key makes a repeated
 update harmless). `table`: every order, into Parquet files (exactly once, by the file sink's own
-log). A query that failed goes on from its checkpoint, as it would in production.
+log). A failed query resumes from its checkpoint, as in production.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ class Pipeline:
         self._queries: dict[str, StreamingQuery] = {}
 
     def start(self) -> None:
-        """Run both queries, each from its checkpoint when it has one."""
+        """Run both queries, from their checkpoints if present."""
         for name in ("totals", "table"):
             self._start(name)
 
     def rows_read(self, name: str) -> int:
-        """How many rows a query has taken in since it was last started."""
+        """The number of rows that a query has read since its last start."""
         return sum(int(progress.numInputRows) for progress in self._queries[name].recentProgress)
 
     def keep_up(self) -> None:
-        """Start what has failed; raises StreamingQueryException when it fails again and again."""
+        """Restart failed queries; raises StreamingQueryException if one fails repeatedly."""
         for name, query in self._queries.items():
             if not query.isActive:
                 self._again(name)
 
     def finish(self) -> None:
-        """Return when everything committed so far has been through both queries; stop them."""
+        """Wait until both queries have processed all committed records; stop them."""
         for name in self._queries:
             while True:
                 try:
@@ -66,11 +66,11 @@ class Pipeline:
             self._queries[name].stop()
 
     def table_ids(self) -> Iterator[int]:
-        """The ids in the table, as often as they are there."""
+        """The ids in the table, with repetitions."""
         return _ids(self._spark.read.parquet(self._table))
 
     def topic_ids(self, isolation_level: str) -> Iterator[int]:
-        """The ids in the topic under an isolation level, read from the start in a batch query."""
+        """The ids in the topic under an isolation level, read from the start by a batch query."""
         return _ids(_orders_in(self._topic(self._orders, isolation_level)))
 
     def totals(self) -> dict[str, Total]:

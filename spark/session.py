@@ -1,7 +1,7 @@
-"""A Spark session on this machine with the Kafka connector in it.
+"""Creates a local Spark session with the Kafka connector.
 
-`session()` finds or fetches the connector's jars and says which it took; it needs Java 17 and takes
-7 to 14 s, so one session serves a whole test run.
+`session()` finds or downloads the connector's jars and logs their source. It needs Java 17 and
+takes 7 to 14 s, so one session should serve a whole test run.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # The machine's name need not resolve to an address of this machine.
+    # The machine's name may not resolve to an address of this machine.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
-    # 200 by default: on two cores a task for nothing costs more than the work.
+    # The default is 200: on two cores an empty task costs more than the work.
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
 }
@@ -41,10 +41,10 @@ def session(
     settings: Mapping[str, str] | None = None,
     log_path: Path | None = None,
 ) -> SparkSession:
-    """A session that reads and writes Kafka topics. `settings` win over the ones made here.
+    """A session that reads and writes Kafka topics. `settings` override the defaults.
 
-    What the JVM writes goes to `log_path` when it is given, else to standard error. Raises
-    SparkUnavailable when Java or the connector's jars cannot be had.
+    The JVM's output goes to `log_path`, or to standard error without it. Raises SparkUnavailable
+    if Java or the connector's jars are missing.
     """
     need_java()
     jars = connector_jars()
@@ -67,7 +67,7 @@ def session(
 
 @contextmanager
 def _stderr_to(path: Path | None) -> Iterator[None]:
-    """Processes started meanwhile write their standard error to the file, as long as they live."""
+    """Send standard error of processes started meanwhile to the file, until they end."""
     if path is None:
         yield
         return

@@ -49,7 +49,7 @@ def test_a_broker_that_answers_is_healthy() -> None:
     ("answer", "trouble"),
     [
         (b"", "closed the connection"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no Kafka broker"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not a Kafka broker"),
         (api_versions(7, 35), "error 35"),
     ],
 )

@@ -60,11 +60,11 @@ def test_a_transaction_of_unknown_fate_may_be_there_whole_or_not_at_all() -> Non
 @pytest.mark.parametrize(
     ("found", "fault"),
     [
-        (audited([*COMMITTED, 3]), "1 orders came more than once"),
-        (audited(COMMITTED, [*range(30), 12]), "1 orders came more than once"),
+        (audited([*COMMITTED, 3]), "1 orders were duplicated"),
+        (audited(COMMITTED, [*range(30), 12]), "1 orders were duplicated"),
         (audited(range(8)), "2 committed orders were not seen by read_committed"),
-        (audited([*COMMITTED, 12]), "1 aborted or unheard-of orders were seen"),
-        (audited([*COMMITTED, 99]), "1 aborted or unheard-of orders were seen"),
+        (audited([*COMMITTED, 12]), "1 aborted or unknown orders were seen"),
+        (audited([*COMMITTED, 99]), "1 aborted or unknown orders were seen"),
         (audited([*COMMITTED, *range(20, 25)]), "transaction 2 was seen in part"),
         (audited([*COMMITTED, 20]), "transaction 2 was seen in part"),
         (audited([*COMMITTED, 29]), "transaction 2 was seen in part"),

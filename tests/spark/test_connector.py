@@ -43,7 +43,7 @@ def test_jars_that_are_kept_are_taken(cache: Path, monkeypatch: pytest.MonkeyPat
     put_jars(cache)
     jars = connector_jars()
     assert [path.name for path in jars.paths] == list(NAMES)
-    assert jars.how == "connector 4.2.0, kept from before"
+    assert jars.how == "connector 4.2.0, cached"
 
 
 def test_jars_of_an_offline_machine_can_be_given(
