@@ -1,1 +1,1 @@
-"""The state of a cluster, replayed from records: topics, brokers, settings, rights. Pure."""
+"""The state of a cluster, replayed from records: topics, brokers, settings, ACLs. Pure."""

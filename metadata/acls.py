@@ -1,8 +1,8 @@
-"""Access control entries: who may do what, as the metadata log says it.
+"""Access control entries (ACLs) as stored in the metadata log.
 
-Pure, as the catalog is: what decides returns records, only `replay` assigns. Refusals and matching
-are those of org.apache.kafka.controller.AclControlManager and of its filters; what follows from the
-entries for one request is decided in broker/runtime/authorizer.py.
+Pure, like the catalog: decisions return records, only `replay` assigns. Errors and matching follow
+org.apache.kafka.controller.AclControlManager and AclBindingFilter. broker/runtime/authorizer.py
+applies the entries to requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_RECORDS: Final = 10_000
 
 
 class Acl(NamedTuple):
-    """One entry, without its id: two that are equal here are one."""
+    """One entry, without its id; equal entries are one."""
 
     resource_type: int
     resource_name: str
@@ -32,7 +32,7 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which entries are meant; None and ANY are all (AclBindingFilter)."""
+    """A filter of entries; None and ANY match all (AclBindingFilter)."""
 
     resource_type: int
     resource_name: str | None
@@ -43,7 +43,7 @@ class AclFilter(NamedTuple):
     permission_type: int
 
     def matches(self, acl: Acl) -> bool:
-        """Whether an entry is among those that are meant."""
+        """Whether the filter matches an entry."""
         return (
             self.resource_type in (AclResource.ANY, acl.resource_type)
             and self._matches_name(acl)
@@ -54,7 +54,7 @@ class AclFilter(NamedTuple):
         )
 
     def _matches_name(self, acl: Acl) -> bool:
-        """MATCH asks which entries are about a resource, the others how an entry is written."""
+        """MATCH finds the entries that apply to a resource, other types those written that way."""
         every = (PatternType.ANY, PatternType.MATCH, acl.pattern_type)
         if self.pattern_type not in every:
             return False
@@ -71,8 +71,8 @@ class Acls:
     """All entries.
 
     Attributes:
-        by_id: the entries. Not to be changed by others.
-        changes: counts what was replayed; what somebody concluded before it moved may be wrong now.
+        by_id: the entries, read-only for callers.
+        changes: number of replayed records; results cached at another number may be outdated.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Acls:
         return isinstance(other, Acls) and self.by_id == other.by_id
 
     def about(self, resource_type: int, name: str) -> Iterator[Acl]:
-        """The entries that are about a resource: by its name, a prefix of it, or the wildcard."""
+        """The entries that apply to a resource: by its name, a prefix of it, or the wildcard."""
         yield from self._literal.get((resource_type, name), ())
         if name != WILDCARD:
             yield from self._literal.get((resource_type, WILDCARD), ())
@@ -96,11 +96,11 @@ class Acls:
                 yield from self._prefixed.get((resource_type, name[:length]), ())
 
     def of_type(self, resource_type: int) -> Iterator[Acl]:
-        """The entries about resources of one type."""
+        """The entries for resources of one type."""
         return (acl for acl in self.by_id.values() if acl.resource_type == resource_type)
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
-        """DescribeAcls: the entries that a filter means."""
+        """DescribeAcls: the entries that match a filter."""
         return [acl for acl in self.by_id.values() if wanted.matches(acl)]
 
     # Decisions.
@@ -108,43 +108,43 @@ class Acls:
     def create(
         self, wanted: Sequence[Acl], new_id: Callable[[], UUID]
     ) -> tuple[list[Refused | None], tuple[AccessControlEntryRecord, ...]]:
-        """CreateAcls: what each is told, and the records; an entry that is there needs none."""
-        told: list[Refused | None] = []
+        """CreateAcls: the result for each entry, and the records; existing entries need none."""
+        results: list[Refused | None] = []
         records: dict[Acl, AccessControlEntryRecord] = {}
         for acl in wanted:
-            refused = _what_is_wrong(acl)
-            told.append(refused)
+            refused = _why_invalid(acl)
+            results.append(refused)
             if refused is None and acl not in self._ids and acl not in records:
                 records[acl] = AccessControlEntryRecord(new_id(), *acl)
-        return told, tuple(records.values())
+        return results, tuple(records.values())
 
     def delete(
         self, filters: Sequence[AclFilter]
     ) -> tuple[list[Refused | list[Acl]], tuple[RemoveAccessControlEntryRecord, ...]]:
-        """DeleteAcls: the entries each filter means, and the records; several may mean the same."""
-        told: list[Refused | list[Acl]] = []
+        """DeleteAcls: the matches of each filter, and the records; matches may overlap."""
+        results: list[Refused | list[Acl]] = []
         gone: dict[UUID, RemoveAccessControlEntryRecord] = {}
         for wanted in filters:
             if PatternType.UNKNOWN in (wanted.resource_type, wanted.pattern_type):
-                told.append(Refused(Code.INVALID_REQUEST, "Unknown patternFilter."))
+                results.append(Refused(Code.INVALID_REQUEST, "Unknown patternFilter."))
                 continue
             if Operation.UNKNOWN in (wanted.operation, wanted.permission_type):
-                told.append(Refused(Code.INVALID_REQUEST, "Unknown entryFilter."))
+                results.append(Refused(Code.INVALID_REQUEST, "Unknown entryFilter."))
                 continue
             matching = self.matching(wanted)
             ids = [self._ids[acl] for acl in matching]
             if len(gone.keys() | set(ids)) > MAX_RECORDS:
                 why = f"Cannot remove more than {MAX_RECORDS} acls in a single delete operation."
-                told.append(Refused(Code.UNKNOWN_SERVER_ERROR, why))
+                results.append(Refused(Code.UNKNOWN_SERVER_ERROR, why))
                 continue
-            told.append(matching)
+            results.append(matching)
             gone.update((each, RemoveAccessControlEntryRecord(each)) for each in ids)
-        return told, tuple(gone.values())
+        return results, tuple(gone.values())
 
     # Replay.
 
     def replay(self, record: AccessControlEntryRecord | RemoveAccessControlEntryRecord) -> None:
-        """Make true what the log says."""
+        """Apply a record."""
         self.changes += 1
         if isinstance(record, RemoveAccessControlEntryRecord):
             acl = self.by_id.pop(record.id)
@@ -180,8 +180,8 @@ class Acls:
         return index, (acl.resource_type, acl.resource_name)
 
 
-def _what_is_wrong(acl: Acl) -> Refused | None:
-    """Why an entry cannot be made (validateNewAcl); UNKNOWN is a number of the future's."""
+def _why_invalid(acl: Acl) -> Refused | None:
+    """Why an entry is invalid (validateNewAcl); UNKNOWN is a number of a newer version."""
     why = None
     if acl.resource_type == AclResource.UNKNOWN:
         why = "Invalid resourceType UNKNOWN"

@@ -1,7 +1,7 @@
-"""Topics, brokers, settings, features and producer ids: what the metadata log says, in memory.
+"""The state of the metadata log in memory: topics, brokers, settings, features, producer ids.
 
-Pure: what decides returns records and changes nothing; only `replay` assigns. The same records give
-the same catalog, whoever wrote them. Refusals carry Kafka's codes and words
+Pure: decisions return records and change nothing; only `replay` assigns. The same records give the
+same catalog, whether Ottla or Kafka wrote them. Errors have Kafka's codes and messages
 (org.apache.kafka.controller.ReplicationControlManager and its neighbours).
 """
 
@@ -87,22 +87,22 @@ _NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Part(Protocol):
-    """A part of the state with a module of its own (`catalog_*.py`)."""
+    """A part of the state with a module of its own, named in `Catalog.parts`."""
 
     def records(self) -> Iterable[MetadataRecord]:
-        """All of it: replayed in this order, they give it again."""
+        """The part's state as records: replaying them in this order restores it."""
 
 
 class Catalog:
-    """The state that the metadata log leads to.
+    """The state after all records of the metadata log.
 
     Attributes:
-        topics: by name, in the order they were made. Not to be changed by others.
+        topics: by name, in order of creation; read-only for callers.
         brokers: by node id.
         features: finalized levels by feature name.
-        next_producer_id: the first that no block has been given out of.
-        acls, scram, quotas, foreign: parts of their own; only `replay` changes them either.
-        last_offset: of the last record replayed; -1 before the first.
+        next_producer_id: the first id after all allocated blocks.
+        acls, scram, quotas, foreign: parts of their own; also changed by `replay` alone.
+        last_offset: offset of the last replayed record; -1 before the first.
     """
 
     def __init__(self) -> None:
@@ -125,16 +125,16 @@ class Catalog:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether records since a begin wait for their end: only while Kafka is writing them."""
+        """Whether a metadata transaction is open; this happens only while Kafka writes one."""
         return self._undecided is not None
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        """The topic under an id, or None."""
+        """The topic with an id, or None."""
         name = self._names.get(topic_id)
         return None if name is None else self.topics[name]
 
     def overrides(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
-        """What has been set for a resource; "" is the default of all brokers."""
+        """The settings of a resource; the name "" is the default of all brokers."""
         return self._overrides.get((resource_type, resource_name), _NO_OVERRIDES)
 
     def resources(self, resource_type: int) -> list[str]:
@@ -143,7 +143,7 @@ class Catalog:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Those with a module of their own, in the order of a snapshot."""
+        """The parts with a module of their own, in the order of a snapshot."""
         return self.quotas, self.acls, self.scram, self.foreign
 
     def configured(self) -> list[tuple[int, str]]:
@@ -153,14 +153,15 @@ class Catalog:
     # Decisions.
 
     def check_free(self, name: str, beside: Container[str] = ()) -> None:
-        """Whether a topic may be made under a legal name.
+        """Check that a legal topic name is free.
 
         Args:
-            beside: topics that the same request has made; those may be alike, as in Kafka.
+            beside: topics that the same request creates; those may collide, as in Kafka.
 
         Raises:
-            Refused: TOPIC_ALREADY_EXISTS; INVALID_TOPIC_EXCEPTION when a name that differs only in
-                `.` and `_` is taken (their metrics would have the same name).
+            Refused: TOPIC_ALREADY_EXISTS; INVALID_TOPIC_EXCEPTION if another name differs only in
+            `.`
+                and `_` (their metrics would have the same name).
         """
         if name in self.topics:
             raise Refused(Code.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -185,9 +186,9 @@ class Catalog:
         """CreateTopics: the records of one topic.
 
         Args:
-            partitions, replication_factor: their numbers, the defaults already put in; -1 when
-                `assignments` says which replicas each partition has.
-            configs: legal settings.
+            partitions, replication_factor: the numbers, with defaults applied; -1 if `assignments`
+                lists the replicas of each partition.
+            configs: valid settings.
             beside: see `check_free`.
 
         Raises:
@@ -217,11 +218,11 @@ class Catalog:
     def create_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> tuple[MetadataRecord, ...]:
-        """CreatePartitions: the records that bring a topic to `count` partitions.
+        """CreatePartitions: the records that increase a topic to `count` partitions.
 
         Raises:
             Refused: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT;
-                UNKNOWN_SERVER_ERROR, as Kafka has it, for more than 10,000 new ones.
+                UNKNOWN_SERVER_ERROR, as in Kafka, for more than 10,000 new ones.
         """
         topic = self.topics.get(name)
         if topic is None:
@@ -260,11 +261,12 @@ class Catalog:
     def change_leader(
         self, name: str, partition: int, leader_id: int
     ) -> tuple[PartitionChangeRecord, ...]:
-        """Another replica in sync leads a partition from now on, under the next leader epoch.
+        """Make another in-sync replica the leader of a partition, with the next leader epoch.
 
         Raises:
-            Refused: UNKNOWN_TOPIC_OR_PARTITION; ELIGIBLE_LEADERS_NOT_AVAILABLE when it is no
-                replica in sync; ELECTION_NOT_NEEDED when it leads already.
+            Refused: UNKNOWN_TOPIC_OR_PARTITION; ELIGIBLE_LEADERS_NOT_AVAILABLE if the replica is
+            not
+                in sync; ELECTION_NOT_NEEDED if it is the leader.
         """
         topic = self.topics.get(name)
         if topic is None or not 0 <= partition < len(topic.partitions):
@@ -277,10 +279,10 @@ class Catalog:
         return (PartitionChangeRecord(partition, topic.topic_id, leader=leader_id),)
 
     def revive(self, node_id: int) -> tuple[MetadataRecord, ...]:
-        """Let a node lead again what nobody leads and it may, as Kafka does when it is back.
+        """The records that make a returning node the leader of leaderless partitions, as in Kafka.
 
         A controlled stop of Apache Kafka leaves its partitions without a leader; the node is then
-        an eligible leader replica, or the last one known (KIP-966).
+        an eligible leader replica, or the last known one (KIP-966).
         """
         return tuple(
             PartitionChangeRecord(
@@ -306,7 +308,7 @@ class Catalog:
         *,
         is_new: bool = False,
     ) -> tuple[MetadataRecord, ...]:
-        """The records of legal settings; None takes one away. What is so already needs no record.
+        """The records of valid settings; None removes one. Unchanged settings need no record.
 
         Raises:
             Refused: UNKNOWN_TOPIC_OR_PARTITION for settings of a topic that does not exist.
@@ -321,16 +323,16 @@ class Catalog:
             for name, value in changes.items()
             if present.get(name) != value
         ]
-        # Replicas may lead if they were in an ISR of the old minimum (KIP-966): forget which.
+        # Replicas are eligible by the ISRs under the old minimum (KIP-966): clear them.
         if resource_type == ResourceType.TOPIC and "min.insync.replicas" in changes:
             records.append(ClearElrRecord(resource_name))
         return tuple(records)
 
     def allocate_producer_ids(self, node_id: int) -> tuple[int, tuple[MetadataRecord, ...]]:
-        """The first of the next 1,000 producer ids, and the record that gives them to a node.
+        """The first of the next 1,000 producer ids, and the record that allocates them to a node.
 
         Raises:
-            Refused: UNKNOWN_SERVER_ERROR when 2^63 ids are used up; BROKER_ID_NOT_REGISTERED.
+            Refused: UNKNOWN_SERVER_ERROR when all 2^63 ids are used; BROKER_ID_NOT_REGISTERED.
         """
         broker = self.brokers.get(node_id)
         if broker is None:
@@ -342,7 +344,7 @@ class Catalog:
         return first, (ProducerIdsRecord(node_id, broker.epoch, after),)
 
     def _placed(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
-        """Replicas in turn over the nodes, beginning where the last topic ended."""
+        """Replicas round-robin over the nodes, starting where the last topic ended."""
         start = 0
         if len(self.brokers) > 1:
             start = sum(len(topic.partitions) for topic in self.topics.values())
@@ -366,7 +368,7 @@ class Catalog:
     # Replay.
 
     def replay(self, record: MetadataRecord, offset: int) -> None:
-        """Make true what the log says. Nothing else assigns."""
+        """Apply a record. Only this method assigns."""
         assert offset > self.last_offset, (offset, self.last_offset)
         self.last_offset = offset
         match record:
@@ -383,7 +385,7 @@ class Catalog:
                 self._apply(record)
 
     def load(self, records: Iterable[MetadataRecord], end_offset: int) -> None:
-        """Begin with what all records before `end_offset` have led to (a snapshot)."""
+        """Start from a snapshot of all records before `end_offset`."""
         assert self.last_offset < 0, "a catalog begins once"
         self._apply_all(records)
         self.last_offset = end_offset - 1
@@ -448,7 +450,7 @@ class Catalog:
         topic = self.topics[self._names[record.topic_id]]
         partition = partition_of(record)
         others = (known for known in topic.partitions if known.index != partition.index)
-        if partition.index == len(topic.partitions):  # as good as always
+        if partition.index == len(topic.partitions):  # almost always
             partitions = (*topic.partitions, partition)
         else:
             partitions = tuple(sorted((*others, partition), key=lambda known: known.index))

@@ -1,7 +1,7 @@
-"""The whole state of a catalog as records: replayed into an empty one, they give it again.
+"""Writes the whole state of a catalog as records, which restore it in an empty catalog.
 
-In the order of Apache Kafka's own snapshots (org.apache.kafka.image.MetadataImage): the features
-first, since a metadata.version says how the others are to be read.
+The order is that of Apache Kafka's snapshots (org.apache.kafka.image.MetadataImage): features
+first, because metadata.version defines how to read the other records.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ _NOBODY: Final = -1
 
 
 def records_of(catalog: Catalog) -> Iterator[MetadataRecord]:
-    """What brings an empty catalog to this state: that of the call, whatever is replayed later.
+    """The records that restore this state, unaffected by later replays.
 
-    Topics are values, and may be many: their records are made as they are taken. A part of the
-    state that has a module of its own (`catalog_*.py`) gives its records by its own `records()`,
-    in the order of `Catalog.parts`.
+    Topics are values and may be many, so their records are made lazily. Parts with a module of
+    their own provide their records by `records()`, in the order of `Catalog.parts`.
     """
     topics = tuple(catalog.topics.values())
     return chain(list(_before_topics(catalog)), _of_topics(topics), list(_behind_topics(catalog)))

@@ -1,8 +1,8 @@
-"""Client quotas: how much users, clients and addresses may use, as the metadata log says it.
+"""Client quotas of users, clients and addresses, as stored in the metadata log.
 
-Pure, as the catalog is (KIP-546, KIP-612). Refusals, in Kafka's words, are those of
+Pure, like the catalog (KIP-546, KIP-612). Errors, with Kafka's messages, are those of
 org.apache.kafka.controller.ClientQuotaControlManager and org.apache.kafka.image.ClientQuotasImage;
-broker/runtime/quotas.py is where they are heeded.
+broker/runtime/quotas.py enforces the quotas.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REQUEST_PERCENTAGE: Final = "request_percentage"
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
-# The largest value that a quota's type in Kafka holds; None is a double, which need not be whole.
+# The type of each quota in Kafka and its limit; None is a double, which may be fractional.
 _LARGEST: Final[Mapping[str, tuple[str, float] | None]] = {
     PRODUCER_BYTE_RATE: ("a LONG", float(2**63)),
     CONSUMER_BYTE_RATE: ("a LONG", float(2**63)),
@@ -43,11 +43,11 @@ MATCH_DEFAULT: Final = 1
 MATCH_SPECIFIED: Final = 2
 
 Entity = tuple[tuple[str, str | None], ...]
-"""Whom a quota is for: type and name of each part, by type; the name None is the default."""
+"""The entity of a quota: type and name of each part, sorted by type; None is the default name."""
 
 
 class Alteration(NamedTuple):
-    """What somebody wants of one entity; a value of None takes the quota away."""
+    """Requested changes of one entity; a value of None removes the quota."""
 
     entity: Sequence[tuple[str, str | None]]
     changes: Sequence[tuple[str, float | None]]
@@ -62,7 +62,7 @@ class Component(NamedTuple):
 
 
 def entity_of(parts: Iterable[tuple[str, str | None]]) -> Entity:
-    """The same parts in any order are the same entity."""
+    """An entity from its parts in any order."""
     return tuple(sorted(dict(parts).items()))
 
 
@@ -70,9 +70,9 @@ class ClientQuotas:
     """The quotas of all entities.
 
     Attributes:
-        by_entity: value of each quota, an entity's in the order in which Apache Kafka lists them.
-            Not to be changed by others.
-        changes: counts what was replayed.
+        by_entity: value of each quota, in Apache Kafka's order within an entity; read-only for
+            callers.
+        changes: number of replayed records.
     """
 
     def __init__(self) -> None:
@@ -85,9 +85,9 @@ class ClientQuotas:
     def describe(
         self, components: Sequence[Component], *, strict: bool
     ) -> list[tuple[Entity, Mapping[str, float]]]:
-        """DescribeClientQuotas: the entities that have each of the parts; strictly, no others.
+        """DescribeClientQuotas: the entities that have all the parts; if strict, no other parts.
 
-        All is in the order of Apache Kafka's HashMaps: entities, their parts, their quotas.
+        Entities, parts and quotas have the order of Apache Kafka's HashMaps.
 
         Raises:
             Refused: INVALID_REQUEST, UNSUPPORTED_VERSION.
@@ -96,34 +96,34 @@ class ClientQuotas:
         return [
             (_parts_in_order(entity), self.by_entity[entity])
             for entity in in_hash_map(self.by_entity, _hash_of_entity, first_capacity=1)
-            if _is_meant(dict(entity), exact, specified, strict=strict)
+            if _matches(dict(entity), exact, specified, strict=strict)
         ]
 
     def alter(
         self, alterations: Sequence[Alteration], *, is_address: Callable[[str], bool]
     ) -> tuple[dict[Entity, Refused | None], tuple[ClientQuotaRecord, ...]]:
-        """AlterClientQuotas: what is told of each entity, and the records of those in order.
+        """AlterClientQuotas: the result for each entity, and the records of the valid ones.
 
         Args:
-            is_address: whether a text is an address, or a name of one.
+            is_address: whether a text is an IP address or a resolvable host name.
         """
-        told: dict[Entity, Refused | None] = {}
+        results: dict[Entity, Refused | None] = {}
         records: list[ClientQuotaRecord] = []
         for alteration in alterations:
             entity = entity_of(alteration.entity)
             changes = dict(alteration.changes)
-            if len(changes) < len(alteration.changes) or entity in told:
+            if len(changes) < len(alteration.changes) or entity in results:
                 why = f"Ignoring duplicate entity {_text(entity)}"
-                told[entity] = Refused(Code.INVALID_REQUEST, why)
+                results[entity] = Refused(Code.INVALID_REQUEST, why)
                 continue
             try:
                 allowed = _allowed_keys(entity, is_address)
                 records += self._changed(entity, changes, allowed)
             except Refused as refused:
-                told[entity] = refused
+                results[entity] = refused
             else:
-                told[entity] = None
-        return told, tuple(records)
+                results[entity] = None
+        return results, tuple(records)
 
     def _changed(
         self, entity: Entity, changes: Mapping[str, float | None], allowed: Sequence[str]
@@ -131,7 +131,7 @@ class ClientQuotas:
         present = self.by_entity.get(entity, _NOTHING)
         parts = tuple(EntityData(*part) for part in entity)
         records: list[ClientQuotaRecord] = []
-        # Those new to the entity are put behind the others in this order.
+        # Quotas new to the entity follow the others in this order.
         for key in in_hash_map(changes, java_hash_code):
             value = changes[key]
             if value is None:
@@ -144,7 +144,7 @@ class ClientQuotas:
         return records
 
     def replay(self, record: ClientQuotaRecord) -> None:
-        """Make true what the log says."""
+        """Apply a record."""
         self.changes += 1
         entity = entity_of((part.entity_type, part.entity_name) for part in record.entity)
         before = self.by_entity.get(entity, _NOTHING)
@@ -169,7 +169,7 @@ class ClientQuotas:
 
 
 def _hash_of_entity(entity: Entity) -> int:
-    """As java.util.Objects.hash of a map of the parts; that of null is 0."""
+    """The result of java.util.Objects.hash for a map of the parts; null has 0."""
     parts = (
         java_hash_code(kind) ^ (0 if name is None else java_hash_code(name))
         for kind, name in entity
@@ -182,7 +182,7 @@ def _parts_in_order(entity: Entity) -> Entity:
 
 
 def _text(entity: Entity) -> str:
-    """As Kafka writes it (ClientQuotaEntity)."""
+    """The entity in Kafka's notation (ClientQuotaEntity)."""
     parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
     return f"ClientQuotaEntity(entries={{{parts}}})"
 
@@ -192,7 +192,7 @@ def _refused(why: str) -> Refused:
 
 
 def _allowed_keys(entity: Entity, is_address: Callable[[str], bool]) -> Sequence[str]:
-    """The quotas that an entity may have; raises Refused."""
+    """The quotas that an entity may have. Raises Refused."""
     if not entity:
         raise _refused("Invalid empty client quota entity")
     for kind, name in entity:
@@ -230,7 +230,7 @@ def _check_value(key: str, value: float, allowed: Sequence[str]) -> None:
 
 
 def _parsed(components: Sequence[Component]) -> tuple[dict[str, str | None], set[str]]:
-    """Types with the name they must have, and types that must be there."""
+    """The required name for each type, and the types of which any name matches."""
     exact: dict[str, str | None] = {}
     specified: set[str] = set()
     for kind, match_type, match in components:
@@ -265,7 +265,7 @@ def _parsed(components: Sequence[Component]) -> tuple[dict[str, str | None], set
     return exact, specified
 
 
-def _is_meant(
+def _matches(
     parts: Mapping[str, str | None],
     exact: Mapping[str, str | None],
     specified: set[str],

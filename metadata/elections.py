@@ -1,8 +1,8 @@
-"""Who shall lead a partition: the decisions of ElectLeaders.
+"""Leader elections: the decisions of ElectLeaders.
 
-Pure: the records are returned, and nothing changes (org.apache.kafka.controller,
-ReplicationControlManager and PartitionChangeBuilder). All replicas are on one storage, so that each
-one whose broker is there may lead without a loss.
+Pure: returns records and changes nothing (org.apache.kafka.controller,
+ReplicationControlManager and PartitionChangeBuilder). All replicas share one storage, so any
+replica whose broker is active may lead without a loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .records import NO_LEADER, PartitionChangeRecord
 
 
 class ElectionType(IntEnum):
-    """What is asked for (org.apache.kafka.common.ElectionType)."""
+    """The requested election (org.apache.kafka.common.ElectionType)."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -25,7 +25,7 @@ class ElectionType(IntEnum):
 def elected(
     catalog: Catalog, name: str, partition: int, *, election_type: ElectionType
 ) -> PartitionChangeRecord:
-    """The record that lets the preferred replica lead, or any where nobody does.
+    """The record that elects the preferred replica, or any replica if there is no leader.
 
     Raises:
         Refused: UNKNOWN_TOPIC_OR_PARTITION; ELECTION_NOT_NEEDED; PREFERRED_LEADER_NOT_AVAILABLE;
@@ -73,11 +73,11 @@ def _any(catalog: Catalog, topic: Topic, known: Partition) -> PartitionChangeRec
 
 
 def is_active(catalog: Catalog, node_id: int) -> bool:
-    """Whether a broker is here, and may lead."""
+    """Whether a broker is active, so that it may lead."""
     broker = catalog.brokers.get(node_id)
     return broker is not None and broker.is_active
 
 
 def first_active(catalog: Catalog, replicas: Iterable[int]) -> int:
-    """The first of these that may lead, or NO_LEADER."""
+    """The first active broker of these, or NO_LEADER."""
     return next((each for each in replicas if is_active(catalog, each)), NO_LEADER)

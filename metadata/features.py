@@ -1,6 +1,6 @@
-"""Features of the cluster: which levels are supported, and what a change of levels leads to.
+"""Feature levels of the cluster: the supported ones, and the decisions of UpdateFeatures.
 
-Pure: `changes` returns records or refuses, in Kafka's words (FeatureControlManager, Feature,
+Pure: `changes` returns records or refuses, with Kafka's messages (FeatureControlManager, Feature,
 QuorumFeatures of 4.1).
 """
 
@@ -17,15 +17,15 @@ from .records import FeatureLevelRecord, FeatureRange
 METADATA_VERSION: Final = "metadata.version"
 KRAFT_VERSION: Final = "kraft.version"
 
-# What `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
+# The features that `kafka-storage format` of Kafka 4.1 finalizes for a new cluster.
 FEATURES: Final = {
     METADATA_VERSION: 27,
     "eligible.leader.replicas.version": 1,
     "group.version": 1,
     "transaction.version": 2,
 }
-# In the order in which Kafka's ApiVersions answer has them. Kafka has share.version 0-1, too: it is
-# here when Ottla serves share groups.
+# In the order of Kafka's ApiVersions answer. Kafka also has share.version 0-1; it is missing here
+# until Ottla serves share groups.
 SUPPORTED_FEATURES: Final = (
     FeatureRange("group.version", 0, 1),
     FeatureRange(KRAFT_VERSION, 0, 1),
@@ -34,9 +34,9 @@ SUPPORTED_FEATURES: Final = (
     FeatureRange("eligible.leader.replicas.version", 0, 1),
 )
 _RANGES: Final = {feature.name: feature for feature in SUPPORTED_FEATURES}
-# Known at level 0 alone: Kafka 4.1 does not serve streams.version, Ottla neither of them.
+# Only level 0 is known: Kafka 4.1 does not serve streams.version, Ottla serves neither.
 _ONLY_AT_0: Final = frozenset({"share.version", "streams.version"})
-# From the level below to one of these the metadata themselves changed (MetadataVersion).
+# Levels at which the metadata format changed (MetadataVersion).
 _METADATA_CHANGED_AT: Final = (8, 11, 13, 14, 15, 17, 23)
 _NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
     ("eligible.leader.replicas.version", 1): (METADATA_VERSION, 23),
@@ -45,7 +45,7 @@ _LOWEST_METADATA_VERSION: Final = 7
 
 
 class UpgradeType(IntEnum):
-    """How far a change may go (UpdateFeatures)."""
+    """Whether a change may be a downgrade (UpdateFeatures)."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -53,7 +53,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """One change that is asked for; an unknown `upgrade_type` is refused."""
+    """One requested change; an unknown `upgrade_type` is refused."""
 
     name: str
     level: int
@@ -61,7 +61,7 @@ class FeatureUpdate(NamedTuple):
 
 
 def is_served(name: str, level: int) -> bool:
-    """Whether Ottla does what a level of a feature promises; level 0 promises nothing."""
+    """Whether Ottla implements a level of a feature; level 0 is always implemented."""
     served = _RANGES.get(name)
     if served is None:
         return level == 0
@@ -69,7 +69,7 @@ def is_served(name: str, level: int) -> bool:
 
 
 def why_unreadable(finalized: Mapping[str, int]) -> str | None:
-    """Why the records of a metadata log may mean what Ottla does not know; None: they do not."""
+    """Why Ottla may not understand the records of a metadata log; None if it does."""
     level = finalized.get(METADATA_VERSION)
     if level is None or is_served(METADATA_VERSION, level):
         return None
@@ -81,14 +81,14 @@ def why_unreadable(finalized: Mapping[str, int]) -> str | None:
 def changes(
     finalized: Mapping[str, int], updates: Iterable[FeatureUpdate], *, node_id: int
 ) -> tuple[FeatureLevelRecord, ...]:
-    """UpdateFeatures: the records of all updates; one that is refused refuses all.
+    """UpdateFeatures: the records of all updates, or a refusal of all.
 
-    Of two for one feature the last one counts. A level that is final already is written again, as
-    Kafka does.
+    Of two updates for one feature the last one counts. An unchanged level is written again, as in
+    Kafka.
 
     Args:
-        finalized: the levels as they are; what is missing is 0.
-        node_id: of the controller, which Kafka's words name.
+        finalized: the present levels; missing ones are 0.
+        node_id: id of the controller, for Kafka's messages.
 
     Raises:
         Refused: INVALID_UPDATE_VERSION.
@@ -111,7 +111,7 @@ def changes(
 
 
 def _in_order(updates: Sequence[FeatureUpdate]) -> list[FeatureUpdate]:
-    """In the order of a Java HashMap, which decides whose error a client is told."""
+    """In the order of a Java HashMap, because the first error is answered."""
     return in_hash_map(updates, lambda update: java_hash_code(update.name))
 
 
@@ -167,7 +167,7 @@ def _check_metadata(update: FeatureUpdate, current: int) -> None:
 
 
 def _check_kraft(update: FeatureUpdate, current: int) -> None:
-    """The quorum's own version is no feature record: the metadata log has it for itself."""
+    """kraft.version has no feature record: the metadata log stores it in control records."""
     if update.level < current:
         raise _refused(update, "Can't downgrade the version of this feature.")
 

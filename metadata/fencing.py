@@ -1,8 +1,8 @@
-"""What becomes of partitions when a broker is fenced, and when it is there again.
+"""Changes of partitions when a broker is fenced, and when it returns.
 
-Pure: the records are returned, and nothing changes (org.apache.kafka.controller,
-ReplicationControlManager.handleBrokerFenced and PartitionChangeBuilder, KIP-966). All replicas are
-on one storage, so that one whose broker is there is in sync at once.
+Pure: returns records and changes nothing (org.apache.kafka.controller,
+ReplicationControlManager.handleBrokerFenced and PartitionChangeBuilder, KIP-966). All replicas
+share one storage, so the replica of an active broker is in sync at once.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ MinIsr = Callable[[Topic], int]
 
 
 def fenced(catalog: Catalog, node_id: int, min_isr: MinIsr) -> Iterator[PartitionChangeRecord]:
-    """The records that take a broker out of the ISR, and let others lead what it led.
+    """The records that remove a broker from all ISRs and elect new leaders for its partitions.
 
-    With eligible leader replicas an ISR may become empty; without, its last member stays in it.
-    Who leads nothing but was the last in sync is remembered, and nobody else may lead.
+    With eligible leader replicas an ISR may become empty; without them its last member stays. If no
+    replica can lead, the last in-sync one is recorded, and only it may lead again.
     """
     has_elr = catalog.features.get("eligible.leader.replicas.version", 0) > 0
     for topic in catalog.topics.values():
@@ -34,14 +34,14 @@ def fenced(catalog: Catalog, node_id: int, min_isr: MinIsr) -> Iterator[Partitio
 def _without(
     catalog: Catalog, topic: Topic, known: Partition, *, node_id: int, min_isr: int
 ) -> PartitionChangeRecord:
-    """The change of one partition; a `min_isr` of 0: there are no eligible leader replicas."""
+    """The change of one partition; a `min_isr` of 0 disables eligible leader replicas."""
     isr = tuple(each for each in known.isr if each != node_id)
     elr: tuple[int, ...] = ()
     if len(isr) < min_isr:
         elr = tuple(sorted({*known.isr, *known.eligible_leader_replicas} - {*isr}))
     leader_id = LEADER_UNCHANGED
     if known.leader_id == node_id:
-        # Without one in sync an eligible one may lead: it has all that was acknowledged.
+        # Without an in-sync replica an eligible one may lead: it has all acknowledged records.
         others = {*(isr or elr)} - {node_id}
         leader_id = _first_active(catalog, known.replicas, others)
         if leader_id in elr:
@@ -68,9 +68,9 @@ def _first_active(catalog: Catalog, replicas: tuple[int, ...], among: set[int]) 
 
 
 def balanced(catalog: Catalog, most: int) -> Iterator[PartitionChangeRecord]:
-    """The records that let preferred replicas lead again, where they can, up to a number of them.
+    """The records that make preferred replicas leaders again, where possible, at most `most`.
 
-    The preferred one is the first of a partition's replicas (maybeBalancePartitionLeaders).
+    The preferred replica is the first of a partition's replicas (maybeBalancePartitionLeaders).
     """
     left = most
     brokers = catalog.brokers
@@ -85,7 +85,7 @@ def balanced(catalog: Catalog, most: int) -> Iterator[PartitionChangeRecord]:
 
 
 def caught_up(catalog: Catalog, min_isr: MinIsr) -> Iterator[PartitionChangeRecord]:
-    """The records that bring the replicas that are here back into the ISR, where somebody leads."""
+    """The records that return replicas of active brokers to ISRs, in partitions with a leader."""
     active = {node_id for node_id, broker in catalog.brokers.items() if broker.is_active}
     for topic in catalog.topics.values():
         for known in topic.partitions:

@@ -1,7 +1,7 @@
-"""Records whose type means nothing here: kept as they came, for whoever understands them.
+"""Keeps records of unknown types unchanged, so that snapshots do not lose them.
 
-A snapshot replaces all records before it. What Apache Kafka wrote and this broker passes over goes
-into it in the order in which it came, and is there when Kafka is back.
+A snapshot replaces all records before it. Records that Apache Kafka wrote and Ottla does not know
+go into it in their order, so that Kafka finds them when it runs again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final
 
 from .records import ForeignRecord, MetadataRecord
 
-# A RegisterControllerRecord takes the place of the one that has its controller's id before it.
+# A RegisterControllerRecord replaces the earlier one of the same controller.
 _REGISTER_CONTROLLER: Final = 27
 _ID_OF_CONTROLLER: Final = slice(3, 7)
 
 
 class ForeignRecords:
-    """What was passed over."""
+    """The records of unknown types."""
 
     def __init__(self) -> None:
         self._kept: dict[bytes | int, ForeignRecord] = {}
@@ -27,7 +27,7 @@ class ForeignRecords:
         return isinstance(other, ForeignRecords) and list(self.records()) == list(other.records())
 
     def replay(self, record: ForeignRecord) -> None:
-        """Keep a record behind all others."""
+        """Keep a record, after all others."""
         self._count += 1
         key: bytes | int = self._count
         if record.number == _REGISTER_CONTROLLER:
@@ -35,5 +35,5 @@ class ForeignRecords:
         self._kept[key] = record
 
     def records(self) -> Iterator[MetadataRecord]:
-        """All of them, as they came."""
+        """All of them, unchanged."""
         yield from self._kept.values()

@@ -1,6 +1,6 @@
-"""Which brokers get the replicas of new partitions: chosen by hand, or in turn.
+"""Chooses the brokers of new partitions' replicas: a client's assignment, or round-robin.
 
-Pure; refusals carry Kafka's codes and words (org.apache.kafka.controller,
+Pure; errors have Kafka's codes and messages (org.apache.kafka.controller,
 ReplicationControlManager and StripedReplicaPlacer).
 """
 
@@ -12,7 +12,7 @@ from ..protocol.errors import Code, Refused
 from .topics import Broker
 
 Assignments = Sequence[tuple[int, Sequence[int]]]
-"""Replicas by partition, as a client wrote them: in any order, maybe one twice."""
+"""Replicas by partition, from a client: in any order, perhaps with repetitions."""
 
 Brokers = Mapping[int, Broker]
 
@@ -20,10 +20,10 @@ Brokers = Mapping[int, Broker]
 def assigned(
     brokers: Brokers, assignments: Assignments, partitions: int, replication_factor: int
 ) -> list[tuple[int, ...]]:
-    """The replicas of a new topic's partitions, all chosen by hand.
+    """The replicas of a new topic's partitions, all assigned by the client.
 
     Args:
-        partitions, replication_factor: -1, as who chooses does not count.
+        partitions, replication_factor: must be -1.
 
     Raises:
         Refused: INVALID_REQUEST, INVALID_REPLICA_ASSIGNMENT.
@@ -56,7 +56,7 @@ def assigned(
 
 
 def checked(brokers: Brokers, replicas: Sequence[int], expected: int | None) -> tuple[int, ...]:
-    """One new partition's replicas, chosen by hand; raises Refused(INVALID_REPLICA_ASSIGNMENT)."""
+    """The assigned replicas of one new partition. Raises Refused(INVALID_REPLICA_ASSIGNMENT)."""
     chosen = known(brokers, replicas, expected)
     if not any(brokers[node_id].is_active for node_id in replicas):
         raise Refused(
@@ -99,9 +99,9 @@ def known(
 def placed(
     brokers: Brokers, partitions: int, replication_factor: int, *, start: int
 ) -> list[tuple[int, ...]]:
-    """Replicas in turn over the brokers that are there; the first is number `start` of them.
+    """Replicas round-robin over the active brokers; the first is number `start` of them.
 
-    Fenced ones follow, in turn, where more replicas are wanted. Those that shut down get none.
+    Fenced brokers follow if more replicas are needed. Brokers in controlled shutdown get none.
 
     Raises:
         Refused: INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.

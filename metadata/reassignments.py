@@ -1,8 +1,8 @@
-"""Which brokers have a partition's replicas: AlterPartitionReassignments' decisions (KIP-455).
+"""Partition reassignments: the decisions of AlterPartitionReassignments (KIP-455).
 
-Pure: the records are returned, and nothing changes (org.apache.kafka.controller,
-PartitionReassignmentReplicas and PartitionReassignmentRevert). All replicas are on one storage, so
-that a new one is in sync as soon as its broker is there; a reassignment waits only for that.
+Pure: returns records and changes nothing (org.apache.kafka.controller,
+PartitionReassignmentReplicas and PartitionReassignmentRevert). All replicas share one storage, so a
+new replica is in sync as soon as its broker is active; a reassignment waits only for that.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def reassigned(
     *,
     may_resize: bool = True,
 ) -> list[PartitionChangeRecord]:
-    """The record that gives a partition these replicas, or none when it has them.
+    """The record that gives a partition these replicas, or none if it has them.
 
     Args:
-        target: the brokers, the preferred leader first; None takes back what waits.
-        may_resize: whether they may be more or fewer than now (KIP-860).
+        target: the brokers, the preferred leader first; None cancels a reassignment in progress.
+        may_resize: whether the number of replicas may change (KIP-860).
 
     Raises:
         Refused: UNKNOWN_TOPIC_OR_PARTITION, NO_REASSIGNMENT_IN_PROGRESS,
@@ -63,7 +63,7 @@ def reassigned(
 
 
 def finished(catalog: Catalog) -> Iterator[PartitionChangeRecord]:
-    """What can be done now of what waits: a broker has come."""
+    """The records of reassignments that can go on, because a broker became active."""
     for topic in catalog.topics.values():
         for known in topic.partitions:
             if is_in_progress(known):
@@ -75,7 +75,7 @@ def finished(catalog: Catalog) -> Iterator[PartitionChangeRecord]:
 
 
 def _in_sync(catalog: Catalog, known: Partition, wanted: tuple[int, ...]) -> set[int]:
-    """The replicas that are in sync, once those that are here have caught up with a leader."""
+    """The in-sync replicas, once the active ones have caught up with a leader."""
     if known.leader_id == NO_LEADER:
         return {*known.isr}
     return {*known.isr, *(each for each in wanted if is_active(catalog, each))}
@@ -120,7 +120,7 @@ def _taken_back(catalog: Catalog, topic: Topic, known: Partition) -> PartitionCh
 def _changed(
     catalog: Catalog, topic: Topic, known: Partition, replicas: tuple[int, ...], **fields: Any
 ) -> PartitionChangeRecord:
-    """The record; its leader leads on where it can, and under a new epoch if a replica went."""
+    """The record; keeps the leader if possible, with a new epoch if a replica was removed."""
     isr = fields["isr"]
     leader_id = known.leader_id
     if leader_id not in isr or not is_active(catalog, leader_id):

@@ -1,8 +1,8 @@
-"""The records of the metadata log (KRaft, KIP-500), and their bytes.
+"""The records of the metadata log (KRaft, KIP-500), and their encoding.
 
-A record's value is a frame version, the schema's number, its version and its fields; the numbers
-in front are unsigned varints (org.apache.kafka.metadata.MetadataRecordSerde). Whoever reads a log
-of Apache Kafka meets types that mean nothing here: they are kept as they are (`ForeignRecord`).
+A record's value is a frame version, the schema's number, its version and its fields; the first
+three are unsigned varints (org.apache.kafka.metadata.MetadataRecordSerde). Records of types that
+only Apache Kafka knows are kept unchanged (`ForeignRecord`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..protocol.messages import encode_data
 from ..protocol.varints import read_unsigned
 
 FRAME_VERSION: Final = 1
-_VERSION_SIZE: Final = 2  # of the version that records of other logs have in front
+_VERSION_SIZE: Final = 2  # size of the version that `encode_data` puts in front
 NO_LEADER: Final = -1
 LEADER_UNCHANGED: Final = -2
 ZERO_ID: Final = UUID(int=0)
@@ -34,7 +34,7 @@ class MetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord(MetadataRecord):
-    """A topic exists; its settings and partitions follow."""
+    """A topic was created; its settings and partitions follow."""
 
     name: str
     topic_id: UUID
@@ -42,14 +42,14 @@ class TopicRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class RemoveTopicRecord(MetadataRecord):
-    """A topic is gone, with its partitions and settings."""
+    """A topic was deleted, with its partitions and settings."""
 
     topic_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord(MetadataRecord):
-    """A partition as it was when it was made."""
+    """A partition at its creation."""
 
     partition_id: int
     topic_id: UUID
@@ -68,7 +68,7 @@ class PartitionRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class PartitionChangeRecord(MetadataRecord):
-    """What has changed of a partition; None, -2 (leader) and -1 (recovery) mean: as before."""
+    """Changes of a partition; None, -2 (leader) and -1 (recovery) mean: unchanged."""
 
     partition_id: int
     topic_id: UUID
@@ -85,7 +85,7 @@ class PartitionChangeRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord(MetadataRecord):
-    """One setting of one resource (ConfigResource.Type); None takes it away."""
+    """One setting of one resource (ConfigResource.Type); None removes it."""
 
     resource_type: int
     resource_name: str
@@ -95,7 +95,7 @@ class ConfigRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class FeatureLevelRecord(MetadataRecord):
-    """The finalized level of a feature; 0 switches it off."""
+    """The finalized level of a feature; 0 disables it."""
 
     name: str
     feature_level: int
@@ -103,7 +103,7 @@ class FeatureLevelRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsRecord(MetadataRecord):
-    """All producer ids below `next_producer_id` are given out."""
+    """All producer ids below `next_producer_id` are allocated."""
 
     broker_id: int
     broker_epoch: int
@@ -112,7 +112,7 @@ class ProducerIdsRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class EndPoint:
-    """Where a broker listens."""
+    """The address of a broker's listener."""
 
     name: str
     host: str
@@ -122,7 +122,7 @@ class EndPoint:
 
 @dataclass(frozen=True, slots=True)
 class FeatureRange:
-    """The levels of a feature that a broker can work with."""
+    """The levels of a feature that a broker supports."""
 
     name: str
     min_supported_version: int
@@ -131,7 +131,7 @@ class FeatureRange:
 
 @dataclass(frozen=True, slots=True)
 class RegisterBrokerRecord(MetadataRecord):
-    """A broker has come; its epoch is the offset of this record."""
+    """A broker registered; its epoch is the offset of this record."""
 
     broker_id: int
     incarnation_id: UUID
@@ -147,7 +147,7 @@ class RegisterBrokerRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistrationChangeRecord(MetadataRecord):
-    """What has changed of a broker: fenced 1, unfenced -1; 0 is as before."""
+    """Changes of a broker: 1 fences, -1 unfences, 0 is unchanged."""
 
     broker_id: int
     broker_epoch: int
@@ -158,7 +158,7 @@ class BrokerRegistrationChangeRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class AccessControlEntryRecord(MetadataRecord):
-    """What a principal may or may not do (the numbers are those of protocol/acls.py)."""
+    """An access control entry (its numbers are those of protocol/acls.py)."""
 
     id: UUID
     resource_type: int
@@ -172,14 +172,14 @@ class AccessControlEntryRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class RemoveAccessControlEntryRecord(MetadataRecord):
-    """An access control entry is gone."""
+    """An access control entry was deleted."""
 
     id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class UserScramCredentialRecord(MetadataRecord):
-    """What a user's password is checked by (RFC 5802); mechanism 1 is SHA-256, 2 is SHA-512."""
+    """The verifier of a user's password (RFC 5802); mechanism 1 is SHA-256, 2 is SHA-512."""
 
     name: str
     mechanism: int
@@ -191,7 +191,7 @@ class UserScramCredentialRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class RemoveUserScramCredentialRecord(MetadataRecord):
-    """A credential of a user is gone."""
+    """A credential of a user was deleted."""
 
     name: str
     mechanism: int
@@ -199,7 +199,7 @@ class RemoveUserScramCredentialRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class EntityData:
-    """One part of whom a quota is for; the name None is the default of that type."""
+    """One part of a quota's entity; the name None is the default of that type."""
 
     entity_type: str
     entity_name: str | None
@@ -207,7 +207,7 @@ class EntityData:
 
 @dataclass(frozen=True, slots=True)
 class ClientQuotaRecord(MetadataRecord):
-    """One quota of one entity, set or taken away (KIP-546)."""
+    """One quota of one entity, set or removed (KIP-546)."""
 
     entity: tuple[EntityData, ...]
     key: str
@@ -217,36 +217,36 @@ class ClientQuotaRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class BeginTransactionRecord(MetadataRecord):
-    """The records up to the end count together or not at all (KIP-868)."""
+    """The records up to the end are applied together or not at all (KIP-868)."""
 
     name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionRecord(MetadataRecord):
-    """The records since the begin count."""
+    """The records since the begin are applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortTransactionRecord(MetadataRecord):
-    """The records since the begin do not count."""
+    """The records since the begin are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClearElrRecord(MetadataRecord):
-    """The eligible leader replicas of a topic are forgotten; "" is all topics (KIP-966)."""
+    """The eligible leader replicas of a topic are cleared; "" is all topics (KIP-966)."""
 
     topic_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoOpRecord(MetadataRecord):
-    """Nothing; Kafka writes one every half second, so that followers see the log move."""
+    """No content; Kafka writes one every half second, so that followers see progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnregisterBrokerRecord(MetadataRecord):
-    """A broker is no part of the cluster any more."""
+    """A broker left the cluster."""
 
     broker_id: int
     broker_epoch: int
@@ -254,11 +254,11 @@ class UnregisterBrokerRecord(MetadataRecord):
 
 @dataclass(frozen=True, slots=True)
 class ForeignRecord(MetadataRecord):
-    """One whose type means nothing here.
+    """A record of a type unknown to Ottla.
 
     Attributes:
-        number: of its schema.
-        value: all of it, as it lies in the log.
+        number: number of its schema.
+        value: the whole value, as in the log.
     """
 
     number: int
@@ -289,7 +289,7 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     ClearElrRecord: (28, 0),
 }
 _TYPES: Final = {number: kind for kind, (number, _) in _WRITTEN.items()}
-# The codec knows no struct without fields; these are nothing but an empty set of tagged ones.
+# The codec has no structs without fields; these records consist of empty tagged fields.
 _EMPTY: Final = frozenset({NoOpRecord, EndTransactionRecord, AbortTransactionRecord})
 _NESTED: Final[Mapping[str, type]] = {
     "end_points": EndPoint,
@@ -310,7 +310,7 @@ def encode(record: MetadataRecord) -> bytes:
 
 
 def _fields(item: Any) -> dict[str, Any]:
-    """Name and value of each field, as the codec wants them: tuples as lists, structs as dicts."""
+    """Name and value of each field, as the codec needs them: tuples as lists, structs as dicts."""
     made: dict[str, Any] = {}
     for field in fields(item):
         value = getattr(item, field.name)
@@ -326,7 +326,7 @@ def decode(value: Bytes) -> MetadataRecord:
 
     Raises:
         Malformed: the bytes are cut, of another frame version, or of a version that the schema
-            does not have (a newer Kafka's: this metadata cannot be read).
+            does not have (written by a newer Kafka).
     """
     view = memoryview(value)
     try:
@@ -348,7 +348,7 @@ def decode(value: Bytes) -> MetadataRecord:
     try:
         item, position = decoder(view, position)
         record: MetadataRecord = _reader(kind)(item)
-    except Exception as broken:  # the compiled coders fail in a dozen ways on cut bytes
+    except Exception as broken:  # the compiled coders raise many exceptions for cut bytes
         raise Malformed(f"{kind.__name__}: {type(broken).__name__}: {broken}") from None
     if position > len(view):
         raise Malformed(f"{kind.__name__} ends early")
@@ -360,7 +360,7 @@ _readers: dict[type, Callable[[Any], Any]] = {}
 
 
 def _decoder(kind: type, version: int) -> Decoder:
-    """The codec's function; made once for each version of a type: a start decodes thousands."""
+    """The codec's function, cached per version of a type: a start decodes thousands of records."""
     schema = codec.data_class(kind.__name__)
     lowest, highest = schema.valid_versions
     if not lowest <= version <= highest:
@@ -370,7 +370,7 @@ def _decoder(kind: type, version: int) -> Decoder:
 
 
 def _reader(kind: type) -> Callable[[Any], Any]:
-    """A function from the codec's object to ours; made once for each type."""
+    """A function from the codec's object to ours, cached per type."""
     if kind in _readers:
         return _readers[kind]
     names = [field.name for field in fields(kind)]
@@ -383,7 +383,7 @@ def _reader(kind: type) -> Callable[[Any], Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Lists as tuples, nested structs as ours, and the zero id as an id."""
+    """Lists as tuples, nested structs as our classes, and the zero id as a UUID."""
     if name.endswith("_id") and value is None:
         return ZERO_ID  # the codec reads sixteen zero bytes as None
     if not isinstance(value, list):

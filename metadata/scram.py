@@ -1,7 +1,7 @@
-"""SCRAM credentials of users, as the metadata log has them (KIP-554, KIP-900).
+"""SCRAM credentials of users, as stored in the metadata log (KIP-554, KIP-900).
 
-Pure, as the catalog is. A client sends a salted password; what is kept are the two keys made of it,
-by which a password can be checked and not be found out (RFC 5802). Refusals are those of
+Pure, like the catalog. A client sends a salted password; the log stores two keys derived from it,
+which verify the password and do not reveal it (RFC 5802). Errors are those of
 org.apache.kafka.controller.ScramControlManager and org.apache.kafka.image.ScramImage.
 """
 
@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 from ..protocol.errors import Code, Refused
 from .records import MetadataRecord, RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
-# By the protocol's number: the hash of each mechanism, of which 1 is SCRAM-SHA-256.
+# The hash of each mechanism, by the protocol's number: 1 is SCRAM-SHA-256.
 MECHANISMS: Final = {1: "sha256", 2: "sha512"}
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16_384
 
 
 class ScramCredential(NamedTuple):
-    """What a password is checked by."""
+    """The data that verifies a password."""
 
     salt: bytes
     stored_key: bytes
@@ -29,14 +29,14 @@ class ScramCredential(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """A credential that somebody wants gone."""
+    """A request to delete a credential."""
 
     name: str
     mechanism: int
 
 
 class Upsertion(NamedTuple):
-    """A credential that somebody wants to be so."""
+    """A request to set a credential."""
 
     name: str
     mechanism: int
@@ -45,8 +45,8 @@ class Upsertion(NamedTuple):
     salted_password: bytes
 
 
-Told = dict[str, Refused | None]
-"""What is answered for each user."""
+Results = dict[str, Refused | None]
+"""The result for each user."""
 
 
 class ScramCredentials:
@@ -59,11 +59,11 @@ class ScramCredentials:
         return isinstance(other, ScramCredentials) and self._by_user == other._by_user
 
     def get(self, name: str, mechanism: int) -> ScramCredential | None:
-        """What a login of a user is checked by; None: there is no such user."""
+        """The credential that verifies a user's login; None if there is none."""
         return self._by_user.get(name, {}).get(mechanism)
 
     def describe(self, names: Sequence[str] | None) -> dict[str, Refused | list[tuple[int, int]]]:
-        """DescribeUserScramCredentials: mechanism and iterations of each; no names are all."""
+        """DescribeUserScramCredentials: mechanism and iterations of each; None: all users."""
         if not names:
             names = list(self._by_user)
         return {name: self._described(name, names.count(name)) for name in names}
@@ -80,28 +80,28 @@ class ScramCredentials:
 
     def alter(
         self, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
-    ) -> tuple[Told, tuple[MetadataRecord, ...]]:
-        """AlterUserScramCredentials: what is told of each user, and the records of those in order.
+    ) -> tuple[Results, tuple[MetadataRecord, ...]]:
+        """AlterUserScramCredentials: the result for each user, and the records of valid changes.
 
-        A user who is there twice gets nothing done.
+        If a user is listed twice, none of its changes is made.
         """
-        told: Told = {}
+        results: Results = {}
         wanted: dict[str, Deletion | Upsertion] = {}
         changes: list[Deletion | Upsertion] = [*deletions, *upsertions]
         for change in changes:
-            if told.get(change.name) is not None:
+            if results.get(change.name) is not None:
                 continue
             if change.name in wanted:
                 del wanted[change.name]
                 why = "A user credential cannot be altered twice in the same request"
-                told[change.name] = Refused(Code.DUPLICATE_RESOURCE, why)
+                results[change.name] = Refused(Code.DUPLICATE_RESOURCE, why)
                 continue
-            told[change.name] = refused = self._what_is_wrong(change)
+            results[change.name] = refused = self._why_invalid(change)
             if refused is None:
                 wanted[change.name] = change
-        return told, tuple(_record(change) for change in wanted.values())
+        return results, tuple(_record(change) for change in wanted.values())
 
-    def _what_is_wrong(self, change: Deletion | Upsertion) -> Refused | None:
+    def _why_invalid(self, change: Deletion | Upsertion) -> Refused | None:
         if not change.name:
             return Refused(Code.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
         if change.mechanism not in MECHANISMS:
@@ -119,7 +119,7 @@ class ScramCredentials:
         return None
 
     def replay(self, record: UserScramCredentialRecord | RemoveUserScramCredentialRecord) -> None:
-        """Make true what the log says."""
+        """Apply a record."""
         if isinstance(record, UserScramCredentialRecord):
             self._by_user.setdefault(record.name, {})[record.mechanism] = ScramCredential(
                 record.salt, record.stored_key, record.server_key, record.iterations

@@ -1,4 +1,4 @@
-"""Which names a topic may have (org.apache.kafka.common.internals.Topic)."""
+"""Validates topic names (org.apache.kafka.common.internals.Topic)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_topic_name(name: str) -> None:
-    """Raises Refused(INVALID_TOPIC_EXCEPTION), with Kafka's words, for an illegal name."""
+    """Raise Refused(INVALID_TOPIC_EXCEPTION), with Kafka's message, for an illegal name."""
     if _LEGAL.fullmatch(name) and len(name) <= MAX_LENGTH and name not in (".", ".."):
         return
-    raise Refused(Code.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {_what_is_wrong(name)}")
+    raise Refused(Code.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {_why_invalid(name)}")
 
 
 def is_legal_topic_name(name: str) -> bool:
@@ -27,7 +27,7 @@ def is_legal_topic_name(name: str) -> bool:
     return True
 
 
-def _what_is_wrong(name: str) -> str:
+def _why_invalid(name: str) -> str:
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):

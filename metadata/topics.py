@@ -1,6 +1,6 @@
-"""Topics, partitions and brokers as values, and the names that mean something.
+"""Topics, partitions and brokers as immutable values, and the names with a special meaning.
 
-`metadata/catalog.py` holds them, and is where others import them from.
+Other modules import them from `metadata/catalog.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERNAL_TOPICS: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_G
 
 
 class ResourceType(IntEnum):
-    """What a setting belongs to (org.apache.kafka.common.config.ConfigResource.Type)."""
+    """The resource type of a setting (org.apache.kafka.common.config.ConfigResource.Type)."""
 
     TOPIC = 2
     BROKER = 4
@@ -32,7 +32,7 @@ class ResourceType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition; `isr` are the replicas in sync, and a leader of -1 is none."""
+    """One partition; `isr` are the in-sync replicas, a leader of -1 means none."""
 
     index: int
     leader_id: int
@@ -50,7 +50,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic; its partitions lie in the order of their indexes, from 0 without gaps."""
+    """One topic; its partitions are in the order of their indexes, from 0 without gaps."""
 
     name: str
     topic_id: UUID
@@ -81,7 +81,7 @@ class Broker:
 
 
 def partition_of(record: PartitionRecord) -> Partition:
-    """The partition that a record makes."""
+    """The partition that a record creates."""
     return Partition(
         record.partition_id,
         record.leader,
@@ -99,7 +99,7 @@ def partition_of(record: PartitionRecord) -> Partition:
 
 
 def topic_of(records: Iterable[MetadataRecord]) -> Topic:
-    """The topic that the records of `create_topic` would make."""
+    """The topic that the records of `create_topic` create."""
     made = list(records)
     head = next(record for record in made if isinstance(record, TopicRecord))
     partitions = (partition_of(record) for record in made if isinstance(record, PartitionRecord))
@@ -107,10 +107,10 @@ def topic_of(records: Iterable[MetadataRecord]) -> Topic:
 
 
 def unified(name: str) -> str:
-    """The name that its metrics would have."""
+    """The topic name in metrics."""
     return name.replace(".", "_")
 
 
 def has_collision_characters(name: str) -> bool:
-    """Whether another name may have the same metrics."""
+    """Whether another name may map to the same metrics."""
     return "." in name or "_" in name

@@ -1,1 +1,1 @@
-"""Bytes to messages and back. Pure; the only room that knows kafka-python."""
+"""Converts bytes to messages and back. Pure; the only room that imports kafka-python."""

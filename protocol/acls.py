@@ -1,7 +1,7 @@
-"""The words of access control: what may be done to what, as numbers of the protocol.
+"""The enums of access control: resource, pattern, operation and permission types.
 
-They are those of org.apache.kafka.common.acl and .resource; the same numbers stand in requests, in
-answers (as bits, for what somebody may do) and in the records of the metadata log.
+Names and numbers are those of org.apache.kafka.common.acl and .resource. Requests, answers (as bits
+of authorized operations) and records of the metadata log use the same numbers.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from enum import IntEnum
 from typing import Final
 
 CLUSTER_NAME: Final = "kafka-cluster"
-"""The one name that a resource of the type CLUSTER has."""
+"""The only name of a resource of type CLUSTER."""
 
 
 class AclResource(IntEnum):
-    """What is guarded (org.apache.kafka.common.resource.ResourceType)."""
+    """The type of a resource (org.apache.kafka.common.resource.ResourceType)."""
 
     UNKNOWN = 0
     ANY = 1
@@ -28,7 +28,7 @@ class AclResource(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a name in an ACL, or in a filter of ACLs, is meant."""
+    """How the resource name of an ACL, or of a filter of ACLs, matches."""
 
     UNKNOWN = 0
     ANY = 1
@@ -38,7 +38,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What somebody does (org.apache.kafka.common.acl.AclOperation)."""
+    """An operation on a resource (org.apache.kafka.common.acl.AclOperation)."""
 
     UNKNOWN = 0
     ANY = 1
@@ -59,7 +59,7 @@ class Operation(IntEnum):
 
 
 class Permission(IntEnum):
-    """Whether an ACL lets somebody do it (org.apache.kafka.common.acl.AclPermissionType)."""
+    """Whether an ACL allows or denies (org.apache.kafka.common.acl.AclPermissionType)."""
 
     UNKNOWN = 0
     ANY = 1
@@ -81,9 +81,9 @@ OPERATIONS_OF: Final[Mapping[AclResource, tuple[Operation, ...]]] = {
         Operation.ALTER_CONFIGS, Operation.IDEMPOTENT_WRITE, Operation.ALTER, Operation.DESCRIBE,
     ),
 }  # fmt: skip
-"""What can be done to a resource, and is told as "authorized operations" (AclEntry)."""
+"""The operations of each resource type, as in "authorized operations" of answers (AclEntry)."""
 
 
 def bits(operations: Iterable[Operation]) -> int:
-    """Operations as an answer tells them: a bit for each, by its number."""
+    """Operations as a bit field: the bit of each one's number is set."""
     return sum(1 << operation for operation in operations)

@@ -52,7 +52,7 @@ class Compression(IntEnum):
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes in front of a batch's records, field by field as they lie there."""
+    """The 61 bytes of a batch's header, field by field in their order."""
 
     base_offset: int
     length: int
@@ -70,7 +70,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The whole batch, header included."""
+        """The size of the whole batch, header included."""
         return self.length + LOG_OVERHEAD
 
     @property
@@ -89,7 +89,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """A `Compression`, or 5 to 7, which nobody defined."""
+        """A `Compression`, or 5 to 7, which are undefined."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -111,12 +111,12 @@ def next_sequence(sequence: int, delta: int) -> int:
 
 
 def read_header(data: Bytes, position: int = 0) -> BatchHeader:
-    """The header of the batch at `position`. Raises struct.error when it is cut."""
+    """The header of the batch at `position`. Raises struct.error if it is cut."""
     return BatchHeader._make(HEADER.unpack_from(data, position))
 
 
 def headers_in(data: Bytes) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each whole batch in `data`; a cut last batch ends it."""
+    """Position and header of each whole batch in `data`; stops at a cut last batch."""
     position, end = 0, len(data)
     while position + HEADER_SIZE <= end:
         header = read_header(data, position)
@@ -128,7 +128,7 @@ def headers_in(data: Bytes) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def crc_is_right(data: Bytes, position: int, header: BatchHeader) -> bool:
-    """Whether the batch's bytes give the CRC that its header has."""
+    """Whether the CRC of the batch's bytes equals the one in its header."""
     end = position + header.size_bytes
     return crc32c(memoryview(data)[position + CRC_START : end]) == header.crc
 
@@ -148,7 +148,7 @@ def stamp_log_append_time(data: bytearray, position: int, now_ms: int) -> None:
 
 
 def seal(data: bytearray, position: int = 0) -> None:
-    """Compute the CRC of the batch at `position` anew and write it into its header."""
+    """Compute the CRC of the batch at `position` again and write it into its header."""
     (length,) = _LENGTH.unpack_from(data, position + 8)
     covered = memoryview(data)[position + CRC_START : position + LOG_OVERHEAD + length]
     _CRC.pack_into(data, position + 17, crc32c(covered))
@@ -167,10 +167,10 @@ def _record(offset_delta: int, record: Pair) -> bytes:
 
 
 def spans(records: Sequence[Pair], *, max_bytes: int) -> Iterator[slice]:
-    """Cut records into as few runs as possible, each of which `build` makes a batch that fits.
+    """Divide records into as few runs as possible, so that `build` makes a batch of each.
 
     Args:
-        max_bytes: of a batch, with its header. A record that is larger by itself is a run alone.
+        max_bytes: largest batch, with its header. A larger record is a run of its own.
     """
     first, size_bytes = 0, HEADER_SIZE
     for index, record in enumerate(records):
@@ -196,11 +196,11 @@ def build(
     control: bool = False,
     leader_epoch: int = 0,
 ) -> bytearray:
-    """One uncompressed batch of (key, value) records of one time: what the broker writes itself.
+    """An uncompressed batch of (key, value) records of one timestamp, for the broker's own logs.
 
     Args:
         records: at least one; a value of None is a tombstone.
-        timestamp_ms: of each record.
+        timestamp_ms: timestamp of each record.
     """
     payload = bytearray()
     for delta, record in enumerate(records):

@@ -1,8 +1,8 @@
-"""Kafka's messages as classes, one at a time and at first use, made from their schemas.
+"""Kafka's messages as classes, each made from its schema at first use.
 
-The schemas, the objects and the compiled encoders are kafka-python's. Its message classes are left
-alone: they come a dozen at a time, and making all of them would cost a broker more than everything
-else it does at its start. `import_alone` keeps the library's clients out as well.
+The schemas, objects and compiled encoders are kafka-python's. Its message classes are not used:
+they come a dozen per module, and making all of them would cost more than the rest of a broker's
+start. `import_alone` also avoids importing the library's clients.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, Final
 from .api_keys import ApiKey
 from .decoding import Decoder, compiled
 
-# Where bits say what a client may do, they are a set here, under one name.
+# Bit fields of authorized operations, which are sets here.
 _WITH_OPERATIONS: Final = frozenset(
     {"MetadataResponse", "DescribeClusterResponse", "DescribeGroupsResponse"}
 )
 
 
 def import_alone() -> None:
-    """Import the codec without the clients of its package: for a process that is a broker only.
+    """Import the codec without kafka-python's clients.
 
-    `import kafka` loads every client of kafka-python (100 ms, 12 MB). An empty package in its place
-    lets `kafka.protocol` be imported by itself. Does nothing when `kafka` is there already.
+    `import kafka` loads every client of kafka-python (100 ms, 12 MB). With an empty package in its
+    place `kafka.protocol` can be imported alone. Does nothing if `kafka` is already imported.
     """
     if "kafka" in sys.modules:
         return
@@ -47,10 +47,10 @@ _made: dict[str, Any] = {}
 
 
 def message_class(api_key: ApiKey, kind: str) -> Any:
-    """The class for an API, made once; kind is `Request` or `Response`.
+    """The class for an API, cached; kind is `Request` or `Response`.
 
     Raises:
-        FileNotFoundError: there is no schema of it.
+        FileNotFoundError: it has no schema.
     """
     name = api_name(api_key) + kind
     if name not in _made:
@@ -67,10 +67,10 @@ def message_class(api_key: ApiKey, kind: str) -> Any:
 
 
 def data_class(name: str) -> Any:
-    """The class of a record's key or value, from `schemas/NAME.json`; made once.
+    """The class of a record's key or value, from `schemas/NAME.json`; cached.
 
     Raises:
-        FileNotFoundError: there is no such schema.
+        FileNotFoundError: no such schema exists.
     """
     if name not in _made:
         _made[name] = _class_from(_own_schema(name))
@@ -94,7 +94,7 @@ def _as_set(fields: list[dict[str, Any]]) -> None:
 
 
 def _class_from(schema: dict[str, Any]) -> Any:
-    """A class of objects with the schema's fields; of its own it knows the versions only."""
+    """A class whose objects have the schema's fields; the class itself has only the versions."""
     from kafka.protocol.data_container import DataContainer
     from kafka.protocol.schemas import BaseField, StructField
 
@@ -113,7 +113,7 @@ def is_flexible(cls: Any, version: int) -> bool:
 
 
 def decoder(cls: Any, version: int) -> Decoder:
-    """The compiled function (data, position) -> (message, position behind it)."""
+    """The compiled function (data, position) -> (message, end position)."""
     return compiled(cls._struct, version, cls, flexible=is_flexible(cls, version))
 
 

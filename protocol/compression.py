@@ -1,7 +1,8 @@
-"""Packing record payloads, in the frames that Kafka's clients read, as a whole or piece by piece.
+"""Compresses record payloads, as a whole or piece by piece, in the frames that Kafka's clients
+read.
 
-What packs is imported at the first payload: most brokers never pack one. Gzip is zlib's, as in
-Java: what it makes is as long.
+Compression libraries are imported at the first payload, because most brokers never compress. Gzip
+is zlib's, as in Java, so its output has the same length.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any, Final, NamedTuple
 from .batch import Compression
 from .opening import zstd_module
 
-# The frame in which Java's clients have Snappy: magic, version and oldest compatible version.
+# The frame of Java's clients around Snappy: magic, version and oldest compatible version.
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2
 _XERIAL_BLOCK_BYTES: Final = 32_768
 _GZIP_DEFAULT: Final = -1
-_GZIP_FRAME: Final = 31  # zlib's word for gzip's header and trailer, and the largest window
-# Java's LZ4 takes its fast compressor at the default level, and the high one at every other.
+_GZIP_FRAME: Final = 31  # zlib's `wbits` for gzip's header and trailer, and the largest window
+# Java's LZ4 uses its fast compressor at the default level, and the high one at all others.
 _LZ4_DEFAULT: Final = 9
 _LZ4_FAST: Final = 0
 _LZ4_LEAST_HIGH: Final = 3
@@ -26,10 +27,10 @@ _ZSTD_LEVEL: Final = 3
 
 
 def compressed(codec: Compression, payload: bytes, level: int | None = None) -> bytes:
-    """`payload` packed by a codec; itself for NONE.
+    """`payload` compressed by a codec; unchanged for NONE.
 
     Args:
-        level: as in Kafka's `compression.*.level`; None: the codec's default there.
+        level: as in Kafka's `compression.*.level`; None: Kafka's default of the codec.
     """
     if codec == Compression.NONE:
         return payload
@@ -49,11 +50,11 @@ def compressed(codec: Compression, payload: bytes, level: int | None = None) -> 
 
 
 class Packer(NamedTuple):
-    """Packs a payload that comes in pieces.
+    """Compresses a payload that comes in pieces.
 
     Attributes:
-        add: takes the next piece, and returns packed bytes, of that piece or of earlier ones.
-        end: returns the packed bytes that are left.
+        add: takes the next piece and returns compressed bytes, of that piece or of earlier ones.
+        end: returns the remaining compressed bytes.
     """
 
     add: Callable[[bytes], bytes]
@@ -61,7 +62,7 @@ class Packer(NamedTuple):
 
 
 def packer(codec: Compression, level: int | None = None) -> Packer:
-    """What packs as `compressed` does; the frames open to the same bytes."""
+    """A packer; its output decompresses to the same bytes as that of `compressed`."""
     match codec:
         case Compression.GZIP:
             gzip = _gzip_packer(_GZIP_DEFAULT if level is None else level)
@@ -121,7 +122,7 @@ def _lz4(payload: bytes, level: int) -> bytes:
 
 
 def _lz4_packer(level: int) -> Any:
-    """Makes a frame of independent blocks: linked ones are not what Java reads."""
+    """A frame of independent blocks, because Java does not read linked ones."""
     import cramjam
 
     level = _LZ4_FAST if level == _LZ4_DEFAULT else max(level, _LZ4_LEAST_HIGH)
@@ -129,7 +130,7 @@ def _lz4_packer(level: int) -> Any:
 
 
 def _snappy(payload: bytes) -> bytes:
-    """Blocks with their lengths in front, behind a head: bare Snappy is not what Java reads."""
+    """Blocks with their lengths, behind a header, because Java does not read bare Snappy."""
     return _XERIAL_HEAD + _snappy_blocks(payload)
 
 

@@ -16,7 +16,7 @@ _COMMIT: Final = 1
 
 
 class Marker(NamedTuple):
-    """What a control batch says of its producer's transaction on the partition."""
+    """The content of a control batch: the result of its producer's transaction on the partition."""
 
     commit: bool
     coordinator_epoch: int
@@ -44,10 +44,10 @@ def marker(
 
 
 def read_marker(data: Bytes, position: int, header: BatchHeader) -> Marker | None:
-    """The marker in the control batch at `position`; None when its type is another one.
+    """The marker in the control batch at `position`; None if it is of another type.
 
     Raises:
-        Refused: INVALID_RECORD when the batch holds no readable control record.
+        Refused: INVALID_RECORD, the batch has no readable control record.
     """
     for record in records_in(data, position, header):
         if record.key is None or len(record.key) < _KEY.size:

@@ -1,8 +1,9 @@
-"""Bytes to the codec's objects, as strictly and as leniently as Kafka's generated readers.
+"""Decodes bytes to the codec's objects, as strictly as Kafka's generated readers.
 
-For each message and version a function is written from kafka-python's schema objects and compiled.
-The library's own decoders are made for clients, which believe their broker: they take a cut string
-for a short one, null where a schema has none, and copy the rest of the message at tagged fields.
+For each message and version it generates and compiles a function from kafka-python's schema
+objects. The library's own decoders are made for clients, which trust their broker: they accept a
+cut string, accept null where the schema forbids it, and copy the rest of the message at tagged
+fields.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES, check_text
 from .varints import read_unsigned
 
 Decoder = Callable[..., tuple[Any, int]]
-"""(data, position) or (data, position, left) to a message and the position behind it; see there."""
+"""(data, position) or (data, position, left) to a message and its end; see `compiled`."""
 
 
 class TooManyElements(Exception):
-    """A message has more elements than its reader wants to decode in one go."""
+    """A message has more elements than allowed at once."""
 
 
 _FORMATS: Final = {
     "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d",
-    "bool": "?", "bitfield": "i",  # which is written from a set, and read as the number it is
+    "bool": "?", "bitfield": "i",  # encoded from a set, decoded as a number
 }  # fmt: skip
 _NO_ID: Final = bytes(16)
-_CHEAPER_BITS: Final = 5  # a number of an array costs a thirtieth of what a struct or string costs
+_CHEAPER_BITS: Final = 5  # a number in an array costs a thirtieth of a struct or string
 
 
 def skip_tagged_fields(data: memoryview, position: int) -> int:
-    """The position behind tagged fields of which none is known.
+    """The position behind tagged fields, all of them unknown.
 
-    Beyond the data when they are cut, or raises, as the functions of `compiled` do.
+    If they are cut, it lies beyond the data, or the function raises as those of `compiled` do.
     """
     return _tagged_fields(None, data, position, {}, None)
 
@@ -45,13 +46,13 @@ def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder
 
     Args:
         message: the schema object of the message (a StructField of the library).
-        cls: the class of the objects made.
+        cls: the class of the decoded objects.
 
-    The function may be given a list of one number, from which it takes the elements of all arrays:
-    it raises TooManyElements when they are more, before it decodes the array that is too long. The
-    function raises Malformed, or whatever Python does at an index beyond the data: it is for
-    the caller to take any exception for a broken message. It may return a position beyond the data,
-    which is broken, too.
+    The function takes an optional list of one number and subtracts the elements of all arrays from
+    it; if it gets negative, it raises TooManyElements before it decodes that array. For a broken
+    message it raises Malformed, or any exception that Python raises for an index beyond the data,
+    so callers must treat every exception as a broken message; or it returns a position beyond the
+    data.
     """
     source = _Source(version, flexible=flexible)
     source.write_struct(message, cls, "item")
@@ -59,7 +60,7 @@ def compiled(message: Any, version: int, cls: Any, *, flexible: bool) -> Decoder
 
 
 class _Source:
-    """The text of one decoder, and the objects that it refers to."""
+    """The source text of one decoder, and the objects that it uses."""
 
     def __init__(self, version: int, *, flexible: bool) -> None:
         self._version = version
@@ -80,7 +81,7 @@ class _Source:
         return decode
 
     def write_value(self, field: Any) -> None:
-        """Decode one field by itself: the value of a tagged field."""
+        """Decode one field alone: the value of a tagged field."""
         if field.is_struct() and field.nullable_for_version_q(self._version):
             # Null is 0 here, and -1 where the field has no tag.
             self._line("pos += 1")
@@ -121,7 +122,7 @@ class _Source:
         return source.function()
 
     def _write_run(self, fields: list[Any], made: str) -> None:
-        """Neighbours of fixed size are read together."""
+        """Read neighbouring fields of fixed size together."""
         if not fields:
             return
         layout = struct.Struct(">" + "".join(_FORMATS[field.type_str] for field in fields))
@@ -168,7 +169,7 @@ class _Source:
 
     def _write_array(self, field: Any, target: str) -> None:
         count = self._length(field, target, field.name, "i")
-        # As in Kafka: an element has a byte at least, so this count is a lie.
+        # As in Kafka: each element has at least one byte, so the count is wrong.
         self._line(f"elif {count} > size - pos: raise Malformed('{field.name} is cut')")
         kind = None if field.is_struct_array() else field.array_of.type_str
         if kind in _FORMATS:
@@ -199,13 +200,13 @@ class _Source:
         self._indent = self._indent[:-1]
 
     def _count(self, count: str) -> None:
-        """Take an array's elements from what may be decoded in one go."""
+        """Subtract an array's elements from the allowed number."""
         self._line(" if left:")
         self._line(f"  left[0] -= {count}")
         self._line("  if left[0] < 0: raise TooManyElements")
 
     def _length(self, field: Any, target: str, name: str, layout: str) -> str:
-        """Read a length; below it an `if` is open that deals with null. None as field: no null."""
+        """Read a length and open an `if` for null. `field` is None: null is not allowed."""
         length = self._variable("length")
         if self._flexible:
             self._line(f"{length} = data[pos]; pos += 1")
@@ -251,14 +252,14 @@ def _tagged_fields(
     known: dict[int, tuple[str, Decoder]],
     left: list[int] | None,
 ) -> int:
-    """Set the fields that are known, pass over the others; the position behind them."""
+    """Set the known fields and skip the others; return the position behind them."""
     count, position = read_unsigned(data, position)
     for _ in range(count):
         tag, position = read_unsigned(data, position)
         size, position = read_unsigned(data, position)
         if tag in known:
             name, decode = known[tag]
-            value, position = decode(data, position, left)  # Kafka does not look at the size either
+            value, position = decode(data, position, left)  # Kafka ignores the size too
             setattr(item, name, value)
         else:
             position += size

@@ -1,7 +1,7 @@
-"""Kafka's error codes, and the two ways in which input can be wrong.
+"""Kafka's error codes, and the two exceptions for wrong input.
 
-`Refused` is an answer: the request is understood, nothing has changed, and the client is told a
-code. `Malformed` is no answer: the bytes are not a request and the connection is closed.
+`Refused` becomes an answer: the request is valid, changes nothing, and the client gets an error
+code. `Malformed` gets no answer: the bytes are not a request, and the connection is closed.
 """
 
 from __future__ import annotations
@@ -150,11 +150,11 @@ class Code(IntEnum):
 
 
 class Refused(Exception):
-    """A request that is answered with an error; whoever raises it has changed nothing.
+    """A request is answered with an error. Code that raises this has changed nothing.
 
     Args:
-        code: what the client is told.
-        why: one sentence for people: the answer's error message, where it has one, and the log.
+        code: the error code of the answer.
+        why: one sentence for the answer's error message, if it has one, and for the log.
     """
 
     def __init__(self, code: Code, why: str | None = None) -> None:
@@ -164,4 +164,4 @@ class Refused(Exception):
 
 
 class Malformed(Exception):
-    """Bytes that are no request of the protocol: the connection they came on is closed."""
+    """Bytes that are not a request of the protocol: their connection is closed."""

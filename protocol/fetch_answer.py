@@ -1,8 +1,8 @@
-"""The answer to a Fetch in pieces, so that records go from the file to the socket uncopied.
+"""Encodes the answer to a Fetch in pieces, so that records go from file to socket uncopied.
 
-The codec gathers an answer in one buffer; of a megabyte of records it makes three copies, which is
-most of what a Fetch costs. Only what surrounds the records is encoded here; the property test in
-tests/protocol compares it with the codec, version by version.
+The codec would copy the records three times into one buffer, which is most of the cost of a Fetch.
+This module encodes only the fields around the records; a property test in tests/protocol compares
+it with the codec, version by version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Unread(Protocol):
     def __len__(self) -> int: ...
 
     def part(self, start: int, size_bytes: int) -> bytes:
-        """Some of them, which must be there. Raises OSError: they cannot be read."""
+        """Read `size_bytes` from `start` on, within the length. Raises OSError."""
 
 
 Body = Mapping[str, Any]
@@ -46,12 +46,12 @@ _IDS_SINCE: Final = 13
 
 
 def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces:
-    """The whole frame, its size in front, in pieces to be written one after another.
+    """The whole frame with its size, as pieces to be written in order.
 
     Args:
         version: 4 to 18.
-        body: as the Fetch handler answers: FetchResponse in snake case; of the tagged fields
-            `diverging_epoch`, `current_leader` and `node_endpoints` alone.
+        body: FetchResponse in snake case, as the Fetch handler returns it; of the tagged fields
+            only `diverging_epoch`, `current_leader` and `node_endpoints`.
     """
     flexible = version >= _FLEXIBLE_SINCE
     head = bytearray(_ANSWER.pack(0, correlation_id))
@@ -134,13 +134,13 @@ def _tags(out: bytearray, diverging: Body | None, leader: Body | None) -> None:
 
 
 def _endpoints(out: bytearray, endpoints: Iterable[Body] | None) -> None:
-    """Where new leaders are (KIP-951): the only tagged field of the whole."""
-    told = list(endpoints or ())
-    if not told:
+    """The addresses of new leaders (KIP-951), the only tagged field of the response itself."""
+    leaders = list(endpoints or ())
+    if not leaders:
         out.append(0)
         return
-    value = bytearray(length(len(told), True))
-    for each in told:
+    value = bytearray(length(len(leaders), True))
+    for each in leaders:
         value += _SIZE.pack(each["node_id"])
         host = each["host"].encode()
         value += length(len(host), True) + host + _SIZE.pack(each["port"])
@@ -157,5 +157,5 @@ def _last(pieces: Pieces) -> bytearray:
 
 
 def length(size: int, flexible: bool) -> bytes:
-    """A length: an int32, or one more as an unsigned varint."""
+    """A length: an int32, or length + 1 as an unsigned varint."""
     return unsigned(size + 1) if flexible else _SIZE.pack(size)

@@ -1,8 +1,8 @@
-"""Frames of a connection, sans I/O: bytes in, whole requests out, one at a time.
+"""Splits the bytes of a connection into whole requests, without I/O.
 
-A frame is a length (int32, big-endian) and that many bytes. What is cut waits for the rest; a
-length that no request can have is `Malformed`. Bytes stay as they came until a request is taken
-out of them, so that a million small requests cost no more than their bytes.
+A frame is a length (int32, big-endian) and that many bytes. A cut frame waits for the rest; an
+impossible length is `Malformed`. Bytes are kept as received until their request is taken out, so
+that a million small requests cost no more memory than their bytes.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from .errors import Malformed
 
 LENGTH: Final = struct.Struct(">i")
 SMALLEST_BYTES: Final = 10
-"""Key, version, correlation id and the length of a client id: Kafka closes at less as well."""
+"""Key, version, correlation id and client id length: Kafka closes the connection below this."""
 
 _LENGTH_BYTES: Final = LENGTH.size
 _LARGE_BYTES: Final = 1 << 14
 
 
 class BadLength(Malformed):
-    """A length that no request has; nothing behind it can be told apart."""
+    """An impossible length; the bytes behind it cannot be split."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(f"a request of {size_bytes} bytes")
@@ -34,7 +34,7 @@ class Frames:
         size_limit_bytes: the largest request accepted (socket.request.max.bytes).
 
     Attributes:
-        is_empty: whether nothing is unread.
+        is_empty: no bytes are unread.
     """
 
     __slots__ = (
@@ -44,13 +44,13 @@ class Frames:
     def __init__(self, *, size_limit_bytes: int) -> None:
         self._size_limit_bytes = size_limit_bytes
         self.is_empty = True
-        self._view: memoryview | None = None  # requests are taken out of it, from `_at` on
+        self._view: memoryview | None = None  # holds the next requests, from `_at` on
         self._at = 0
-        # What lies behind the view. Large parts stay as they came: one buffer that grows would be
+        # The bytes behind the view. Large parts are kept as received: one growing buffer would be
         # copied again and again.
         self._parts: list[bytes | bytearray] = []
         self._parts_bytes = 0
-        self._wanted = _LENGTH_BYTES  # nothing can be whole before so many bytes are in the parts
+        self._wanted = _LENGTH_BYTES  # no frame is whole before the parts have so many bytes
 
     @property
     def unread_bytes(self) -> int:
@@ -59,7 +59,7 @@ class Frames:
         return self._parts_bytes + (0 if view is None else len(view) - self._at)
 
     def receive(self, data: bytes) -> None:
-        """Take what a socket gave."""
+        """Add received bytes."""
         if self.is_empty:
             self._view, self._at, self.is_empty = memoryview(data), 0, False
             return
@@ -73,11 +73,11 @@ class Frames:
             parts.append(bytearray(data))
 
     def next(self) -> memoryview | None:
-        """Take out the oldest request; None when none is whole.
+        """Take out the oldest request; None if none is whole.
 
         Raises:
-            BadLength: the length is over the limit, or less than any request has; nothing can be
-                taken out any more.
+            BadLength: the length is over the limit or below the minimum; no later request can be
+                taken out either.
         """
         while True:
             view = self._view
@@ -104,7 +104,7 @@ class Frames:
             self._gather(view, wanted)
 
     def _gather(self, view: memoryview, wanted: int) -> None:
-        """Put the beginning of a request, which the view ends with, before what came after it."""
+        """Join the beginning of a request, at the view's end, with the bytes received after it."""
         if self._at < len(view):
             rest = bytearray(view[self._at :])
             self._parts.insert(0, rest)

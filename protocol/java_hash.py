@@ -1,7 +1,7 @@
-"""Java's hash codes, and the order in which the hash maps of Java and Scala list their keys.
+"""Java's hash codes, and the order in which hash maps of Java and Scala list their keys.
 
-Where Kafka walks a hash map, that order is in its answers: what is told first, and whose error it
-is that a client is told.
+If Kafka iterates over a hash map, this order is visible in its answers: in the order of elements,
+and in the choice of the error for a request with several.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SHORT: Final = 256
 
 
 def java_hash_code(text: str) -> int:
-    """What java.lang.String.hashCode returns: a signed 32-bit int over the UTF-16 code units."""
+    """The result of java.lang.String.hashCode: a signed 32-bit int over the UTF-16 code units."""
     if text.isascii():
         units: bytes | memoryview = text.encode("ascii")
     else:
@@ -34,17 +34,17 @@ def _short_hash_code(text: str) -> int:
 
 
 def kept_hash_code(text: str) -> int:
-    """The same, remembered for names of usual length; clients may choose long ones."""
+    """The same, cached for names of usual length only, because clients may choose long ones."""
     return _short_hash_code(text) if len(text) <= _SHORT else java_hash_code(text)
 
 
 def in_hash_map(
     keys: Collection[T], hash_code: Callable[[T], int], *, first_capacity: int = 16
 ) -> list[T]:
-    """The keys as a HashMap lists them that they were put into one by one, in the given order.
+    """The keys in the order of a java.util.HashMap into which they were put in the given order.
 
     Args:
-        first_capacity: what the map was made for, at least; 16 is what `new HashMap<>()` has.
+        first_capacity: at least the map's initial capacity; `new HashMap<>()` has 16.
     """
     capacity = 1
     while capacity < first_capacity or len(keys) > capacity * 3 // 4:
@@ -58,7 +58,7 @@ def in_hash_map(
 
 
 def in_scala_hash_map(keys: Collection[T], hash_code: Callable[[T], int]) -> list[T]:
-    """The keys as a scala.collection.mutable.HashMap lists them, put into it one by one."""
+    """The keys in the order of a scala.collection.mutable.HashMap with the same insertions."""
     capacity = 16
     while len(keys) >= capacity * 3 // 4:
         capacity *= 2

@@ -1,4 +1,4 @@
-"""What the protocol and Kafka's records have room for."""
+"""Limits of the protocol and of Kafka's records."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Final
 from .errors import Malformed
 
 MAX_TEXT_BYTES: Final = 0x7FFF
-"""Of a string in UTF-8, also where a version could write longer ones: Kafka reads no longer one."""
+"""Longest string in UTF-8, also in versions whose encoding has room for more, as in Kafka."""
 MAY_GROW_BYTES: Final = MAX_TEXT_BYTES // 3
-"""A string of more bytes may not fit any more once it is read: see `check_text`."""
+"""Longer strings may not be encodable after decoding: see `check_text`."""
 
 
 def check_text(text: str, name: str) -> None:
-    """Refuse what was read and cannot be written again.
+    """Refuse a decoded text that cannot be encoded again.
 
-    Each byte that is no UTF-8 becomes a character of three, as in Java; the same text in an answer
-    or in a record would be too long for its length.
+    Each byte that is not UTF-8 becomes a character of three bytes, as in Java, so the same text may
+    be too long for an answer or a record.
 
     Args:
-        name: what the text is, for people.
+        name: name of the field, for the message.
 
     Raises:
         Malformed: it is too long.
     """
     if len(text.encode()) > MAX_TEXT_BYTES:
-        raise Malformed(f"{name} is no UTF-8, and too long")
+        raise Malformed(f"{name} is not UTF-8, and too long")

@@ -1,7 +1,7 @@
-"""A frame to a request, a dict to the bytes of an answer, and the same for records of logs.
+"""Decodes frames to requests, encodes dicts to answers; the same for records of logs.
 
-Whoever handles a request sees the codec's object, attributes in snake case; what it answers is a
-plain dict under the same names. Anything that is not a whole and legal request is `Malformed`.
+Handlers get the codec's object, with attributes in snake case, and return a plain dict with the
+same names. Bytes that are not a whole and valid request are `Malformed`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Body = Mapping[str, Any]
 
 
 class RequestHeader(NamedTuple):
-    """What stands in front of every request (RequestHeader v1 and v2)."""
+    """The header of every request (RequestHeader v1 and v2)."""
 
     api_key: int
     api_version: int
     correlation_id: int
     client_id: str | None
-    body_start: int  # of a header v1; a flexible request's header has tagged fields there
+    body_start: int  # end of a v1 header; a flexible header has tagged fields there
 
 
 def read_request_header(frame: memoryview) -> RequestHeader:
@@ -49,7 +49,7 @@ def read_request_header(frame: memoryview) -> RequestHeader:
             raise Malformed("the client id reaches beyond the request")
         client_id = str(frame[start : start + size], "utf-8", "replace")
         if size > MAY_GROW_BYTES:
-            # Kafka answers a client whose id is no UTF-8; what repeats it has room for so much.
+            # Kafka accepts a client id that is not UTF-8; answers must be able to repeat it.
             client_id = client_id.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
     except struct.error as broken:
         raise Malformed(f"no request header: {broken}") from None
@@ -75,16 +75,16 @@ _large_responses: dict[tuple[int, int], _ResponseCoder] = {}
 def read_request(
     header: RequestHeader, frame: memoryview, *, most_elements: int | None = None
 ) -> Any:
-    """The body of a request whose key and version are known to be served.
+    """Decode the body of a request whose key and version are served.
 
-    Bytes behind a complete body are passed over, as Kafka does.
+    Bytes behind a complete body are ignored, as by Kafka.
 
     Args:
-        most_elements: of all arrays together; None: as many as there are.
+        most_elements: limit for all arrays together; None: no limit.
 
     Raises:
         Malformed: the body is cut, or null where its schema allows none.
-        TooManyElements: there are more than `most_elements`; little time was spent on it.
+        TooManyElements: it has more than `most_elements`; raised before most of the work.
     """
     coder = _requests.get((header.api_key, header.api_version))
     if coder is None:
@@ -99,7 +99,7 @@ def read_request(
             raise Malformed("the request ends early")
     except (Malformed, TooManyElements):
         raise
-    except Exception as broken:  # the compiled decoders fail in a dozen ways on a cut request
+    except Exception as broken:  # the compiled decoders raise many exceptions for a cut request
         raise Malformed(f"{type(broken).__name__}: {broken}") from None
     return request
 
@@ -114,14 +114,14 @@ def _request_coder(api_key: ApiKey, version: int) -> _RequestCoder:
 def answer(
     api_key: ApiKey, version: int, correlation_id: int, body: Body, *, is_large: bool = False
 ) -> bytearray:
-    """The frame of an answer, its size in front.
+    """The frame of an answer, with its size.
 
     Args:
-        body: the response's fields; what is missing gets its schema's default.
-        is_large: encode it in memory of its own; the buffer that small answers share never shrinks.
+        body: the response's fields; missing ones get their schema's default.
+        is_large: encode it in a buffer of its own; the buffer for small answers never shrinks.
 
     Raises:
-        KeyError: a name that the response does not have. ValueError: null where it allows none.
+        KeyError: the response has no such field. ValueError: null where the schema allows none.
     """
     from kafka.protocol.schemas.fields.codecs import EncodeBuffer, EncodeBufferPool
 
@@ -148,9 +148,9 @@ def _framed(coder: _ResponseCoder, message: Any, correlation_id: int, out: Any) 
 
 
 def has_more_elements(body: Body, most: int) -> bool:
-    """Whether the arrays of an answer have together more elements than `most`.
+    """Whether the arrays of an answer together have more than `most` elements.
 
-    It looks no further than it has to: the time is bounded by `most`.
+    It stops counting at `most`, so its time is bounded.
     """
     return _left(body, most) < 0
 
@@ -170,7 +170,7 @@ def _left(body: Body, left: int) -> int:
 
 
 def has_field(api_key: ApiKey, version: int, name: str) -> bool:
-    """Whether an answer has a field of that name at its top in that version."""
+    """Whether a response has a top-level field of that name in that version."""
     field = codec.message_class(api_key, "Response")._struct.fields.get(name)
     return field is not None and bool(field.for_version_q(version))
 
@@ -184,14 +184,14 @@ def _response_coder(api_key: ApiKey, version: int, *, is_large: bool) -> _Respon
 
 
 def built(cls: Any, version: int, body: Body) -> Any:
-    """A message of the codec from a dict. Raises as `answer` does."""
+    """A message of the codec from a dict. Raises KeyError and ValueError as `answer` does."""
     return _builder(cls._struct, cls, version)(body)
 
 
 class _Elements:
-    """An array of structs whose objects are made one by one while they are encoded.
+    """An array of structs whose objects are made one by one during encoding.
 
-    All objects at a time take several times the memory of the encoded answer.
+    All objects at once would take several times the memory of the encoded answer.
     """
 
     __slots__ = ("_bodies", "_build")
@@ -239,7 +239,7 @@ def _builder(field: Any, cls: Any, version: int, *, is_lazy: bool = False) -> Ca
             elif deeper is not None:
                 if not is_array:
                     value = deeper(value)
-                elif is_lazy and value:  # empty it is to be equal to a default
+                elif is_lazy and value:  # an empty array must equal a default
                     value = _Elements(deeper, value)
                 else:
                     value = [deeper(element) for element in value]
@@ -252,7 +252,7 @@ def _builder(field: Any, cls: Any, version: int, *, is_lazy: bool = False) -> Ca
 
 
 def shortened(text: str) -> str:
-    """A message for people, as long as a text may be: it may quote one that is that long itself."""
+    """An error message cut to the longest encodable text; it may quote a long one."""
     if len(text) <= MAX_TEXT_BYTES // _UTF8_BYTES:
         return text
     data = text.encode()
@@ -262,7 +262,7 @@ def shortened(text: str) -> str:
 
 
 def _is_wanted(field: Any, version: int) -> bool:
-    """Whether null is possible on the wire and forbidden by the schema."""
+    """Whether the encoding allows null and the schema forbids it."""
     if field.is_array() or field.type_str in ("string", "bytes", "records"):
         return not field.nullable_for_version_q(version)
     is_inline_struct = field.is_struct() and not field.tagged_field_q(version)
@@ -297,7 +297,7 @@ def encode_data(name: str, version: int, fields: Body) -> bytes:
     """A record's key or value: its version (int16), then its fields by `schemas/NAME.json`.
 
     Raises:
-        KeyError: a name that the schema does not have. ValueError: null where it allows none.
+        KeyError: the schema has no such field. ValueError: null where the schema allows none.
     """
     from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
@@ -311,10 +311,10 @@ def encode_data(name: str, version: int, fields: Body) -> bytes:
 
 
 def decode_data(name: str, data: Bytes) -> Any:
-    """The object in a record's key or value; `.version` and the fields in snake case.
+    """The object in a record's key or value, with `.version` and the fields in snake case.
 
     Raises:
-        Malformed: it is cut, or of a version that the schema does not have.
+        Malformed: it is cut, or the schema does not have its version.
     """
     view = memoryview(data)
     try:

@@ -1,10 +1,10 @@
-"""Compressed records opened piece by piece, so that memory does not grow with what they open to.
+"""Decompresses records piece by piece, so that memory does not grow with the decompressed size.
 
-The frames are those that Kafka's brokers open, to the byte: several members of gzip and several
-frames of zstd in a row, one frame of LZ4 with independent blocks, blocks of Snappy behind the head
-of Java's library, or a bare one. What Kafka ignores behind them is ignored. The libraries are
-imported at first use: most brokers never open a compressed batch. They work without the
-interpreter's lock, so that one thread may open while another goes on.
+It accepts exactly the frames that Kafka's brokers accept: several members of gzip and several
+frames of zstd in a row, one frame of LZ4 with independent blocks, blocks of Snappy behind the
+header of Java's library, or a bare block. It ignores the same trailing bytes. The libraries are
+imported at first use: most brokers never decompress a batch. They release the interpreter's lock,
+so that one thread can decompress while another goes on.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
         from backports import zstd
 
 PIECE_BYTES: Final = 1 << 20
-"""How much is opened at a time."""
+"""The decompressed size of a piece."""
 
-# A read ends after so many blocks, however little they open to: it may hold up others.
+# A read ends after so many blocks, however little they decompress to, to limit its time.
 _BLOCKS_IN_A_READ: Final = 64
-# A library is given the packed bytes bit by bit: what it does not use it copies. Behind a first
-# frame others follow in small ones: there may be very many.
+# zlib gets the compressed bytes in portions, because it copies the unused ones; behind the first
+# frame in small portions, because very many frames may follow.
 _INPUT_BYTES: Final = 1 << 16
 _LITTLE_INPUT_BYTES: Final = 1 << 10
 _LZ4_BLOCK_BYTES: Final = {0x40: 1 << 16, 0x50: 1 << 18, 0x60: 1 << 20, 0x70: 1 << 22}
 
 
 class Opening(Protocol):
-    """A payload that is being opened. Only one thread at a time may read.
+    """A payload being decompressed. Only one thread at a time may read.
 
     Attributes:
-        is_finished: nothing is left to be read.
+        is_finished: all is read.
     """
 
     is_finished: bool
@@ -47,24 +47,26 @@ class Opening(Protocol):
         """The next piece.
 
         Args:
-            max_bytes: the piece is no longer.
-            whole_blocks: but for one that is a single block, which LZ4 and Snappy only have whole.
+            max_bytes: the largest piece.
+            whole_blocks: allow a larger piece that is a single block of LZ4 or Snappy, which cannot
+            be
+                divided.
 
         Returns:
-            Nothing, too, where a long frame opens to little, and where the next block is longer
-            than `max_bytes`; with `whole_blocks` the reads come to an end all the same.
+            Empty bytes, too, if a long frame decompresses to little, or if the next block is longer
+            than `max_bytes`; with `whole_blocks` repeated reads still reach the end.
 
         Raises:
-            Refused: CORRUPT_MESSAGE, what was read up to here cannot go on.
+            Refused: CORRUPT_MESSAGE, the payload is damaged at this point.
         """
 
 
 def opening(codec: int, packed: Bytes) -> Opening:
-    """Open what a batch has behind its header.
+    """Begin to decompress the payload of a batch.
 
     Args:
-        codec: of the batch's attributes.
-        packed: must not change before all is read.
+        codec: from the batch's attributes.
+        packed: the bytes behind the header; they must not change before all is read.
 
     Raises:
         Refused: CORRUPT_MESSAGE.
@@ -82,7 +84,7 @@ def opening(codec: int, packed: Bytes) -> Opening:
 
 
 def pieces(codec: int, packed: Bytes, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
-    """What is packed, in pieces of about `piece_bytes`. Raises Refused(CORRUPT_MESSAGE)."""
+    """The payload, decompressed in pieces of about `piece_bytes`. Raises Refused."""
     opened = opening(codec, packed)
     while not opened.is_finished:
         yield opened.read(piece_bytes, whole_blocks=True)
@@ -93,7 +95,7 @@ def _corrupt(why: object) -> Refused:
 
 
 class _Pieced:
-    """One whose library gives as little as it is asked for."""
+    """A codec whose library returns as few bytes as requested."""
 
     is_finished: bool
 
@@ -107,26 +109,26 @@ class _Pieced:
         return out
 
     def _more(self, max_bytes: int) -> bytes:
-        """The next bytes, fewer than `max_bytes` where the input ends first."""
-        raise AssertionError("each codec has its own")
+        """The next bytes; fewer than `max_bytes` if the input ends first."""
+        raise AssertionError("implemented by each codec")
 
 
 class _Gzip(_Pieced):
-    """Members one after another, as java.util.zip.GZIPInputStream has them."""
+    """A sequence of members, as java.util.zip.GZIPInputStream accepts it."""
 
     _MEMBER = b"\x1f\x8b\x08"
-    # What is shorter is no member; Java does not look at it.
+    # Shorter trailing bytes are not a member; Java ignores them.
     _LEAST_MEMBER_BYTES = 19
-    _FRAME = 31  # zlib's word for gzip's header and trailer, and the largest window
+    _FRAME = 31  # zlib's `wbits` for gzip's header and trailer, and the largest window
 
     def __init__(self, packed: Bytes) -> None:
         import zlib
 
         self._zlib = zlib
         self._packed = memoryview(packed)
-        self._at = 0  # of the input that zlib has not been given
+        self._at = 0  # start of the input not yet passed to zlib
         self._given_bytes = _INPUT_BYTES
-        self._unused: bytes = b""  # what it was given and could not use for the piece
+        self._unused: bytes = b""  # passed to zlib and not used for the piece
         self._member = zlib.decompressobj(self._FRAME)
         self.is_finished = False
 
@@ -160,11 +162,11 @@ class _Gzip(_Pieced):
 
 
 class _Snappy:
-    """Blocks with their lengths behind a head (xerial.snappy.SnappyInputStream), or a bare one."""
+    """Blocks with lengths behind a header (xerial.snappy.SnappyInputStream), or a bare block."""
 
     _MAGIC = b"\x82SNAPPY\x00"
     _HEAD_BYTES = 16
-    # Three bytes make 64 at the most. What says that it opens to more is not what it says.
+    # Three bytes decompress to 64 at most; a larger declared size is wrong.
     _LARGEST_RATIO = 22
 
     def __init__(self, packed: Bytes) -> None:
@@ -182,7 +184,7 @@ class _Snappy:
             self._pass_heads()
 
     def _pass_heads(self) -> None:
-        """Go on to the next block; a head may stand in front of each."""
+        """Go on to the next block; each may have a header in front."""
         while self._packed[self._at : self._at + 8] == self._MAGIC:
             self._at += self._HEAD_BYTES
         self.is_finished = self._at + 4 > len(self._packed)
@@ -219,14 +221,14 @@ class _Snappy:
         return self._packed[start : start + size], start + size
 
     def _opens_to(self, block: memoryview) -> int:
-        """The size of the opened block, which stands at its beginning, seven bits a byte."""
+        """The decompressed size, encoded at the block's beginning, seven bits per byte."""
         size = 0
         for index, byte in enumerate(block[:5]):
             size |= (byte & 0x7F) << 7 * index
             if byte < 0x80:
                 break
         if size > self._LARGEST_RATIO * len(block):
-            raise _corrupt(f"{len(block)} bytes that say they open to {size}")
+            raise _corrupt(f"{len(block)} bytes declare a decompressed size of {size}")
         return size
 
 
@@ -249,7 +251,7 @@ class _Lz4:
         self.is_finished = False
         head = bytes(self._packed[:15])
         if len(head) < 7 or head[:4] != self._MAGIC:
-            raise _corrupt("no LZ4 frame")
+            raise _corrupt("not an LZ4 frame")
         self._flags = flags = head[4]
         if flags & self._VERSION != 0x40 or flags & self._RESERVED or not flags & self._INDEPENDENT:
             raise _corrupt(f"LZ4 frames with the flags {flags:#x} are not supported")
@@ -258,7 +260,7 @@ class _Lz4:
         self._block_bytes = _LZ4_BLOCK_BYTES[head[5]]
         self._at = 14 if flags & self._CONTENT_SIZE else 6
         if head[self._at : self._at + 1] != self._head_checksum(head[4 : self._at]):
-            raise _corrupt("the frame's head does not give its checksum")
+            raise _corrupt("wrong checksum of the LZ4 frame's header")
         self._at += 1
         self._room = bytearray()
 
@@ -284,7 +286,7 @@ class _Lz4:
         return out
 
     def _block(self) -> tuple[memoryview, bool]:
-        """The next block, and whether it is stored as it is; an empty one at the end."""
+        """The next block, and whether it is stored uncompressed; an empty one at the end."""
         start = self._at + 4
         size = int.from_bytes(self._packed[self._at : start], "little")
         is_stored, size = bool(size & self._IS_STORED), size & ~self._IS_STORED
@@ -298,11 +300,11 @@ class _Lz4:
         elif self._flags & self._BLOCK_CHECKSUM:
             checksum = bytes(self._packed[behind : behind + 4])
             if checksum != self._checksum(self._packed[start:behind]).to_bytes(4, "little"):
-                raise _corrupt("an LZ4 block does not give its checksum")
+                raise _corrupt("wrong checksum of an LZ4 block")
         return self._packed[start:behind], is_stored
 
     def _opened(self, block: memoryview, room_bytes: int) -> bytes | None:
-        """The block opened; None when it is corrupt, or needs more room."""
+        """The decompressed block; None if it is corrupt or larger than `room_bytes`."""
         room_bytes = min(room_bytes, self._block_bytes)
         if len(self._room) < room_bytes:
             self._room = bytearray(room_bytes)
@@ -318,12 +320,12 @@ class _Lz4:
 
 
 class _Zstd(_Pieced):
-    """Frames one after another, as zstd-jni's ZstdInputStream has them."""
+    """A sequence of frames, as zstd-jni's ZstdInputStream accepts it."""
 
     def __init__(self, packed: Bytes) -> None:
         self._zstd: Any = zstd_module()
         self._packed = memoryview(packed)
-        self._at = 0  # of the input that no frame has been given
+        self._at = 0  # start of the input not yet passed to a frame
         self._given_bytes = _INPUT_BYTES
         self._frame: zstd.ZstdDecompressor | None = None
         self._is_behind_a_frame = False
@@ -355,7 +357,7 @@ class _Zstd(_Pieced):
 
 
 def zstd_module() -> Any:
-    """Python's own since 3.14, or the same for older ones."""
+    """Python's own module since 3.14, or its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:

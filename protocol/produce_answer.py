@@ -1,8 +1,8 @@
-"""The answer to a Produce that went well, or whose errors have no words: nearly every one.
+"""Encodes the answer to a Produce without error messages: nearly every one.
 
-A producer of small batches gets tens of thousands of these a second, and building objects for the
-codec is a fifth of what such a request costs. What says more than codes and offsets is left to the
-codec; the property test in tests/protocol compares the two, version by version.
+A producer of small batches gets tens of thousands of these a second, and building the codec's
+objects would take a fifth of the time of such a request. Answers with more than codes and offsets
+use the codec; a property test in tests/protocol compares both, version by version.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _NO_ID: Final = bytes(16)
 
 
 def encode_produce_answer(version: int, correlation_id: int, body: Body) -> bytearray | None:
-    """The whole frame, its size in front; None when there is more to say than codes and offsets.
+    """The whole frame with its size; None if the answer has more than codes and offsets.
 
     Args:
         version: 3 to 13.
-        body: as the Produce handler answers: ProduceResponse in snake case.
+        body: ProduceResponse in snake case, as the Produce handler returns it.
     """
     flexible = version >= _FLEXIBLE_SINCE
     out = bytearray(_ANSWER.pack(0, correlation_id))

@@ -1,4 +1,4 @@
-"""The records inside a batch: opened only where somebody must see them."""
+"""Reads the records inside a batch, decompressing them if needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Header = tuple[str, bytes | None]
 
 
 class Record(NamedTuple):
-    """One record as a consumer sees it."""
+    """One record as a consumer reads it."""
 
     offset: int
     timestamp_ms: int
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
-    """The batch's records, decompressed. Raises Refused(CORRUPT_MESSAGE) when they do not open."""
+    """The batch's records, decompressed. Raises Refused(CORRUPT_MESSAGE)."""
     raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
     if header.compression == Compression.NONE:
         return raw
@@ -32,7 +32,7 @@ def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
 
 
 def decompressed(codec: int, raw: Bytes) -> bytes:
-    """`raw` opened by the codec of a batch's attributes. Raises Refused(CORRUPT_MESSAGE)."""
+    """`raw` decompressed by the codec of a batch's attributes. Raises Refused(CORRUPT_MESSAGE)."""
     return b"".join(pieces(codec, raw))
 
 
@@ -40,8 +40,8 @@ def records_in(data: Bytes, position: int, header: BatchHeader) -> Iterator[Reco
     """The records of the batch at `position`, in order.
 
     Raises:
-        Refused: CORRUPT_MESSAGE when the payload does not decompress, INVALID_RECORD when it does
-            not hold just the records that the header promises.
+        Refused: CORRUPT_MESSAGE if the payload does not decompress, INVALID_RECORD if it does not
+            contain exactly the records that the header declares.
     """
     raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
     if header.compression == Compression.NONE:
@@ -69,7 +69,7 @@ def _records(payload: Bytes, header: BatchHeader) -> Iterator[Record]:
 
 
 def _packed_records(raw: Bytes, header: BatchHeader) -> Iterator[Record]:
-    """Open no more than a piece, and what the next record needs."""
+    """Decompress one piece at a time, plus the bytes of the next record."""
     opened, one = pieces(header.compression, raw), header._replace(record_count=1)
     payload, at = b"", 0
     for _ in range(header.record_count):
@@ -83,7 +83,7 @@ def _packed_records(raw: Bytes, header: BatchHeader) -> Iterator[Record]:
 
 
 def _end_of_record(payload: bytes, at: int) -> int | None:
-    """None: its size is cut."""
+    """The position behind the record; None if its size is cut."""
     try:
         size, body = read_size(payload, at)
     except IndexError:
@@ -92,7 +92,7 @@ def _end_of_record(payload: bytes, at: int) -> int | None:
 
 
 def _filled(payload: bytes, size_bytes: int, opened: Iterator[bytes]) -> bytes:
-    """So many bytes or more, `payload` first."""
+    """`payload` continued to at least `size_bytes` bytes."""
     parts, missing_bytes = [payload], size_bytes - len(payload)
     while missing_bytes > 0:
         piece = next(opened, None)

@@ -1,7 +1,6 @@
-"""The other side of `messages.py`: a request's frame and the reading of its answer.
+"""Encodes requests and decodes answers: the client's side of `messages.py`.
 
-For what a broker, or the command line, asks of another one; requests and answers are of flexible
-versions.
+For requests of the broker, or the command line, to another broker; both in flexible versions.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _CORRELATION_ID: Final = struct.Struct(">i")
 def request_frame(
     api_key: ApiKey, version: int, correlation_id: int, client_id: str, body: Body
 ) -> bytearray:
-    """The frame of a request, its size in front.
+    """The frame of a request, with its size.
 
     Args:
-        body: the request's fields; what is missing gets its schema's default.
+        body: the request's fields; missing ones get their schema's default.
     """
     from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 
@@ -46,7 +45,7 @@ def request_frame(
 
 
 def read_answer(api_key: ApiKey, version: int, correlation_id: int, frame: bytes) -> Any:
-    """The body of an answer, of which the size is not in the frame. Raises Malformed."""
+    """Decode the body of an answer; the frame comes without its size. Raises Malformed."""
     cls = codec.message_class(api_key, "Response")
     view = memoryview(frame)
     try:
@@ -54,7 +53,7 @@ def read_answer(api_key: ApiKey, version: int, correlation_id: int, frame: bytes
         if answered != correlation_id:
             raise Malformed(f"an answer to request {answered}, not {correlation_id}")
         position = _CORRELATION_ID.size
-        if api_key != ApiKey.API_VERSIONS:  # whose header is never flexible
+        if api_key != ApiKey.API_VERSIONS:  # its header is never flexible
             position = skip_tagged_fields(view, position)
         body, position = codec.decoder(cls, version)(view, position)
     except Malformed:

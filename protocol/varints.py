@@ -1,4 +1,4 @@
-"""Numbers of one to ten bytes, as records have them (zig-zag) and as flexible messages do."""
+"""Variable-length numbers of one to ten bytes: zig-zag in records, unsigned in messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OF_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 
 def unsigned(value: int) -> bytes:
-    """A number that is not negative: seven bits a byte, the least significant first."""
+    """A non-negative number: seven bits per byte, the least significant first."""
     if value < 0x80:
         return _OF_ONE_BYTE[value]
     out = bytearray()
@@ -22,7 +22,7 @@ def unsigned(value: int) -> bytes:
 
 
 def signed(value: int) -> bytes:
-    """A signed number, zig-zag encoded, as records have them."""
+    """A signed number, zig-zag encoded, as in records."""
     return unsigned((value << 1) ^ (value >> 63))
 
 
@@ -30,7 +30,7 @@ def read_unsigned(data: memoryview, position: int) -> tuple[int, int]:
     """An unsigned number of 32 bits and the position behind it.
 
     Raises:
-        Malformed: it has more than five bytes. IndexError: it is cut.
+        Malformed: more than five bytes. IndexError: it is cut.
     """
     value = shift = 0
     while True:
@@ -48,7 +48,7 @@ def read_signed(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int
     """A zig-zag number of a record and the position behind it.
 
     Raises:
-        Refused: INVALID_RECORD, it has more than ten bytes. IndexError: it is cut.
+        Refused: INVALID_RECORD, more than ten bytes. IndexError: it is cut.
     """
     byte = data[at]
     at += 1
@@ -67,10 +67,10 @@ def read_signed(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int
 
 
 def read_size(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
-    """As `read_signed`, a number of 32 bits: all that a record has but its timestamp.
+    """As `read_signed`, for numbers of 32 bits: all numbers of a record except its timestamp.
 
     Raises:
-        Refused: INVALID_RECORD, it has more than five bytes. IndexError: it is cut.
+        Refused: INVALID_RECORD, more than five bytes. IndexError: it is cut.
     """
     value = data[at]
     if value < 0x80:

@@ -133,13 +133,13 @@ def test_nothing_is_changed_also_while_a_broker_runs(
     directory.close()
 
 
-def test_what_is_torn_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_torn_tail_is_not_reported_as_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = made(tmp_path)
     directory.close(clean=False)
     last = max((tmp_path / "orders-0").glob("*.log"))
     last.write_bytes(last.read_bytes() + b"\0" * 30)
     assert main(["log", "verify", str(tmp_path)]) == 0
-    assert "30 bytes behind the last whole batch are not finished" in capsys.readouterr().out
+    assert "30 bytes behind the last whole batch are incomplete" in capsys.readouterr().out
 
 
 HARM = [

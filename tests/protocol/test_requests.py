@@ -298,7 +298,7 @@ GROWN = b"\xff" * 10_922
 )
 def test_what_is_not_utf8_and_could_not_be_written_again_is_malformed(frame: bytes) -> None:
     """An answer or a record that repeats it would have no room for it."""
-    with pytest.raises(Malformed, match="is no UTF-8, and too long"):
+    with pytest.raises(Malformed, match="is not UTF-8, and too long"):
         read(frame)
 
 
