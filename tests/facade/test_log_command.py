@@ -133,7 +133,9 @@ def test_nothing_is_changed_also_while_a_broker_runs(
     directory.close()
 
 
-def test_a_torn_tail_is_not_reported_as_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_torn_tail_is_not_reported_as_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     directory = made(tmp_path)
     directory.close(clean=False)
     last = max((tmp_path / "orders-0").glob("*.log"))
