@@ -26,7 +26,7 @@ MUTANTS: Final = (
     Mutant(
         "the-garbage-collector-stays-off",
         "facade/__main__.py",
-        "gc.enable()  # of a process that called `main` and goes on",
+        "gc.enable()  # the process may go on after `main`",
         "pass",
         "a process that called `main` grows without bound",
         ("tests/facade/test_main.py",),
