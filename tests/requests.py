@@ -31,7 +31,7 @@ def request(api_key: ApiKey, version: int, /, **fields: Any) -> Any:
     cls = codec.message_class(api_key, "Request")
     lowest, highest = cls.valid_versions
     assert lowest <= version <= highest, f"{cls.__name__} has no version {version}"
-    _check_names(cls._struct, fields, version)
+    check_names(cls._struct, fields, version)
     with EncodeBufferPool.acquire() as out:
         out.buf[0] = 0  # the tagged fields of a flexible header: none
         out.pos = 1
@@ -46,16 +46,22 @@ def _encoder(api_key: ApiKey, version: int) -> Callable[[Any, Any], None]:
     return codec.encoder(codec.message_class(api_key, "Request"), version)
 
 
-def _check_names(field: Any, given: Mapping[str, Any], version: int) -> None:
+def check_names(field: Any, given: Mapping[str, Any], version: int | None = None) -> None:
+    """Raise KeyError for a field that its struct lacks in the version, at any depth.
+
+    Args:
+        field: the schema of the struct.
+        version: None for any version.
+    """
     for name, value in given.items():
         inner = field.fields.get(name)
-        if inner is None or not inner.for_version_q(version):
+        if inner is None or not (version is None or inner.for_version_q(version)):
             raise KeyError(f"{field.name} has no field {name} in version {version}")
         if inner.is_struct_array():
             for element in value or ():
-                _check_names(inner, element, version)
+                check_names(inner, element, version)
         elif inner.is_struct() and value is not None:
-            _check_names(inner, value, version)
+            check_names(inner, value, version)
 
 
 def fields_of(api_key: ApiKey, version: int, fields: Mapping[str, Any]) -> dict[str, Any]:

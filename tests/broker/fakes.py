@@ -16,6 +16,7 @@ from ottla.broker.requests.context import ConnectionInfo
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from tests.protocol.message_values import reference_request, schema
+from tests.requests import check_names
 
 P = ParamSpec("P")
 START_MS = 1_700_000_000_000
@@ -160,7 +161,12 @@ class ChattyLog(FakeLog):
 
 
 def frame(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:
-    """A request without its size: the fields given, to any depth, and defaults."""
+    """A request without its size: the fields that the version has, to any depth, and defaults.
+
+    Raises:
+        KeyError: no version has a field of that name.
+    """
+    check_names(schema(key, "Request"), fields)
     whole = reference_request(key, version, _filled(schema(key, "Request"), fields, version))
     return whole[:4] + struct.pack(">i", correlation_id) + whole[8:]
 

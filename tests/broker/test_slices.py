@@ -76,7 +76,11 @@ def _filter(number: int) -> dict[str, Any]:
 
 
 def _resource(number: int) -> dict[str, Any]:
-    return {"resource_type": 2, "resource_name": f"t{number}", "configuration_keys": None}
+    return {"resource_type": 2, "resource_name": f"t{number}"}
+
+
+def _all_settings_of(number: int) -> dict[str, Any]:
+    return {**_resource(number), "configuration_keys": None}
 
 
 SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
@@ -108,7 +112,7 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
         {"producer_id": 7, "producer_epoch": 0, "topics": [
             {"name": ORDERS, "partition_indexes": [*range(count)]}]}]}),
     ApiKey.DESCRIBE_ACLS: (3, lambda count: {**_filter(0), "resource_name_filter": None}),
-    ApiKey.DESCRIBE_CONFIGS: (4, _structs("resources", _resource)),
+    ApiKey.DESCRIBE_CONFIGS: (4, _structs("resources", _all_settings_of)),
     ApiKey.ALTER_CONFIGS: (2, _structs("resources", _resource, validate_only=True)),
     ApiKey.ALTER_REPLICA_LOG_DIRS: (2, lambda count: {"dirs": [
         {"path": "/elsewhere", "topics": [{"name": ORDERS, "partitions": [*range(count)]}]}]}),

@@ -268,12 +268,13 @@ KAFKA_CLOSES = {
 
 
 @pytest.mark.parametrize("name", KAFKA_ANSWERS)
-def test_what_kafka_answers_is_read(name: str) -> None:
-    read(KAFKA_ANSWERS[name])
+def test_a_request_that_kafka_answers_is_read(name: str) -> None:
+    frame = KAFKA_ANSWERS[name]
+    assert read(frame)._version == read_request_header(memoryview(frame)).api_version
 
 
 @pytest.mark.parametrize("name", KAFKA_CLOSES)
-def test_what_kafka_closes_the_connection_for_is_malformed(name: str) -> None:
+def test_a_request_on_which_kafka_closes_the_connection_is_malformed(name: str) -> None:
     with pytest.raises(Malformed):
         read(KAFKA_CLOSES[name])
 
@@ -321,11 +322,13 @@ def test_a_cut_header_is_malformed(frame: bytes) -> None:
 @given(st.sampled_from(SERVED), st.binary(max_size=200))
 @settings(max_examples=500)
 def test_any_bytes_are_a_request_or_malformed(served: tuple[ApiKey, int], body: bytes) -> None:
+    """No other exception leaves the decoder."""
     key, version = served
     try:
-        read(framed(key, version, body))
+        request = read(framed(key, version, body))
     except Malformed:
         return
+    assert request._version == version
 
 
 @given(st.sampled_from(ANSWERS), st.data())
@@ -337,9 +340,10 @@ def test_a_request_with_wrong_bytes_is_a_request_or_malformed(
     for at in data.draw(st.sets(st.integers(8, len(frame) - 1), min_size=1, max_size=4)):
         frame[at] = data.draw(st.integers(0, 255))
     try:
-        read(frame)
+        request = read(frame)
     except Malformed:
         return
+    assert request._version == golden.version
 
 
 # What would cost time or memory
