@@ -1,1 +1,1 @@
-"""One module for each API; `broker/requests/served_apis.py` lists them."""
+"""The handlers: one module for each API; `broker/requests/served_apis.py` lists them."""

@@ -1,13 +1,13 @@
-"""AddOffsetsToTxn (25), versions 0-4: the offsets of a group join the transaction.
+"""AddOffsetsToTxn (25), versions 0-4: add the offsets of a group to the transaction.
 
-0-1  a producer of another epoch is told INVALID_PRODUCER_EPOCH
-2    ... is told PRODUCER_FENCED
+0-1  another producer epoch is INVALID_PRODUCER_EPOCH
+2    another producer epoch is PRODUCER_FENCED
 3    flexible encoding
 4    may answer TRANSACTION_ABORTABLE (KIP-890)
 
-What joins is the group's partition of `__consumer_offsets`, which need not exist yet: clients look
-for the group's coordinator, and so make the topic, only after this. Any group id goes, an empty
-one too; TxnOffsetCommit is where it is looked at.
+The request adds the group's partition of `__consumer_offsets`, which need not exist yet: clients
+look up the group's coordinator, which creates the topic, only afterwards. Any group id is accepted,
+even an empty one; TxnOffsetCommit checks it.
 Skipped: nothing.
 """
 

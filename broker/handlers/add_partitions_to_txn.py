@@ -1,15 +1,15 @@
-"""AddPartitionsToTxn (24), versions 0-5: partitions join a transaction; the first starts it.
+"""AddPartitionsToTxn (24), versions 0-5: add partitions to a transaction; the first starts it.
 
-0-1  a producer of another epoch is told INVALID_PRODUCER_EPOCH
-2    ... is told PRODUCER_FENCED
+0-1  another producer epoch is INVALID_PRODUCER_EPOCH
+2    another producer epoch is PRODUCER_FENCED
 3    flexible encoding
-4    from broker to broker: several transactions at once, and `verify_only` (KIP-890)
+4    between brokers: several transactions at once, and `verify_only` (KIP-890)
 5    may answer TRANSACTION_ABORTABLE (KIP-890)
 
-All or nothing for each transaction: beside a partition that does not exist the others are
-OPERATION_NOT_ATTEMPTED. Up to version 3, a client's, internal topics are not for clients; from
-version 4 on they are let in, as Kafka does for its brokers.
-Under transaction.version 0 what brokers add (from version 4 on) is UNSUPPORTED_VERSION.
+A transaction gets all its partitions or none: if one does not exist, the others are
+OPERATION_NOT_ATTEMPTED. Versions up to 3, which clients send, may not add internal topics; from
+version 4 on they may, as in Kafka between brokers. With transaction.version 0, additions from
+version 4 on are UNSUPPORTED_VERSION.
 Skipped: nothing. Kafka never answers a version 4 without transactions; here the answer is empty.
 """
 
@@ -76,7 +76,7 @@ class _Topic(NamedTuple):
 
 
 def _each_once(topics: Any) -> list[_Topic]:
-    """Each partition once, and no topic without one: Kafka looked at them in a map."""
+    """The topics with distinct partitions, without empty topics, as Kafka's map has them."""
     indexes: dict[str, dict[int, None]] = {}
     for name, index in _places(topics):
         indexes.setdefault(name, {})[index] = None
@@ -90,7 +90,7 @@ def _places(topics: Any) -> list[Partition]:
 async def _faults(
     node: Node, context: Context, topics: Any, *, is_client: bool
 ) -> Mapping[Partition, Code] | None:
-    """The answer when one of the partitions cannot join any transaction; None when all can."""
+    """The answer if one of the partitions cannot be added; None if all can."""
     faults: dict[Partition, Code] = {}
     async for name, index in context.turns.each(_places(topics)):
         topic = node.catalog.topics.get(name)
@@ -118,7 +118,7 @@ async def _add(
             )
         )
     except Refused as refused:
-        if refused.code is Code.UNSUPPORTED_VERSION:  # as in Kafka the error of all that is asked
+        if refused.code is Code.UNSUPPORTED_VERSION:  # in Kafka an error of the whole request
             raise
         code = code_for(refused.code, context.api_key, context.version)
         return dict.fromkeys(places, code)

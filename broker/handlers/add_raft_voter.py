@@ -1,8 +1,8 @@
-"""AddRaftVoter (80), version 0: let another node vote for the controller (KIP-853).
+"""AddRaftVoter (80), version 0: add a voter to the KRaft quorum (KIP-853).
 
-At kraft.version 0 every sound request is refused, as by an Apache Kafka that was set up so. At 1 it
-is refused too, as by one that does not reach the new voter: Ottla's nodes are one process, and none
-is anywhere else. Skipped: voters in other processes.
+With kraft.version 0 every valid request is refused, as in Kafka. With 1 it is refused too, with the
+error of a Kafka that cannot reach the new voter: all nodes of Ottla are in one process. Skipped:
+voters in other processes.
 """
 
 from __future__ import annotations

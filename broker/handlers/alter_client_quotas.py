@@ -1,8 +1,8 @@
-"""AlterClientQuotas (49), versions 0-1: change how much users, clients and addresses may use.
+"""AlterClientQuotas (49), versions 0-1: change the quotas of users, clients and addresses.
 
 1    flexible encoding
 
-Each entity is answered for by itself (KIP-546). Skipped: nothing.
+Each entity has its own result (KIP-546). Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def alter_client_quotas(node: Node, context: Context, request: Any) -> dic
 
 
 async def _resolvable(alterations: list[Alteration]) -> set[str]:
-    """Those of the addresses that are one, or are the name of one."""
+    """The addresses in the request that are valid or can be resolved."""
     asked = {name for each in alterations for kind, name in each.entity if kind == IP and name}
     found = set()
     for name in asked:

@@ -1,10 +1,10 @@
-"""AlterConfigs (33), versions 0-2: give resources these settings, and no others.
+"""AlterConfigs (33), versions 0-2: replace all settings of resources.
 
-0    topics and brokers; what is not named goes back to its default
+0    topics and brokers; settings that are not named go back to their defaults
 1    throttle time
 2    flexible encoding
 
-Old: IncrementalAlterConfigs changes one setting and leaves the others (KIP-339).
+Deprecated: IncrementalAlterConfigs changes only the named settings (KIP-339).
 Skipped: alter.config.policy.class.name.
 """
 

@@ -1,11 +1,11 @@
-"""AlterPartitionReassignments (45), versions 0-1: give partitions other replicas (KIP-455).
+"""AlterPartitionReassignments (45), versions 0-1: change the replicas of partitions (KIP-455).
 
-0     replicas of partitions, or null to take back what waits
-1     whether their number may change (KIP-860)
+0     replicas of partitions, or null to cancel a pending reassignment
+1     whether the number of replicas may change (KIP-860)
 
-The answer of version 1 says what was asked, where anything was tried.
-Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
-answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
+The answer of version 1 repeats that choice if a reassignment was attempted.
+Skipped: a timeout above 0 has no effect, because the change takes no time; with one of 0 or below
+the answer is REQUEST_TIMED_OUT without an attempt, as in Kafka.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""AlterReplicaLogDirs (34), versions 1-2: bring replicas to another data directory of the broker.
+"""AlterReplicaLogDirs (34), versions 1-2: move replicas to another data directory of the broker.
 
 1     throttle time
 2     flexible encoding
 
-Ottla has one data directory: to be brought there is done already, and others are not found.
+Ottla has one data directory: a move to it succeeds at once, and other directories do not exist.
 Skipped: nothing.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2))
 async def alter_replica_log_dirs(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    # Who names a partition twice is answered for the last directory.
+    # For a partition that is named twice the last directory counts.
     paths: dict[str, dict[int, str]] = {}
     for directory in request.dirs:
         async for topic in context.turns.each(directory.topics):

@@ -1,7 +1,7 @@
-"""AlterUserScramCredentials (51), version 0: give users passwords, or take them away (KIP-554).
+"""AlterUserScramCredentials (51), version 0: set or delete the passwords of users (KIP-554).
 
-The client salts the password; what is kept can check it and not tell it. Each user is answered for
-by itself, and what is wrong of one does not hinder the others.
+The client salts the password; the stored credential can verify it but does not reveal it. Each user
+has its own result: an error of one does not affect the others.
 Skipped: nothing.
 """
 

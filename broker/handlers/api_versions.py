@@ -1,10 +1,10 @@
-"""ApiVersions (18), versions 0-4: which APIs the broker has, and its features.
+"""ApiVersions (18), versions 0-4: the APIs, versions and features of the broker.
 
 0    keys and their versions
 1    throttle time
-3    flexible encoding (the answer's header is not); the client names its software (KIP-511);
+3    flexible encoding (except the answer's header); the client names its software (KIP-511);
      supported and finalized features (KIP-584)
-4    supported features whose lowest level is 0 are told, too (KIP-1022)
+4    also supported features whose lowest level is 0 (KIP-1022)
 
 Skipped: nothing. A version above 4 is answered by broker/requests/dispatch.py.
 """
@@ -67,7 +67,7 @@ async def api_versions(node: Node, context: Context, request: Any) -> dict[str, 
 
 
 def _finalized(node: Node) -> Iterator[tuple[str, int]]:
-    """The levels that count; what a Kafka has finalized and Ottla does not serve is left out."""
+    """The finalized levels, without levels of Kafka that Ottla does not serve."""
     for name, level in node.catalog.features.items():
         if is_served(name, level):
             yield name, level

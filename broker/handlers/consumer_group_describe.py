@@ -1,8 +1,8 @@
-"""ConsumerGroupDescribe (69), versions 0-1: consumer groups with their members (KIP-848).
+"""ConsumerGroupDescribe (69), versions 0-1: describe consumer groups and members (KIP-848).
 
-1    whether a member speaks the classic or the consumer protocol (KIP-1099)
+1    whether a member uses the classic or the consumer protocol (KIP-1099)
 
-A classic group is not found here. Skipped: nothing.
+Classic groups are not found. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _member(node: Node, member: ConsumerMember, target: Assignment) -> dict[str,
 
 
 def _assignment(node: Node, assignment: Assignment) -> dict[str, Any]:
-    """Topics that were deleted are left out: they have no name any more."""
+    """An assignment without deleted topics, which have no name any more."""
     topics = []
     for topic_id, indexes in assignment.items():
         topic = node.catalog.topic_by_id(topic_id)

@@ -1,9 +1,9 @@
-"""ConsumerGroupHeartbeat (68), versions 0-1: all that a member of a consumer group says (KIP-848).
+"""ConsumerGroupHeartbeat (68), versions 0-1: join, stay in or leave a consumer group (KIP-848).
 
-0    join, stay, report what is owned, leave; the answer may carry an assignment
-1    subscribe by a regular expression; a member makes up its own id (KIP-1082)
+0    the member reports its partitions; the answer may have an assignment
+1    subscriptions by regular expression; the member generates its own id (KIP-1082)
 
-An answer to what had to be logged waits for `group.coordinator.append.linger.ms`, as Kafka's does.
+An answer to a heartbeat that wrote records waits `group.coordinator.append.linger.ms`, as in Kafka.
 Skipped: nothing.
 """
 
@@ -59,7 +59,7 @@ async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -
 
 
 def check_enabled(node: Node) -> None:
-    """Whether there are consumer groups here: by `group.version`, and by the broker's settings.
+    """Check that `group.version` and the broker's settings allow consumer groups.
 
     Raises:
         Refused: UNSUPPORTED_VERSION.
@@ -91,7 +91,7 @@ def _heartbeat(node: Node, context: Context, request: Any) -> HeartbeatRequest:
         server_assignor=request.server_assignor,
         owned=_owned(request.topic_partitions),
         client_id=context.client_id or "",
-        client_host=f"/{context.connection.host}",  # as Java writes an address without a name
+        client_host=f"/{context.connection.host}",  # as Java prints an address without a name
         asker=asker,
         must_bring_its_id=context.version >= _OWN_ID_SINCE,
     )

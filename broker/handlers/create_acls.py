@@ -1,4 +1,4 @@
-"""CreateAcls (30), versions 1-3: let principals do something, or forbid it.
+"""CreateAcls (30), versions 1-3: add access control entries that allow or deny operations.
 
 1    patterns: literal and prefixed names (KIP-290)
 2    flexible encoding
@@ -62,7 +62,7 @@ def _acl(creation: Any) -> Acl:
 
 
 def _is_a_filter(acl: Acl) -> bool:
-    """Whether it has what only filters may have; to Kafka that is a fault of the whole request."""
+    """Whether an entry has a value only for filters; Kafka then refuses the whole request."""
     return (
         acl.resource_type == AclResource.ANY
         or acl.pattern_type in (PatternType.ANY, PatternType.MATCH)

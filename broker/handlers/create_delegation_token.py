@@ -1,7 +1,7 @@
-"""CreateDelegationToken (38), versions 1-3: a secret that stands for a user for some time.
+"""CreateDelegationToken (38), versions 1-3: create a token that authenticates a user for a time.
 
 2     flexible encoding
-3     a token for somebody else (KIP-373)
+3     a token for another user (KIP-373)
 
 Skipped: tokens (broker/requests/delegation_tokens.py).
 """
@@ -25,7 +25,7 @@ async def create_delegation_token(node: Node, context: Context, request: Any) ->
     kind, _, name = context.principal.partition(":")
     owner_kind, owner_name, code = kind, name, why_refused(context)
     if request.owner_principal_name:
-        if request.owner_principal_type is None:  # Kafka cannot make a principal of that
+        if request.owner_principal_type is None:  # Kafka cannot create a principal from it
             code = Code.UNKNOWN_SERVER_ERROR
         else:
             owner_kind, owner_name = request.owner_principal_type, request.owner_principal_name

@@ -1,9 +1,9 @@
-"""CreatePartitions (37), versions 0-3: more partitions for topics that exist.
+"""CreatePartitions (37), versions 0-3: add partitions to existing topics.
 
 2     flexible encoding
-3     who has made too many is refused (THROTTLING_QUOTA_EXCEEDED); before, they wait afterwards
+3     beyond the quota THROTTLING_QUOTA_EXCEEDED; older versions only throttle the client
 
-Skipped: a timeout above 0 is not waited for (0 and below: REQUEST_TIMED_OUT, as Kafka does).
+Skipped: a timeout above 0 has no effect (0 and below: REQUEST_TIMED_OUT, as in Kafka).
 """
 
 from __future__ import annotations

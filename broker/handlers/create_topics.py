@@ -1,12 +1,12 @@
-"""CreateTopics (19), versions 2-7: make topics, or see whether they could be made.
+"""CreateTopics (19), versions 2-7: create topics, or only validate the request.
 
-4     -1 partitions or replicas: the broker's defaults (taken from version 2 on, as Kafka does)
-5     flexible encoding; the answer has the partitions, replicas and settings of what was made
-6     who has made too many partitions is refused (THROTTLING_QUOTA_EXCEEDED, KIP-599)
-7     ... and the topic's id
+4     -1 partitions or replicas: the broker's defaults (accepted from version 2 on, as in Kafka)
+5     flexible encoding; the answer has the partitions, replicas and settings of created topics
+6     beyond the quota of partitions THROTTLING_QUOTA_EXCEEDED (KIP-599)
+7     the answer has the topic id
 
-Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
-answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
+Skipped: a timeout above 0 has no effect, because the creation takes no time; with one of 0 or below
+the answer is REQUEST_TIMED_OUT without an attempt, as in Kafka.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     results = [make(topic) async for topic in context.turns.each(wanted)]
     twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
     results += [_refused(name, twice) for name, count in times.items() if count > 1]
-    if times[CLUSTER_METADATA] == 1:  # refused, and by Kafka last of all
+    if times[CLUSTER_METADATA] == 1:  # Kafka puts this refusal last
         forbidden = next(topic for topic in request.topics if topic.name == CLUSTER_METADATA)
         results.append(make(forbidden))
     await node.decided()
@@ -73,7 +73,7 @@ def _refused(name: str, refused: Refused) -> dict[str, Any]:
 
 
 def _too_many(node: Node, wanted: list[Any]) -> Refused | None:
-    """One request is one batch of the metadata log, and those have a limit."""
+    """The error for a request beyond the limit of a batch of the metadata log; None if within."""
     partitions = 0
     for topic in wanted:
         if topic.assignments:
@@ -131,7 +131,7 @@ def _create(
 
 
 def _described(node: Node, configs: Mapping[str, str | None]) -> list[dict[str, Any]]:
-    """All settings of a topic that was made with these, by name."""
+    """All settings of a topic created with these configs, by name."""
     from .describe_configs import topic_entries
 
     overrides = {name: text for name, text in configs.items() if text is not None}

@@ -1,4 +1,4 @@
-"""DeleteAcls (31), versions 1-3: take away the access control entries that filters mean.
+"""DeleteAcls (31), versions 1-3: delete the access control entries that match filters.
 
 1    patterns: literal and prefixed names, and filters that match (KIP-290)
 2    flexible encoding

@@ -1,9 +1,9 @@
-"""DeleteGroups (42), versions 0-2: remove empty groups with their offsets.
+"""DeleteGroups (42), versions 0-2: delete empty groups with their offsets.
 
 2    flexible encoding
 
-A group named twice is answered once. The groups of one coordinator are deleted together, or none
-is when its log does not take that. Skipped: nothing.
+A group named twice is answered once. The groups of one coordinator are deleted together; if the
+append to its log fails, none is deleted. Skipped: nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DeleteRecords (21), versions 0-2: move the start of a log up to an offset.
+"""DeleteRecords (21), versions 0-2: raise the start offset of logs.
 
 2    flexible encoding
 
@@ -35,9 +35,9 @@ async def delete_records(node: Node, context: Context, request: Any) -> dict[str
         answers = []
         for index, offset in these.items():
             answers.append(_deleted(node, name, index, offset))
-            await asyncio.sleep(0)  # where a segment goes, the disk is waited for
+            await asyncio.sleep(0)  # deleting a segment may wait for the disk
         topics.append({"name": name, "partitions": answers})
-    # Kafka does this once a minute, and may forget in a crash what it has answered.
+    # Kafka does this once a minute, and may lose an acknowledged deletion in a crash.
     try:
         for _ in node.logs.checkpoint_in_steps():
             await asyncio.sleep(0)

@@ -2,11 +2,11 @@
 
 3     with delete.topic.enable=false: TOPIC_DELETION_DISABLED (before it: INVALID_REQUEST)
 4     flexible encoding
-5     error messages; who has deleted too many is refused (THROTTLING_QUOTA_EXCEEDED, KIP-599)
+5     error messages; beyond the quota of partitions THROTTLING_QUOTA_EXCEEDED (KIP-599)
 6     topics may be named by id
 
-Answers when the topic is out of the metadata log and its directories are renamed. Skipped: the
-answers come in a fixed order (Kafka shuffles them).
+The answer is sent once the deletion is in the metadata log and the directories are renamed.
+Skipped: the results have a fixed order (Kafka shuffles them).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_SUCH_NAME: Final = "This server does not host this topic-partition."
 
 
 class _Wanted(NamedTuple):
-    """A topic as the request names it."""
+    """A topic as named in the request."""
 
     name: str | None
     topic_id: UUID | None
@@ -105,10 +105,10 @@ def _twice(wanted: _Wanted, what: str) -> dict[str, Any]:
 async def _resolved(
     node: Node, context: Context, by_name: Mapping[str, bool], by_id: Mapping[UUID, bool]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """The names of the topics to delete, and the answers for what is not there.
+    """The names of the topics to delete, and the answers for the topics that do not exist.
 
     Args:
-        by_name, by_id: what is named, and whether more than once.
+        by_name, by_id: the named topics, and whether each appears more than once.
     """
     chosen: dict[UUID, str] = {}
     answers = []
@@ -139,7 +139,7 @@ async def _resolved(
 
 def _delete(node: Node, name: str, mutate: Mutate | None) -> dict[str, Any]:
     topic = node.catalog.topics.get(name)
-    if topic is None:  # another request has deleted it since
+    if topic is None:  # another request has deleted it meanwhile
         return _refused(_Wanted(name, None), Code.UNKNOWN_TOPIC_OR_PARTITION, _NO_SUCH_NAME)
     if mutate is not None:
         try:

@@ -1,10 +1,10 @@
-"""DescribeAcls (29), versions 1-3: the access control entries that a filter means.
+"""DescribeAcls (29), versions 1-3: list the access control entries that match a filter.
 
 1    patterns: literal and prefixed names, and filters that match (KIP-290)
 2    flexible encoding
 3    users are resources too (KIP-373)
 
-What says UNKNOWN is no request: the connection is closed, as Kafka does.
+A request with a value of UNKNOWN closes the connection, as in Kafka.
 Skipped: nothing.
 """
 
@@ -54,7 +54,7 @@ async def describe_acls(node: Node, context: Context, request: Any) -> dict[str,
 
 
 def check_authorizer(node: Node, why: str = "No Authorizer is configured.") -> None:
-    """Raise Refused SECURITY_DISABLED where nobody asks for the entries."""
+    """Raise Refused (SECURITY_DISABLED) without an authorizer."""
     if node.authorizer is None:
         raise Refused(Code.SECURITY_DISABLED, why)
 
@@ -77,7 +77,7 @@ def filter_of(asked: Any) -> AclFilter:
 
 
 def known(kind: type[IntEnum], number: int) -> int:
-    """The number, or that of UNKNOWN for one of the future; who says UNKNOWN has said nothing."""
+    """The number if known, else that of UNKNOWN; raises Disconnect if it is UNKNOWN itself."""
     if number == 0:
         raise Disconnect(f"{kind.__name__} UNKNOWN")
     return number if number in kind.__members__.values() else 0

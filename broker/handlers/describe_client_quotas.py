@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (48), versions 0-1: how much users, clients and addresses may use (KIP-546).
+"""DescribeClientQuotas (48), versions 0-1: the quotas of users, clients and addresses (KIP-546).
 
 1    flexible encoding
 

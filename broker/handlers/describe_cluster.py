@@ -1,7 +1,7 @@
 """DescribeCluster (60), versions 0-2: the cluster's id, its brokers and its controller.
 
-1     a client says whether it believes to be talking to a broker or a controller
-2     fenced brokers, where they are asked for
+1     the client states whether it expects a broker or a controller
+2     also fenced brokers, on request
 
 Skipped: nothing.
 """

@@ -1,11 +1,11 @@
 """DescribeConfigs (32), versions 1-4: the settings of topics, brokers, groups and more.
 
-1    where each value comes from, and its synonyms: all places it could come from
-3    the type of each setting, and what it is for
+1    the source of each value, and its synonyms: all possible sources
+3    the type and the documentation of each setting
 4    flexible encoding
 
-A setting that nobody may see has no value. Settings come in the order of the hash map that Kafka
-has them in. Skipped: loggers other than the root.
+A sensitive setting has no value. Settings have the order of Kafka's hash map. Skipped: loggers
+other than the root.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ UNKNOWN_TYPE_ASKED = (
 @serves(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))
 async def describe_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
     documented = context.version >= 3 and request.include_documentation
-    # Kafka decides on access first, and a type it does not know ends the whole request there.
+    # Kafka checks authorization first, and refuses the whole request there for an unknown type.
     known = all(resource.resource_type in KNOWN_TYPES for resource in request.resources)
     results = []
     told: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     async for resource in context.turns.each(request.resources):
         error, why, configs = Code.NONE, "", []
-        # Who asks for the same again is told the same, which is made once.
+        # A resource that is requested again gets the same result, which is built once.
         asked = (
             resource.resource_type,
             resource.resource_name,
@@ -76,7 +76,7 @@ async def describe_configs(node: Node, context: Context, request: Any) -> dict[s
 
 
 async def _configs(node: Node, context: Context, resource: Any) -> list[dict[str, Any]]:
-    """The settings of one resource that are asked for, in Kafka's order. Raises Refused."""
+    """The requested settings of one resource, in Kafka's order; raises Refused."""
     entries = _entries(node, resource.resource_type, resource.resource_name or "")
     wanted = frozenset(resource.configuration_keys or ())
     configs = [
@@ -92,7 +92,7 @@ def _hash_of(entry: Mapping[str, Any]) -> int:
 
 
 def _finish(entries: list[dict[str, Any]], documented_type: int | None, request: Any) -> None:
-    """Leave the synonyms out, or put the documentation in, as asked."""
+    """Remove the synonyms or add the documentation, as requested."""
     for entry in entries:
         if not request.include_synonyms:
             entry["synonyms"] = []
@@ -144,7 +144,7 @@ def _check_broker_id(name: str, expected: str, node_id: int) -> None:
 
 
 def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
-    """All settings of a topic that has these of its own; CreateTopics answers with them too."""
+    """All settings of a topic with these overrides; CreateTopics answers with them too."""
     for name in _names(TOPIC_SETTINGS, overrides):
         broker_name = BROKER_NAMES.get(name)
         synonyms = config.synonyms(broker_name) if broker_name is not None else []
@@ -165,7 +165,7 @@ def _broker(config: BrokerConfig) -> Iterable[dict[str, Any]]:
 
 
 def _all_brokers(node: Node) -> Iterable[dict[str, Any]]:
-    """What was set for all brokers; nothing else is the same for all."""
+    """The settings of the default broker resource: only those that were set for all brokers."""
     for name, text in node.catalog.overrides(ResourceType.BROKER, "").items():
         here = [
             synonym
@@ -213,7 +213,7 @@ def _loggers() -> Iterable[dict[str, Any]]:
 
 
 def _names(table: Table, overrides: Iterable[str]) -> list[str]:
-    """What is shown of a table, and what was set although it is not shown or not Kafka's."""
+    """The shown settings of a table, and all settings that are set, even if hidden or unknown."""
     shown = [setting.name for setting in table.shown()]
     return shown + sorted(set(overrides).difference(shown))
 
@@ -221,7 +221,7 @@ def _names(table: Table, overrides: Iterable[str]) -> list[str]:
 def _entry(
     name: str, setting: Setting | None, text: str | None, synonyms: list[Synonym]
 ) -> dict[str, Any]:
-    """One setting; what Kafka does not know might be a secret, and is treated as one."""
+    """One setting; an unknown one is treated as sensitive, because it may be a secret."""
     hidden = setting is None or setting.kind is Kind.PASSWORD
     return {
         "name": name,

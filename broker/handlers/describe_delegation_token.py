@@ -1,7 +1,7 @@
-"""DescribeDelegationToken (41), versions 1-3: the tokens of these owners.
+"""DescribeDelegationToken (41), versions 1-3: list the tokens of owners.
 
 2     flexible encoding
-3     who asked for each (KIP-373)
+3     the requester of each token (KIP-373)
 
 Skipped: tokens (broker/requests/delegation_tokens.py).
 """

@@ -1,13 +1,13 @@
-"""DescribeGroups (15), versions 0-6: classic groups, their members and assignments.
+"""DescribeGroups (15), versions 0-6: describe classic groups, their members and assignments.
 
 1    the answer has a throttle time
-3    what the client may do with the group, when asked
+3    the client's authorized operations, on request
 4    static members by group.instance.id (KIP-345)
 5    flexible encoding
-6    a group that is not there is GROUP_ID_NOT_FOUND, with a message (KIP-1043); before, it is Dead
+6    a missing group is GROUP_ID_NOT_FOUND, with a message (KIP-1043); before, it is Dead
 
-A consumer group (KIP-848) is not found here. Metadata of members is shown while the group is
-stable, their last assignment always.
+Consumer groups (KIP-848) are not found. The answer has the metadata of members while the group is
+stable, and always their last assignment.
 Skipped: nothing.
 """
 

@@ -1,11 +1,11 @@
-"""DescribeLogDirs (35), versions 1-4: the data directory, and how big each partition's log is.
+"""DescribeLogDirs (35), versions 1-4: the data directory and the size of each partition's log.
 
 1     throttle time
 2     flexible encoding
 3     an error of the whole answer
-4     the size of the volume, and how much of it is free (KIP-827)
+4     the total and free bytes of the volume (KIP-827)
 
-Skipped: nothing. There is one directory, and no replica is ever on its way to another.
+Skipped: nothing. There is one directory, so that no replica ever moves to another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def describe_log_dirs(node: Node, context: Context, request: Any) -> dict[
 
 
 async def _topics(node: Node, context: Context, request: Any) -> list[dict[str, Any]]:
-    """The topics that have a replica here, among those asked for; None asks for all."""
+    """The requested topics (all for None) that have a replica on this node."""
     asked: dict[str, set[int]] | None = None
     if request.topics is not None:
         asked = {}

@@ -1,6 +1,6 @@
-"""DescribeProducers (61), version 0: who has written to partitions lately (KIP-664).
+"""DescribeProducers (61), version 0: the active producers of partitions (KIP-664).
 
-Finds hanging transactions: a producer whose transaction began at an offset long gone.
+It serves to find hanging transactions, whose first offset is old.
 Skipped: nothing.
 """
 

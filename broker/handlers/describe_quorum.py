@@ -1,11 +1,11 @@
-"""DescribeQuorum (55), versions 0-2: who votes for the controller, and how far each of them is.
+"""DescribeQuorum (55), versions 0-2: the leader, voters and observers of the KRaft quorum.
 
-1     when each replica of the metadata log last fetched, and was last caught up
-2     error messages; ids of directories; where the voters listen (KIP-853)
+1     the times of each replica's last fetch and last caught-up state
+2     error messages; directory ids; the listeners of the voters (KIP-853)
 
-Ottla's nodes are one process over one metadata log: the first of them leads and is the only voter,
-the others observe it without delay. It has no listener of its own for controllers; what is told as
-one is the first for clients. Skipped: nothing.
+All nodes of Ottla are in one process over one metadata log: the first one leads and is the only
+voter, the others are observers without delay. There is no controller listener; the answer has the
+first listener for clients instead. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def describe_quorum(node: Node, context: Context, request: Any) -> dict[st
         for topic in request.topics
         for partition in topic.partitions
     ]
-    # Kafka knows one such log, and answers for it only where nothing else is asked for.
+    # Kafka has one such log, and answers only if the request names no other partition.
     is_known = asked == [(CLUSTER_METADATA, 0)] and len(request.topics) == 1
     body: dict[str, Any] = {
         "error_message": "",

@@ -1,7 +1,7 @@
-"""DescribeTopicPartitions (75), version 0: topics in the order of their names, in portions.
+"""DescribeTopicPartitions (75), version 0: describe topics by name, in pages.
 
-An answer has as many partitions as the client and max.request.partition.size.limit allow; where it
-ends, a cursor says where to go on (KIP-966). No topics asked for is all topics.
+An answer has at most as many partitions as the client and max.request.partition.size.limit allow;
+its cursor has the first partition of the next page (KIP-966). An empty list means all topics.
 
 Skipped: nothing.
 """
@@ -35,15 +35,15 @@ async def describe_topic_partitions(node: Node, context: Context, request: Any) 
 
 
 async def _names(node: Node, context: Context, request: Any) -> list[str]:
-    """The topics from the cursor on. Raises Refused, for the whole request."""
+    """The topics from the cursor on; raises Refused for the whole request."""
     asked = {topic.name async for topic in context.turns.each(request.topics)}
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     if cursor is not None and ((asked and first not in asked) or cursor.partition_index < 0):
         raise Refused(Code.INVALID_REQUEST)
     if "" in asked and cursor is None:
-        raise Refused(Code.UNKNOWN_SERVER_ERROR)  # Kafka takes it for where the cursor is
-    # As Java sorts: by UTF-16 units, which for legal names is by bytes.
+        raise Refused(Code.UNKNOWN_SERVER_ERROR)  # Kafka mistakes the name for a cursor, and fails
+    # Java sorts by UTF-16 units, which for legal names is the order of bytes.
     known = context.turns.each([*(asked or node.catalog.topics)])
     return sorted([name async for name in known if name >= first])
 

@@ -1,7 +1,7 @@
 """DescribeTransactions (65), version 0: the state of transactional ids (KIP-664).
 
-The start time stays after a transaction is complete; an id that never had one starts at -1. Of a
-transaction that is decided, the partitions are those without their marker.
+The start time stays after a transaction completes; it is -1 before the first one. For a decided
+transaction the answer has the partitions that still lack their marker.
 Skipped: nothing.
 """
 

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials (50), version 0: mechanisms and iterations of users' credentials.
 
-Null or no users are all of them (KIP-554). Keys and salts are told to nobody.
+Null or an empty list means all users (KIP-554). The answer never has keys or salts.
 Skipped: nothing.
 """
 

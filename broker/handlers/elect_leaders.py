@@ -1,11 +1,11 @@
-"""ElectLeaders (43), versions 0-2: let the preferred replicas lead, or any where nobody does.
+"""ElectLeaders (43), versions 0-2: elect preferred leaders, or any for leaderless partitions.
 
 0     preferred leaders only
 1     the type of the election: preferred 0, unclean 1 (KIP-460)
 2     flexible encoding
 
-Skipped: a timeout above 0 is not waited for, as nothing here takes long; one of 0 or below is
-answered REQUEST_TIMED_OUT without an attempt, as Kafka does.
+Skipped: a timeout above 0 has no effect, because an election takes no time; with one of 0 or below
+the answer is REQUEST_TIMED_OUT without an attempt, as in Kafka.
 """
 
 from __future__ import annotations

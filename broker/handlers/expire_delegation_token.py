@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (40), versions 1-2: let a token end.
+"""ExpireDelegationToken (40), versions 1-2: change the expiry time of a token.
 
 2     flexible encoding
 

@@ -1,11 +1,11 @@
-"""Fetch (1), versions 4-18: read batches from partitions, waiting for more when there is little.
+"""Fetch (1), versions 4-18: read batches from partitions, and wait for min_bytes.
 
 4    isolation level, last stable offset, aborted transactions (KIP-98)
 5    log start offset
 7    sessions (KIP-227)
 9    the consumer's leader epoch is checked (KIP-320)
-11   the consumer's rack; any replica may be read from, and a preferred one named (KIP-392)
-12   flexible encoding; the epoch last fetched, and where the logs diverge (KIP-595)
+11   the consumer's rack; followers may be read, and the answer may name a preferred one (KIP-392)
+12   flexible encoding; the last fetched epoch, and the offset where the logs diverge (KIP-595)
 13   topics by id (KIP-516)
 15   the replica's id moves into a tagged field (KIP-903)
 16   endpoints of new leaders (KIP-951)
@@ -64,11 +64,11 @@ _LEADERS_SINCE: Final = 16
 _MOVED: Final = (Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH)
 _READ_COMMITTED: Final = 1
 _ZERO_ID: Final = uuid.UUID(int=0)
-_PARTITION_BYTES: Final = 50  # about what an answer says of a partition besides its records
+_PARTITION_BYTES: Final = 50  # the approximate size of a partition in an answer, without records
 
 
 class _Plan(NamedTuple):
-    """What a request comes to: the session it belongs to and what is to be read."""
+    """The session of a request and the partitions to read for it."""
 
     session: Session | None
     is_incremental: bool
@@ -110,12 +110,12 @@ async def _read(
     if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
         return reading.parts
     if not plan.items or node.fetch_waits.count + len(plan.items) > MOST_PLACES:
-        return reading.parts  # the time that a Fetch may wait is an upper bound
+        return reading.parts  # max_wait_ms is an upper bound
     return await _read_later(node, context, request, plan, limits, parts=reading.parts)
 
 
 def _in_steps(items: list[T]) -> Iterable[list[T]]:
-    """A list in parts between which others have their turns; itself, if it is short."""
+    """A long list in parts, with turns for other requests in between; a short one as one part."""
     if len(items) <= MANY:
         return (items,)
     return (items[start : start + MANY] for start in range(0, len(items), MANY))
@@ -124,11 +124,11 @@ def _in_steps(items: list[T]) -> Iterable[list[T]]:
 async def _metered(
     node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
 ) -> dict[str, Any]:
-    """The answer to a client that may have a quota; one without records when it has used it up."""
+    """The answer to a client that may have a quota; without records if the quota is used up."""
     from ..requests.throttling import Fetching
 
     fetching = Fetching(node, context)
-    if fetching.most_bytes is not None:  # more than that would always be throttled
+    if fetching.most_bytes is not None:  # a larger answer would always be throttled
         limits = limits._replace(max_bytes=min(limits.max_bytes, fetching.most_bytes))
         request.min_bytes = min(request.min_bytes, limits.max_bytes)
     parts = await _read(node, context, request, plan, limits)
@@ -150,7 +150,7 @@ async def _answer(
     if len(parts) <= MANY:
         _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
         return _with_leaders(node, context, plan, topics, parts)
-    # A thread may not let go of a file's range, which counts its readers.
+    # A thread must not free a file range, which counts its readers.
     context.is_large = len(parts) > MOST_ELEMENTS and not any(
         isinstance(part.records, FileRange) for part in parts
     )
@@ -189,10 +189,10 @@ async def _read_later(
     *,
     parts: list[PartitionRead],
 ) -> list[PartitionRead]:
-    """Wait until min_bytes are there, a partition is in error, or the time is up; then read.
+    """Wait until min_bytes are there, a partition has an error, or the time is up; then read.
 
     Args:
-        parts: what was read now.
+        parts: the partitions as read before the wait.
     """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + request.max_wait_ms / 1000
@@ -215,7 +215,7 @@ async def _read_later(
                 step = slice(start, start + MANY)
                 awaited.add(plan.items[step], parts[step])
                 node.fetch_waits.add(waiting, places[step], awaited.has_enough)
-                if len(places) > MANY:  # reading took several turns: more may be there by now
+                if len(places) > MANY:  # reading took several turns; there may be new appends
                     if any(map(awaited.has_enough, places[step])) and not waiting.done():
                         waiting.set_result(True)
                     await context.turns.pause()
@@ -239,7 +239,7 @@ async def _read_later(
 
 
 def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, Any]) -> None:
-    """Say of partitions that moved who leads them now, and where (KIP-951)."""
+    """Add the new leaders of moved partitions and their addresses to an answer (KIP-951)."""
     new_leaders = NewLeaders(node, context)
     names = {key: name for key, name, _ in plan.items}
     for topic in answer["responses"]:
@@ -252,7 +252,7 @@ def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, A
 
 
 def _may_read(node: Node, context: Context, request: Any) -> Callable[[str], bool]:
-    """Consumers need READ of each topic, followers are brokers."""
+    """The check of topics: consumers need READ on each, followers CLUSTER_ACTION once."""
     from ..requests.authorization import AclResource, Operation, may, may_cluster
 
     if _replica_id(context, request) >= 0:
@@ -269,7 +269,7 @@ def _replica_id(context: Context, request: Any) -> int:
 
 
 async def _plan(node: Node, context: Context, request: Any) -> _Plan:
-    """Find or make the session. Raises Refused with the error of the whole request."""
+    """Find or create the session; raises Refused with the error of the whole request."""
     by_id = context.version >= _IDS_SINCE
     named: dict[PartitionKey, Item] = {}
     for topic in request.topics:
@@ -282,13 +282,13 @@ async def _plan(node: Node, context: Context, request: Any) -> _Plan:
                 await context.turns.pause()
             _add_wanted(named, ref, name, some)
     wanted = list(named.values())
-    request.topics = ()  # a request that waits is not to keep them
+    request.topics = ()  # frees their memory while the request waits
     if context.version < _SESSIONS_SINCE:
         return _Plan(None, False, wanted)
     sessions, now_ms = node.fetch_sessions, node.clock.monotonic_ms()
     session_id, epoch = request.session_id, request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-        # Whichever it asks for, the session it had is over.
+        # Its former session ends in either case.
         sessions.end(session_id)
         session = None
         if epoch == INITIAL_EPOCH:
@@ -299,7 +299,7 @@ async def _plan(node: Node, context: Context, request: Any) -> _Plan:
     session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
     session.advance(now_ms)
     await _change(node, context, session, wanted, _forgotten(request, by_id=by_id))
-    if not session.partitions:  # nothing is left of it: the request is answered by itself
+    if not session.partitions:  # an empty session ends: answer without one
         sessions.end(session_id)
         return _Plan(None, False, wanted)
     items: list[Item] = []
@@ -319,7 +319,7 @@ async def _change(
     wanted: list[Item],
     forgotten: list[PartitionKey] | None = None,
 ) -> None:
-    """Take a request into its session, a step at a time. Raises Refused as `change` does."""
+    """Apply a request to its session, in steps; raises Refused like `FetchSessions.change`."""
     for some in _in_steps(wanted):
         if some is not wanted:
             await context.turns.pause()
@@ -337,7 +337,7 @@ def _ref(topic: Any, *, by_id: bool) -> TopicRef:
 def _add_wanted(
     wanted: dict[PartitionKey, Item], ref: TopicRef, name: str, partitions: Iterable[Any]
 ) -> None:
-    """What the request names; a partition that it names twice counts as it was named last."""
+    """Add the partitions of a requested topic; of a partition named twice the last one counts."""
     for asked in partitions:
         key = (ref, asked.partition)
         wanted[key] = (
@@ -363,7 +363,7 @@ def _forgotten(request: Any, *, by_id: bool) -> list[PartitionKey]:
 def _with_news(
     plan: _Plan, session: Session, parts: Iterable[PartitionRead]
 ) -> list[PartitionRead]:
-    """Those that an incremental answer names, and what the session remembers of all."""
+    """The partitions that an incremental answer contains; updates the session with all of them."""
     told: list[PartitionRead] = []
     for part in parts:
         cached = session.partitions.get(part.key)
@@ -391,7 +391,7 @@ def _with_news(
 
 
 def _add_by_topic(topics: list[dict[str, Any]], parts: Iterable[PartitionRead]) -> None:
-    """Partitions under their topics, in the order asked; a topic may be named more than once."""
+    """Add partitions under their topics, in the order of the request; a topic may repeat."""
     last: TopicRef | None = None
     partitions: list[dict[str, Any]] = []
     if topics:
@@ -424,7 +424,7 @@ def _partition(index: int, part: PartitionRead) -> dict[str, Any]:
 
 
 def _error_everywhere(context: Context, request: Any, code: Code) -> dict[str, Any]:
-    """What FetchRequest.getErrorResponse gives: up to version 12 every partition has the error."""
+    """As FetchRequest.getErrorResponse: up to version 12 each partition has the error."""
     if context.version >= _IDS_SINCE:
         return {"error_code": code, "responses": []}
     return {

@@ -1,12 +1,12 @@
-"""FindCoordinator (10), versions 0-6: the node that coordinates a group or a transactional id.
+"""FindCoordinator (10), versions 0-6: find the coordinator of a group or a transactional id.
 
 1     transactions; error messages
 3     flexible encoding
 4     several keys of one type
 6     keys of share groups: GROUP:TOPIC_ID:PARTITION
 
-The internal topic is made at the first use, and at once; so nobody is told to come again, as
-Kafka does with COORDINATOR_NOT_AVAILABLE. Skipped: share groups themselves are not coordinated.
+The first use creates the internal topic at once, so that clients need not retry; Kafka answers
+COORDINATOR_NOT_AVAILABLE first. Skipped: coordination of share groups.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def find_coordinator(node: Node, context: Context, request: Any) -> dict[s
         found = _find(node, context, request.key_type, request.key)
         refused = found["error_code"] != Code.NONE
         return {**found, "error_message": _MALFORMED if refused else "NONE"}
-    # A type that nobody knows is a fault of the whole request, and has a message.
+    # An unknown type is an error of the whole request, with a message.
     message = "" if request.key_type in _TOPICS else _MALFORMED
     return {
         "coordinators": [
@@ -70,7 +70,7 @@ def _find(node: Node, context: Context, key_type: int, key: str) -> dict[str, An
 
 
 def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:
-    """Whether a damaged log keeps the partition from coordinating: as if its disk were offline."""
+    """Whether a damaged log makes the coordinator unavailable, like an offline disk."""
     return any(
         coordinator.topic == topic_name and coordinator.is_unusable(partition)
         for each in node.cluster.nodes.values()
@@ -79,7 +79,7 @@ def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:
 
 
 def _topic(context: Context, key_type: int, key: str) -> str:
-    """The internal topic of a key. Raises Refused(INVALID_REQUEST)."""
+    """The internal topic of a key; raises Refused (INVALID_REQUEST)."""
     name = _TOPICS.get(key_type)
     if name is None:
         raise Refused(Code.INVALID_REQUEST)
@@ -89,7 +89,7 @@ def _topic(context: Context, key_type: int, key: str) -> str:
 
 
 def _is_share_key(key: str) -> bool:
-    """Whether it is GROUP:TOPIC_ID:PARTITION (SharePartitionKey.validate)."""
+    """Whether a key is GROUP:TOPIC_ID:PARTITION (SharePartitionKey.validate)."""
     group, _, rest = key.partition(":")
     topic_id, _, partition = rest.partition(":")
     return bool(group) and len(topic_id) == _ID_LENGTH and partition.lstrip("-").isdecimal()

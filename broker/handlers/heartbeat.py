@@ -1,4 +1,4 @@
-"""Heartbeat (12), versions 0-4: a member is alive, and learns whether it has to rejoin.
+"""Heartbeat (12), versions 0-4: keep a classic member's session, and tell it about a rebalance.
 
 1    the answer has a throttle time
 3    static members by group.instance.id (KIP-345)

@@ -57,7 +57,7 @@ async def incremental_alter_configs(node: Node, context: Context, request: Any) 
         present = node.catalog.overrides(resource_type, name)
         if len(changes) > 1 and resource_type is not ResourceType.BROKER:
             by_name = {change.name: change for change in changes}
-            changes = [by_name[key] for key in names_in_order(by_name)]  # which error is told
+            changes = [by_name[key] for key in names_in_order(by_name)]  # decides which error wins
         wanted = changed(resource_type, present, changes)
         named = {change.name for change in changes}
         dry = request.validate_only or spoilt
@@ -75,9 +75,9 @@ def _changes(resource: Any) -> list[Change]:
 
 
 def _is_beyond_the_controller(resource: Any) -> bool:
-    """Whether its operation is none and only Kafka's controller sees it.
+    """Whether only Kafka's controller would find the unknown operation of a resource.
 
-    The controller then fails with all that it was sent together.
+    The controller then fails with all resources that it got together.
     """
     if resource.resource_type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
         return False

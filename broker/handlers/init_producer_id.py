@@ -1,15 +1,15 @@
-"""InitProducerId (22), versions 0-6: a producer id and epoch, under which older ones are fenced.
+"""InitProducerId (22), versions 0-6: get a producer id and epoch, which fences older epochs.
 
-0-1  a producer that somebody came after is told INVALID_PRODUCER_EPOCH, up to version 3
+0-3  a fenced producer gets INVALID_PRODUCER_EPOCH
 2    flexible encoding
-3    the client may say who it was, to go on after an error (KIP-360)
-4    ... and is told PRODUCER_FENCED when somebody came after it
+3    the client may send its id and epoch, to continue after an error (KIP-360)
+4    a fenced producer gets PRODUCER_FENCED
 5    may answer TRANSACTION_ABORTABLE (KIP-890)
-6    two-phase commit: transactions without a timeout (KIP-939); offered only under
-     `unstable.api.versions.enable`, as by Kafka, whatever `transaction.two.phase.commit.enable` is
+6    two-phase commit: transactions without a timeout (KIP-939); offered only with
+     `unstable.api.versions.enable`, as in Kafka, whatever `transaction.two.phase.commit.enable` is
 
-An open transaction is aborted first, under an epoch nobody gets, and the client asked to come
-again by CONCURRENT_TRANSACTIONS; as the markers are written at once, it finds the way clear.
+An open transaction is aborted first, under an epoch that no producer gets, and the answer is
+CONCURRENT_TRANSACTIONS. The markers are written at once, so that the client's retry succeeds.
 Skipped: `keep_prepared_txn`, which Kafka 4.1 answers with UNSUPPORTED_VERSION too.
 """
 
@@ -49,7 +49,7 @@ async def _init(node: Node, context: Context, request: Any) -> Producer | Code:
     expected = None
     if request.producer_id != -1:
         expected = Producer(request.producer_id, request.producer_epoch)
-    if request.transactional_id is None:  # a plain idempotent producer: nothing to remember
+    if request.transactional_id is None:  # an idempotent producer: there is no state to keep
         return Producer(node.producer_ids.next(), 0)
     check_transactional_id(request.transactional_id)
     in_two_phases = context.version >= _TWO_PHASES_SINCE and request.enable2_pc

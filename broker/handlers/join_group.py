@@ -1,16 +1,16 @@
-"""JoinGroup (11), versions 0-9: become a member of a classic group, or take part in a rebalance.
+"""JoinGroup (11), versions 0-9: join a classic group, or take part in its rebalance.
 
 0    the rebalance timeout is the session timeout
-1    a rebalance timeout of its own (KIP-62)
+1    a separate rebalance timeout (KIP-62)
 2    the answer has a throttle time
-4    a dynamic member is given its id first, MEMBER_ID_REQUIRED, and joins with it (KIP-394)
+4    a dynamic member gets its id first, with MEMBER_ID_REQUIRED, and joins with it (KIP-394)
 5    static members by group.instance.id (KIP-345)
 6    flexible encoding
-7    the answer names the protocol's type; its protocol's name may be null (KIP-559)
+7    the answer has the protocol type; the protocol name may be null (KIP-559)
 8    a reason to join (KIP-800)
-9    a leader may be told that there is nothing to assign (KIP-814)
+9    the answer may tell the leader to skip the assignment (KIP-814)
 
-Waits until the rebalance has its members. Skipped: the reason is not logged.
+The answer waits until all members have joined the rebalance. Skipped: the reason is not logged.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _join_request(context: Context, request: Any) -> JoinRequest:
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,
         client_id=context.client_id or "",
-        client_host=f"/{context.connection.host}",  # as Java writes an address without a name
+        client_host=f"/{context.connection.host}",  # as Java prints an address without a name
         fresh_id=str(fresh_id),
         fresh_consumer_id=encode_uuid(fresh_id),
         must_know_its_id=context.version >= _MEMBER_ID_REQUIRED_SINCE,

@@ -1,8 +1,8 @@
-"""LeaveGroup (13), versions 0-5: members leave, and the others rebalance at once.
+"""LeaveGroup (13), versions 0-5: remove members from a group; the others rebalance at once.
 
-0-2  one member, whose error is the answer's
+0-2  one member; its error is at the top level
 1    the answer has a throttle time
-3    several members, static ones by their instance alone, each with its error (KIP-345)
+3    several members, each with its own error; static ones by instance id alone (KIP-345)
 4    flexible encoding
 5    a reason to leave (KIP-800)
 
@@ -40,7 +40,7 @@ async def leave_group(node: Node, context: Context, request: Any) -> dict[str, A
     except Refused as refused:
         if refused.code is not Code.UNKNOWN_MEMBER_ID:
             raise
-        codes = (refused.code,) * len(leaving)  # no such group: no such members
+        codes = (refused.code,) * len(leaving)  # no such group, so no such members
     if context.version < _SEVERAL_SINCE:
         return {"error_code": codes[0]}
     return {

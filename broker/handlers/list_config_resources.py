@@ -1,7 +1,7 @@
-"""ListConfigResources (74), versions 0-1: what may have settings of its own, by type and name.
+"""ListConfigResources (74), versions 0-1: list the resources with settings, by type and name.
 
 0     client-metrics subscriptions only (as ListClientMetricsResources, KIP-714)
-1     any types, or all for none named (KIP-1142)
+1     any types; an empty list means all (KIP-1142)
 
 Skipped: nothing.
 """
@@ -29,8 +29,7 @@ def _brokers(node: Node) -> list[str]:
     return [str(node_id) for node_id, broker in brokers if not broker.is_fenced]
 
 
-# In Kafka's order, whatever the order in which types are asked for; in that of subscriptions is no
-# rule.
+# In Kafka's order, independent of the order in the request; Kafka has no order of subscriptions.
 _NAMES: Final[Mapping[int, Callable[[Node], Iterable[str]]]] = {
     ResourceType.GROUP: lambda node: in_hash_map(
         node.catalog.resources(ResourceType.GROUP), java_hash_code

@@ -1,11 +1,11 @@
-"""ListGroups (16), versions 0-5: the groups that this node coordinates.
+"""ListGroups (16), versions 0-5: list the groups that this node coordinates.
 
 1    the answer has a throttle time
 3    flexible encoding
 4    a filter by state, and the state of each group (KIP-518)
 5    a filter by type, and the type of each group (KIP-848)
 
-Names in a filter are compared without regard to case; unknown ones match nothing.
+Filters ignore case; unknown states and types match no group.
 Skipped: nothing.
 """
 

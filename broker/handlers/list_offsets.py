@@ -1,12 +1,12 @@
-"""ListOffsets (2), versions 1-10: the offset of a time, or of one of the log's landmarks.
+"""ListOffsets (2), versions 1-10: the offset of a timestamp, or the first, last or other offset.
 
 1    one offset for each partition
 2    isolation level: the latest offset of a read_committed consumer is the last stable one
-4    the consumer's leader epoch is checked, and the epoch of the offset answered
+4    the consumer's leader epoch is checked, and the answer has the epoch of the offset
 6    flexible encoding
 7    -3, the offset of the largest timestamp (KIP-734)
 8    -4, the earliest offset on this machine's disk (KIP-405)
-9    -5, the latest offset that is in tiered storage (KIP-1005)
+9    -5, the latest offset in tiered storage (KIP-1005)
 10   the client's time limit
 
 Skipped: tiered storage; there is none, so -5 is -1.
@@ -58,7 +58,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
                 twice.add(place)
             asked_for[place] = asked
     topics: dict[str, list[dict[str, Any]]] = {}
-    # Kafka answers a partition that is asked for twice once, with an error.
+    # Kafka answers a partition that is requested twice once, with an error.
     for (name, index), asked in asked_for.items():
         await context.turns.pause()
         try:
@@ -87,7 +87,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
 
 
 async def _refused(context: Context, topic: Any) -> dict[str, Any]:
-    """What becomes of each partition when nobody knows what the request as a whole wants."""
+    """The answer for each partition of a topic if the request as a whole is wrong."""
     return {
         "name": topic.name,
         "partitions": [
@@ -104,8 +104,8 @@ def _log(node: Node, topic: str, asked: Any) -> PartitionLog:
 
 
 async def _times_known(log: PartitionLog, timestamp: int) -> None:
-    """Let others have their turns while times that an earlier life wrote are checked."""
-    with suppress(OSError):  # whoever goes by them will be told
+    """Check timestamps from before the last start, in steps between other requests."""
+    with suppress(OSError):  # the search itself will raise it
         for _ in known_in_steps(log.segments, timestamp if timestamp >= 0 else None):
             await asyncio.sleep(0)
 
@@ -117,14 +117,14 @@ def _tell_of_trouble(node: Node, topic: str, index: int, refused: Refused) -> No
 
 
 def _limit(log: PartitionLog, request: Any) -> int:
-    """The offset at which the log ends for who asks."""
+    """The end of the log for the client, by its isolation level."""
     if request.isolation_level == _READ_COMMITTED and request.replica_id == _CONSUMER:
         return log.last_stable_offset
     return log.high_watermark
 
 
 def _check_known(timestamp: int, version: int) -> None:
-    """Refuse a special timestamp that the version does not have, before any partition is sought."""
+    """Raise Refused for a special timestamp that the version does not have."""
     if timestamp < 0 and version < _KNOWN_SINCE.get(timestamp, 1 << 15):
         raise Refused(Code.UNSUPPORTED_VERSION)
 

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46), version 0: the partitions that wait for a replica (KIP-455).
+"""ListPartitionReassignments (46), version 0: list the pending reassignments (KIP-455).
 
 Skipped: nothing.
 """

@@ -1,9 +1,9 @@
-"""ListTransactions (66), versions 0-2: the transactional ids this node coordinates (KIP-664).
+"""ListTransactions (66), versions 0-2: list the transactional ids of this node (KIP-664).
 
-1    only those open for longer than a duration (KIP-994)
-2    only those that match a regular expression as a whole (KIP-1152)
+1    a filter by the duration of open transactions (KIP-994)
+2    a filter by a regular expression for the whole id (KIP-1152)
 
-A state nobody has heard of matches nothing, and is named in the answer. Expressions are RE2's.
+An unknown state matches nothing, and the answer names it. Expressions have the syntax of RE2.
 Skipped: nothing.
 """
 
@@ -59,7 +59,7 @@ async def list_transactions(node: Node, context: Context, request: Any) -> dict[
 
 
 def _matcher(pattern: str | None) -> Callable[[str], object] | None:
-    """What tells the ids that match as a whole. Raises Refused INVALID_REGULAR_EXPRESSION."""
+    """The function that matches whole ids; raises Refused (INVALID_REGULAR_EXPRESSION)."""
     if not pattern:
         return None
     from ...coordinator.consumer.topics import compiled

@@ -1,20 +1,19 @@
 """Metadata (3), versions 0-13: brokers, and topics with their partitions and leaders.
 
-0     no topics is all topics
-1     null is all topics, an empty list none; the controller, racks and internal topics are told
-2     the cluster id is told
-4     a client may say that it wants no topic made
+0     an empty list means all topics
+1     null means all topics, an empty list none; the controller, racks and internal topics
+2     the cluster id
+4     a client may switch off topic creation
 5     offline replicas
 7     leader epochs
-8     authorized operations; those of the cluster up to version 10 only
+8     authorized operations; those of the cluster only up to version 10
 9     flexible encoding
-10    topic ids are told
-12    topics may be asked for by id; then names beside them are passed over
-13    an error of the request as a whole has a field
+10    topic ids in the answer
+12    topics may be requested by id; names beside ids are ignored
+13    the answer has a field for an error of the whole request
 
-A missing topic that may be made is made, and the answer is still UNKNOWN_TOPIC_OR_PARTITION, as
-Kafka's is: clients ask again, and those that take the first answer's partitions for final do not
-get any. Skipped: nothing.
+A missing topic is created if allowed, and the answer is still UNKNOWN_TOPIC_OR_PARTITION, as in
+Kafka: clients repeat the request, and a client that does not gets no partitions. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _IDS_SINCE: Final = 12
-_FEW: Final = 16  # elements that are answered without a look at the time
+_FEW: Final = 16  # elements that are answered without a check of the time
 
 
 @serves(ApiKey.METADATA, versions=(0, 13))
@@ -77,7 +76,7 @@ async def metadata(node: Node, context: Context, request: Any) -> dict[str, Any]
 async def _named(
     context: Context, asked: list[Any]
 ) -> tuple[dict[UUID, None], dict[str | None, None]]:
-    """The ids and the names of a request, each once."""
+    """The topic ids and names of a request, without duplicates."""
     ids: dict[UUID, None] = {}
     names: dict[str | None, None] = {}
     turns = context.turns if len(asked) > _FEW else None
@@ -98,7 +97,7 @@ def _what_is_wrong(
         if None in names or ids:
             return Code.INVALID_REQUEST
     elif None in names and not ids:
-        return Code.UNKNOWN_SERVER_ERROR  # Kafka's own words for neither a name nor an id
+        return Code.UNKNOWN_SERVER_ERROR  # Kafka's error for neither a name nor an id
     return None
 
 
@@ -112,7 +111,7 @@ async def _refused(context: Context, asked: list[Any], code: Code) -> dict[str, 
 
 
 async def _all(node: Node, context: Context) -> list[dict[str, Any]]:
-    """Every topic; one that is deleted or made meanwhile may be there or not."""
+    """Every topic; topics created or deleted during this call may or may not be included."""
     topics = list(node.catalog.topics.values())
     return [await _existing(node, context, topic) async for topic in context.turns.each(topics)]
 
@@ -138,7 +137,7 @@ async def _by_name(
     missing: dict[str, None] = {}
     turns = context.turns if len(names) > _FEW else None
     for name in names:
-        assert name is not None  # seen to before
+        assert name is not None  # checked before
         if turns is not None and turns.is_over():
             await turns.pause()
         topic = node.catalog.topics.get(name)
@@ -156,12 +155,12 @@ async def _by_name(
 
 
 def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, Any]:
-    """What is told of a topic that is not there, which is made now, with those of `made`."""
+    """The answer for a missing topic; creates it if `made`, all topics to create, is given."""
     code = Code.UNKNOWN_TOPIC_OR_PARTITION
     if not is_legal_topic_name(name):
         code = Code.INVALID_TOPIC_EXCEPTION
     elif made is not None:
-        with suppress(Refused):  # that it is not there is told anyway, and remains so
+        with suppress(Refused):  # the answer is that it does not exist in either case
             node.controller.auto_create_topic(name, beside=made)
     return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
 

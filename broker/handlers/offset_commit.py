@@ -1,15 +1,15 @@
-"""OffsetCommit (8), versions 2-9: store a group's positions.
+"""OffsetCommit (8), versions 2-9: commit a group's offsets.
 
-2-4  the client may say how long its offsets are kept; from 5 on the broker's retention counts
+2-4  the client may set the retention of its offsets; from 5 on the broker's setting counts
 3    the answer has a throttle time
 6    the leader epoch of the last record consumed (KIP-320)
 7    static members by group.instance.id (KIP-345)
 8    flexible encoding
-9    members of consumer groups, by their epoch; a generation of a group that is not there is
+9    members of consumer groups, by their epoch; a generation of a missing group is
      GROUP_ID_NOT_FOUND (KIP-848)
 
-Partitions that do not exist are told so, and the others are committed. A refusal by the group is
-the answer for each partition: there is no other place for it.
+Partitions that do not exist get an error, and the others are committed. An error of the group is
+the answer for each partition: the response has no other field for it.
 Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
 """
 
@@ -54,7 +54,7 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
                     request.group_id, committer, decided, retention_ms=retention_ms, now=now
                 )
             )
-            if not decided:  # what the log would say to so many, without making them
+            if not decided:  # the error of the log for so many records, without building them
                 raise Refused(Code.UNKNOWN_SERVER_ERROR, "more offsets than a batch has room for")
         except Refused as refused:
             taken = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
@@ -87,10 +87,10 @@ async def offsets_to_commit(node: Node, context: Context, topics: Any) -> list[O
 async def answers(
     node: Node, context: Context, topics: Any, codes: Mapping[tuple[str, int], Code]
 ) -> list[dict[str, Any]]:
-    """The code of each partition of a request; what has none does not exist.
+    """The error code of each partition of a request; partitions without a code do not exist.
 
-    As Kafka builds it: a topic that exists is left out when no partition of it is named. Where
-    something does not exist, a topic that is named twice is answered once.
+    As in Kafka, a topic that exists is omitted if the request names no partition of it. If any
+    partition does not exist, a topic that is named twice is answered once.
     """
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
     answered: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
-"""OffsetDelete (47), version 0: remove a group's offsets, but not of topics that it consumes.
+"""OffsetDelete (47), version 0: delete a group's offsets, except of topics that it consumes.
 
-Partitions that do not exist are told so; that there is no offset is no error. A refusal of the
-whole request is answered without any topic. Skipped: nothing.
+Partitions that do not exist get an error; partitions without an offset do not. An error of the
+whole request is answered without topics. Skipped: nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""OffsetForLeaderEpoch (23), versions 2-4: where an epoch of a partition's leader ended (KIP-101).
+"""OffsetForLeaderEpoch (23), versions 2-4: the end offset of a leader epoch (KIP-101).
 
-2    the asker's own epoch is checked
-3    a replica names itself
+2    the client's current leader epoch is checked
+3    the id of the replica
 4    flexible encoding
 
 Skipped: nothing.
@@ -42,7 +42,7 @@ def _end_of(node: Node, topic: str, asked: Any) -> dict[str, Any]:
         log = node.led_log(topic, asked.partition)
         node.check_leader_epoch(log, asked.current_leader_epoch)
         epoch, end_offset = log.offset_for_leader_epoch(asked.leader_epoch)
-        if epoch == -1 and asked.leader_epoch < -1:  # before the first, which is nowhere written
+        if epoch == -1 and asked.leader_epoch < -1:  # before the first epoch, which is not recorded
             epoch, end_offset = asked.leader_epoch, log.log_end_offset
     except Refused as refused:
         error = refused.code

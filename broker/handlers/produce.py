@@ -1,16 +1,16 @@
 """Produce (0), versions 3-13: append batches to partitions.
 
-3-6   batches of format v2 only, none compressed by zstd
-5     the log start offset is answered
+3-6   batches of format v2 only, none compressed with zstd
+5     the answer has the log start offset
 7     zstd
-8     what is wrong with single records is answered (KIP-467)
+8     the answer has errors of single records (KIP-467)
 9     flexible encoding
-10    the current leader is told when it is another one (KIP-951)
+10    the answer names the current leader if it is another node (KIP-951)
 11    a transactional batch whose partition was not added is TRANSACTION_ABORTABLE (KIP-890)
-12    the partition is added to the transaction by the batch itself (KIP-890)
+12    a transactional batch adds its partition to the transaction (KIP-890)
 13    topics by id (KIP-516)
 
-Skipped: nothing. Versions 0-2 are offered and closed, as Kafka does.
+Skipped: nothing. Versions 0-2 are offered, but close the connection, as in Kafka.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ _COORDINATOR_IS_AWAY: Final = (
     Code.COORDINATOR_NOT_AVAILABLE,
     Code.NOT_COORDINATOR,
 )
-# Errors with which Kafka does not tell where the log begins.
+# Errors that Kafka answers without the log start offset.
 _TELLS_NO_START: Final = (
     Code.CORRUPT_MESSAGE,
     Code.MESSAGE_TOO_LARGE,
     Code.RECORD_LIST_TOO_LARGE,
     Code.KAFKA_STORAGE_ERROR,
 )
-# What is to be flushed before an answer leaves; the answer becomes an error when that fails.
+# Logs that must be flushed before an answer is sent; the answer becomes an error if a flush fails.
 Unflushed = list[tuple[PartitionLog, dict[str, Any]]]
 _NONE: Final[tuple[PartitionLog, ...]] = ()
 _NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
 
 
 class Explained(Refused):
-    """A refusal of which Kafka tells the producer more than the code."""
+    """A refusal that Kafka answers with an error message."""
 
 
 @serves(ApiKey.PRODUCE, versions=(0, 13))
@@ -92,7 +92,7 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
     for topic_data in request.topic_data:
         answers = []
         name, unknown = _topic(node, context, topic_data)
-        # Of two batches for one partition Kafka keeps the last one alone; so does this dict.
+        # Of two batches for one partition Kafka keeps only the last one; so does this dict.
         for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
             if turns is not None and turns.is_over():
                 await turns.pause()
@@ -152,10 +152,10 @@ def _has_many_partitions(request: Any) -> bool:
 async def _refused_whole(
     node: Node, context: Context, request: Any, turns: Turns | None
 ) -> dict[str, Any] | None:
-    """The one error of every partition, when the request as a whole is wrong.
+    """The answer if the request as a whole is wrong: one error for all partitions; None if not.
 
     Args:
-        turns: of a request for many partitions.
+        turns: the slices of a request for many partitions; else None.
     """
     producers: set[tuple[int, int]] = set()
     for topic_data in request.topic_data:
@@ -167,8 +167,8 @@ async def _refused_whole(
                 continue
             if not producers:
                 try:
-                    # Kafka looks for a transactional batch, and gives up the whole request if one
-                    # before it cannot be read.
+                    # Kafka searches for a transactional batch, and refuses the whole request if a
+                    # batch before it cannot be read.
                     frame_end(records, 0)
                 except Refused as refused:
                     return _error(refused.code, refused.why)
@@ -184,7 +184,7 @@ async def _refused_whole(
 
 
 def _producers_of_valid(node: Node, context: Context, request: Any) -> Iterator[tuple[int, int]]:
-    """Ids and epochs of the transactional batches that nothing is wrong with so far."""
+    """The producer ids and epochs of the transactional batches without an error so far."""
     for topic_data in request.topic_data:
         name, unknown = _topic(node, context, topic_data)
         for partition_data in () if unknown else topic_data.partition_data:
@@ -207,14 +207,14 @@ def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> b
 
 
 def _is_transactional(records: bytes) -> bool:
-    # Two bytes looked at: of most batches the header is read once, where they are appended.
+    # Checks only two bytes: most batches have their header read once, at the append.
     return (
         len(records) >= HEADER_SIZE and records[16] == MAGIC and bool(records[22] & TRANSACTIONAL)
     )
 
 
 def _topic(node: Node, context: Context, topic_data: Any) -> tuple[str, dict[str, Any] | None]:
-    """The name of a topic and, where there is no such topic, every partition's answer."""
+    """The name of a topic and, if it does not exist, the answer for each of its partitions."""
     if context.version < _IDS_SINCE:
         name: str = topic_data.name
         if node.authorizer is not None and not _may_write(node, context, name):
@@ -235,7 +235,7 @@ def _may_write(node: Node, context: Context, name: str) -> bool:
 
 
 async def _checked(node: Node, steps: Steps[Checked]) -> Checked | Refused:
-    """Have a batch checked beside other requests; what `_append` is to go on with."""
+    """Check a batch in steps between other requests; returns the argument for `_append`."""
     try:
         return await node.long_work.run(steps)
     except Refused as refused:
@@ -243,7 +243,7 @@ async def _checked(node: Node, steps: Steps[Checked]) -> Checked | Refused:
 
 
 class _TakesLong(Exception):
-    """The batch is to be checked in these steps; nothing was appended."""
+    """The batch must be checked in these steps first; nothing was appended."""
 
     def __init__(self, steps: Steps[Checked]) -> None:
         super().__init__()
@@ -261,14 +261,14 @@ def _append(
 
     Args:
         partition: the topic's name and the index of the partition.
-        checked: what came of the steps of _TakesLong; None: the batch is to be checked.
+        checked: the result of the steps of _TakesLong; None if the batch is not checked yet.
 
     Returns:
-        The answer without the index, and the logs that are to be flushed before it leaves.
+        The answer without the index, and the logs to flush before it is sent.
 
     Raises:
         _NotOnDisk: see `_Membership.check`; nothing was appended.
-        _TakesLong: see there.
+        _TakesLong: the batch must be checked in steps first; nothing was appended.
     """
     waits = _NONE
     log = asked = None
@@ -308,7 +308,7 @@ def _append(
         if log is not None:
             node.storage_trouble.tell(log, refused)
         if refused.code is Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            asked = log  # whoever found it: in Kafka it is the log
+            asked = log  # the answer is the log's, as in Kafka
         return _with_start(_error(refused.code), refused, asked), _NONE
     if not appended.is_duplicate:
         node.appended(log)
@@ -325,16 +325,16 @@ def _append(
 def _with_start(
     answer: dict[str, Any], refused: Refused, asked: PartitionLog | None
 ) -> dict[str, Any]:
-    """The answer to what a log has refused: where the log begins is told with most errors."""
+    """The answer to a batch that a log refused; most errors come with the log start offset."""
     if asked is None or refused.code in _TELLS_NO_START or isinstance(refused, NotOneBatch):
         return answer
     return {**answer, "log_start_offset": asked.log_start_offset}
 
 
 async def _flushed(node: Node, unflushed: Unflushed) -> None:
-    """Wait until all is on disk; of what never will be, the answers become errors.
+    """Wait for the flushes; answers whose flush fails become errors.
 
-    Meanwhile other requests go on, and readers may have the records already, as with Kafka.
+    Meanwhile other requests are served, and consumers may read the records already, as in Kafka.
     """
     flushing = [(node.flushes.flushed(log), answer) for log, answer in unflushed]
     for flushed, answer in flushing:
@@ -351,13 +351,13 @@ def _record_errors(invalid: InvalidRecords) -> list[dict[str, Any]]:
 
 
 class _Rules:
-    """What a request asks for, the same for each of its batches.
+    """The properties of a request that apply to all its batches.
 
     Attributes:
         version: of the request.
-        acks_are_wrong: acks is none of 0, 1 and -1.
-        wants_all_in_sync: acks is -1, so that too few replicas in sync refuse a batch. False on a
-            single node, whose replicas are all in sync while it runs.
+        acks_are_wrong: acks is not 0, 1 or -1.
+        wants_all_in_sync: acks is -1, so that a batch needs min.insync.replicas. False on a single
+            node, whose replicas are all in sync while it runs.
         membership: the check of transactional batches.
     """
 
@@ -371,7 +371,7 @@ class _Rules:
 
 
 class _NotOnDisk(Exception):
-    """The coordinator's log says that a batch belongs to a transaction, and may be lost yet."""
+    """The record that adds a partition to a transaction is not flushed yet and may be lost."""
 
 
 def _is_unflushed(log: PartitionLog) -> bool:
@@ -379,11 +379,10 @@ def _is_unflushed(log: PartitionLog) -> bool:
 
 
 class _Membership:
-    """Whether the batches of a request belong to a transaction that is open (KIP-890).
+    """Checks that the batches of a request belong to an open transaction (KIP-890).
 
-    The coordinator is asked at each request, once for all its partitions: that a log has a
-    transaction of the producer open is not enough, for that may have been decided already and only
-    waits for its marker.
+    Each request asks the coordinator once, for all its partitions. An open transaction in the log
+    of a partition is not enough: it may be decided already and only wait for its marker.
     """
 
     __slots__ = (
@@ -399,15 +398,15 @@ class _Membership:
         self._is_on_disk = self._has_waited = False
 
     def check(self, log: PartitionLog, header: BatchHeader) -> None:
-        """Let a batch of the request through, to a partition that is led here.
+        """Check a batch of the request for a partition that this node leads.
 
         Raises:
-            _NotOnDisk: it belongs to the transaction, and a loss of power would undo that. The
-                batch may survive where this does not, and then no marker comes to it, or that of
-                a later transaction: it is not appended before `on_disk` has returned.
-            Refused: what the coordinator says, in the words of the request's version;
-                OUT_OF_ORDER_SEQUENCE_NUMBER from version 12 on when a producer that the partition
-                has not seen does not begin at 0 (a lost first batch would go unnoticed).
+            _NotOnDisk: the partition is in the transaction, but a loss of power would undo that.
+                The batch could survive it, and then get no marker, or that of a later transaction.
+                It must not be appended before `on_disk` has returned.
+            Refused: the coordinator's error, as the version of the request has it; from version 12
+                on OUT_OF_ORDER_SEQUENCE_NUMBER if a producer that is new to the partition does not
+                begin at 0 (a lost first batch would go unnoticed).
         """
         if not self._is_checked():
             return
@@ -418,7 +417,7 @@ class _Membership:
                 raise _in_words_of_produce(self._context, refused) from None
             before = self._shard.log.log_end_offset
             self._answer = self._asked(self._shard, header.producer_id, header.producer_epoch)
-            # What it waited for is there; what others have written since is not its matter.
+            # Its own record is flushed; records that others wrote since do not matter.
             is_old = self._has_waited and self._shard.log.log_end_offset == before
             self._is_on_disk = is_old or not _is_unflushed(self._shard.log)
         answer, adds = self._answer, self._context.version >= _ADDS_SINCE
@@ -435,10 +434,10 @@ class _Membership:
             raise _NotOnDisk
 
     async def on_disk(self) -> dict[str, Any] | None:
-        """Wait until what `check` asked for is on disk, and have it asked again.
+        """Wait until the record that `check` needs is on disk, and repeat the check afterwards.
 
         Returns:
-            The batch's answer when it never will be.
+            The error answer of the batch if the flush fails; else None.
         """
         assert self._shard is not None
         refused = await self._node.flushes.flushed(self._shard.log)
@@ -446,11 +445,11 @@ class _Membership:
         return None if refused is None else _error(refused.code)
 
     def ask_again(self) -> None:
-        """Forget what the coordinator has said."""
+        """Forget the coordinator's answer, so that the next check asks again."""
         self._shard, self._has_waited = None, False
 
     def _is_checked(self) -> bool:
-        """From version 12 on always: there, to check is to add."""
+        """Whether to ask the coordinator: always from version 12 on, where the check adds."""
         if self._context.version >= _ADDS_SINCE:
             return True
         return bool(self._node.config["transaction.partition.verification.enable"])
@@ -458,7 +457,7 @@ class _Membership:
     def _asked(
         self, shard: Shard[Transactions], producer_id: int, producer_epoch: int
     ) -> Refused | frozenset[Partition]:
-        """Add what the request writes to, or, up to version 11, find what was not added."""
+        """Add the partitions of the request; up to version 11 find those that were not added."""
         transactional_id, places = self._request.transactional_id, self._places()
         producer = Producer(producer_id, producer_epoch)
         try:
@@ -480,7 +479,7 @@ class _Membership:
         return frozenset()
 
     def _places(self) -> list[Partition]:
-        """Where the request has transactional batches for, of what clients may write to here."""
+        """The partitions of transactional batches that the client may write to on this node."""
         places = []
         for topic_data in self._request.topic_data:
             name, unknown = _topic(self._node, self._context, topic_data)
@@ -495,13 +494,13 @@ class _Membership:
 
 
 def _in_words_of_produce(context: Context, refused: Refused) -> Refused:
-    """What a producer is told that its coordinator refuses (ReplicaManager.appendRecords)."""
+    """The producer's error for an error of its coordinator (ReplicaManager.appendRecords)."""
     code = code_for(refused.code, context.api_key, context.version)
     if code == Code.INVALID_TXN_STATE:
         return Explained(code, "Partition was not added to the transaction")
     busy = code == Code.CONCURRENT_TRANSACTIONS and context.version < _ADDS_SINCE
     if busy or code in _COORDINATOR_IS_AWAY:
-        # An old producer knows no coordinator here; this error it tries again.
+        # An old producer does not expect coordinator errors here; it retries on this one.
         return Explained(
             Code.NOT_ENOUGH_REPLICAS,
             "Unable to verify the partition has been added to the transaction."

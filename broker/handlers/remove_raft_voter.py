@@ -1,7 +1,7 @@
-"""RemoveRaftVoter (81), version 0: let a node vote for the controller no more (KIP-853).
+"""RemoveRaftVoter (81), version 0: remove a voter from the KRaft quorum (KIP-853).
 
-At kraft.version 0 every sound request is refused, as by an Apache Kafka that was set up so; at 1
-too, for the only voter cannot go, and there is no other. Skipped: nothing.
+With kraft.version 0 every valid request is refused, as in Kafka. With 1 it is refused too: the only
+voter cannot be removed. Skipped: nothing.
 """
 
 from __future__ import annotations

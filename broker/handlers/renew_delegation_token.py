@@ -1,4 +1,4 @@
-"""RenewDelegationToken (39), versions 1-2: let a token live longer.
+"""RenewDelegationToken (39), versions 1-2: extend the validity of a token.
 
 2     flexible encoding
 

@@ -1,9 +1,9 @@
-"""SaslAuthenticate (36), versions 0-2: prove who one is, on listeners that ask for it.
+"""SaslAuthenticate (36), versions 0-2: authenticate on a SASL listener.
 
-1     how long the proof is good for (KIP-368)
+1     the lifetime of the session (KIP-368)
 2     flexible encoding
 
-Skipped: listeners that ask. On the others everybody is known already.
+Skipped: SASL listeners. On others the connection counts as authenticated already.
 """
 
 from __future__ import annotations

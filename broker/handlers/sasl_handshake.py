@@ -1,8 +1,8 @@
-"""SaslHandshake (17), versions 0-1: choose how to tell who one is, on listeners that ask for it.
+"""SaslHandshake (17), versions 0-1: choose the SASL mechanism on a SASL listener.
 
-1     what follows comes in SaslAuthenticate requests (KIP-152)
+1     the authentication follows in SaslAuthenticate requests (KIP-152)
 
-Skipped: listeners that ask. On the others there is nothing to choose.
+Skipped: SASL listeners. On others there is no mechanism to choose.
 """
 
 from __future__ import annotations

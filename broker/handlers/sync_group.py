@@ -1,12 +1,12 @@
-"""SyncGroup (14), versions 0-5: the leader brings the assignment, every member gets its part.
+"""SyncGroup (14), versions 0-5: the leader sends the assignment, each member gets its part.
 
 1    the answer has a throttle time
 3    static members by group.instance.id (KIP-345)
 4    flexible encoding
-5    type and name of the protocol, both ways; they must be given (KIP-559)
+5    protocol type and name in request and answer; they are mandatory (KIP-559)
 
-Waits for the leader, and with what the leader brings for `group.coordinator.append.linger.ms`, as
-Kafka's does. Skipped: nothing.
+The answer waits for the leader's assignment, and then for `group.coordinator.append.linger.ms`, as
+in Kafka. Skipped: nothing.
 """
 
 from __future__ import annotations

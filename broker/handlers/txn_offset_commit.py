@@ -1,14 +1,14 @@
-"""TxnOffsetCommit (28), versions 0-5: positions that count when the transaction commits.
+"""TxnOffsetCommit (28), versions 0-5: offsets that are committed with the transaction.
 
-0-3  a partition of offsets that is not in the transaction is INVALID_TXN_STATE
+0-3  INVALID_TXN_STATE if the offsets partition is not in the transaction
 1    the answer has a throttle time
 2    the leader epoch of the last record consumed (KIP-320)
-3    member and generation, which are checked (KIP-447); flexible encoding
-4    ... that is not in the transaction is TRANSACTION_ABORTABLE (KIP-890)
-5    ... is added to the transaction by this request (KIP-890)
+3    member and generation are checked (KIP-447); flexible encoding
+4    TRANSACTION_ABORTABLE if the offsets partition is not in the transaction (KIP-890)
+5    the request adds the offsets partition to the transaction (KIP-890)
 
-A producer of another epoch is told INVALID_PRODUCER_EPOCH in every version. Without a member
-(generation -1, empty id) a commit is taken also beside active members: older clients know none.
+Another producer epoch is INVALID_PRODUCER_EPOCH in every version. A commit without a member
+(generation -1, empty id) is accepted even with active members: older clients send none.
 Skipped: nothing.
 """
 
@@ -62,7 +62,7 @@ async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[
 async def _enter_transaction(
     node: Node, context: Context, transactional_id: str, producer: Producer, partition: int
 ) -> None:
-    """Have the partition of offsets in the producer's open transaction, or raise Refused."""
+    """Check that the offsets partition is in the open transaction, or add it; raises Refused."""
     if (
         context.version < _ADDS_SINCE
         and not node.config["transaction.partition.verification.enable"]
@@ -76,11 +76,11 @@ async def _enter_transaction(
         machine.verify_partitions(transactional_id, producer, places)
         return Outcome(None)
 
-    # Also what another request has just added is to be on disk before the offsets are.
+    # The addition must be on disk before the offsets, even if another request made it.
     await node.transaction_shard(transactional_id).run(enter)
 
 
 def _code(refused: Refused, context: Context) -> Code:
-    if refused.code is Code.PRODUCER_FENCED:  # a code that only the coordinator's own APIs use
+    if refused.code is Code.PRODUCER_FENCED:  # only the transaction coordinator's APIs have it
         return Code.INVALID_PRODUCER_EPOCH
     return code_for(refused.code, context.api_key, context.version)

@@ -1,6 +1,6 @@
-"""UnregisterBroker (64), version 0: forget a broker that will not come back (KIP-500).
+"""UnregisterBroker (64), version 0: remove a broker from the cluster's metadata (KIP-500).
 
-As with Kafka, a broker that is there is forgotten too, and leads nothing until it starts again.
+As in Kafka, this works for a running broker too; it leads no partition until its next start.
 Skipped: nothing.
 """
 

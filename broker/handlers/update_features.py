@@ -1,11 +1,11 @@
-"""UpdateFeatures (57), versions 0-2: the finalized levels of features (KIP-584, KIP-1022).
+"""UpdateFeatures (57), versions 0-2: change the finalized levels of features (KIP-584, KIP-1022).
 
-0    upgrades only: what it says of downgrades that are allowed is not looked at, as by Kafka 4.1
-1    a downgrade wants an upgrade type that is safe or unsafe; `validate_only`
-2    the answer says nothing of single features
+0    upgrades only: its field for allowed downgrades is ignored, as in Kafka 4.1
+1    the upgrade type for a downgrade, safe or unsafe; `validate_only`
+2    the answer has no results of single features
 
-One update that is refused refuses all, and is told at the top. A new level counts at once:
-ApiVersions tells it, and the next transaction goes by it. Skipped: nothing.
+If one update is refused, all are; the error is at the top level. A new level counts at once, for
+ApiVersions and for the next transaction. Skipped: nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TYPES_SINCE: Final = 1
 _RESULTS_UP_TO: Final = 1
-_NO_ERROR: Final = "NONE"  # Kafka's message where there is nothing to say
+_NO_ERROR: Final = "NONE"  # Kafka's message without an error
 
 
 @serves(ApiKey.UPDATE_FEATURES, versions=(0, 2))

@@ -2,10 +2,10 @@
 
 1    flexible encoding; version 0 is gone since Kafka 4.0
 
-From coordinator to leader between Kafka's brokers, and from `kafka-transactions.sh abort`, which
-ends a hanging transaction on one partition behind its coordinator's back. A marker of a producer
-the partition does not know is written too. Each partition has an answer of its own, under its
-producer id: markers of one producer are answered together, and what names no partition is not.
+Coordinators send it to the leaders of partitions; so does `kafka-transactions.sh abort`, which ends
+a hanging transaction on one partition without its coordinator. A marker for a producer that is
+unknown to the partition is written too. Each partition has its own result, grouped by producer id;
+a marker without partitions has no result.
 Skipped: version 2 (KIP-1228), which Kafka 4.1 does not offer.
 """
 
@@ -34,7 +34,7 @@ Told = dict[int, dict[str, dict[int, dict[str, Any]]]]
 @serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1))
 async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[str, Any]:
     unflushed: list[tuple[PartitionLog, dict[str, Any]]] = []
-    # Of two markers for one partition the last one is told.
+    # The answer has the last of two markers for one partition.
     told: Told = {}
     for marker in request.markers:
         if _is_of_nobody(node, marker):
@@ -44,7 +44,7 @@ async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[
                 topics = told.setdefault(marker.producer_id, {})
                 answer = _appended(node, marker, (topic.name, index), unflushed)
                 topics.setdefault(topic.name, {})[index] = answer
-    # Who is told that a marker is written forgets the transaction.
+    # A coordinator forgets the transaction once it gets a successful answer.
     flushing = [(node.flushes.flushed(log), partition) for log, partition in unflushed]
     for flushed, partition in flushing:
         refused = await flushed
@@ -67,7 +67,7 @@ def _answers(told: Told) -> list[dict[str, Any]]:
 
 
 def _is_of_nobody(node: Node, marker: Any) -> bool:
-    """Whether a marker is to be written that names no producer: Kafka gives up all of them."""
+    """Whether a marker that would be written has no producer id: Kafka then refuses all markers."""
     return _NOBODY in (marker.producer_id, marker.producer_epoch) and any(
         topic.name != CONSUMER_OFFSETS and _exists(node, topic.name, index)
         for topic in marker.topics
@@ -76,7 +76,7 @@ def _is_of_nobody(node: Node, marker: Any) -> bool:
 
 
 def _all_refused(request: Any) -> list[dict[str, Any]]:
-    """Of two markers of one producer the last one is told."""
+    """An error for each marker; of two markers of one producer the answer has the last."""
     told: Told = {}
     for marker in request.markers:
         topics = told[marker.producer_id] = {}
@@ -88,7 +88,7 @@ def _all_refused(request: Any) -> list[dict[str, Any]]:
 
 
 def _exists(node: Node, topic: str, index: int) -> bool:
-    # The log of the metadata is no topic for this.
+    # The metadata log is not a topic here.
     return topic in node.catalog.topics and node.log_of(topic, index) is not None
 
 
