@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .runtime.partitions import OtherNode
 
 if TYPE_CHECKING:
-    from ..coordinator.groups import Groups
     from ..coordinator.transactions.coordinator import Transactions
     from ..metadata.catalog import Topic
     from .runtime.coordinators import Coordinator
@@ -18,14 +18,15 @@ class ClusterNode(OtherNode, Protocol):
     """A node, as the cluster sees it; `Node` is one.
 
     Attributes:
-        transactions, groups: its coordinators.
+        transactions: its coordinator of transactions.
+        coordinators: all its coordinators, by the internal topic that each lives in.
         marker_channel: sends the markers of the transactions that it coordinates.
     """
 
     @property
     def transactions(self) -> Coordinator[Transactions]: ...
     @property
-    def groups(self) -> Coordinator[Groups]: ...
+    def coordinators(self) -> Mapping[str, Coordinator[Any]]: ...
     @property
     def marker_channel(self) -> MarkerChannel: ...
 

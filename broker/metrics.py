@@ -192,7 +192,7 @@ def _timers(nodes: list[Node]) -> Iterator[Metric]:
         labels=["node", "topic"],
     )
     for node in nodes:
-        for coordinator in (node.transactions, node.groups):
+        for coordinator in node.coordinators.values():
             count = sum(shard.failing_timer is not None for shard in coordinator.shards())
             failing.add_metric([str(node.node_id), coordinator.topic], count)
     yield failing

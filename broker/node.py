@@ -7,9 +7,7 @@ the catalog and the controller it shares with the other nodes of the process, if
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +27,7 @@ from .settings.listeners import Listener
 # What coordinates is imported with the first partition that there is to coordinate.
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
-    from ..coordinator.moment import Moment
-    from ..coordinator.outcome import Effect, Outcome
+    from ..coordinator.outcome import Effect
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
@@ -56,6 +53,8 @@ class Node:
     Attributes:
         runs: it answers, and leads what the catalog says.
         is_stopping: long polls end.
+        coordinators: by the internal topic that each lives in; `transactions` and `groups` are
+            two of them.
         transaction_metrics: counts what is decided; None when nobody wants to know.
 
     Raises:
@@ -108,10 +107,11 @@ class Node:
             CONSUMER_OFFSETS,
             self._group_shard,
             self.loading,
-            on_loaded=self._group_loaded,
-            on_unloaded=self._group_unloaded,
+            forget_topic=lambda machine, name: machine.forget_topic(name),
         )
-        self._deleted_while_loading: dict[Shard[Groups], set[str]] = {}
+        self.coordinators: Mapping[str, Coordinator[Any]] = {
+            each.topic: each for each in (self.transactions, self.groups)
+        }
         self._quotas: Quotas | None = None
         cluster.nodes[self.node_id] = self
         self.use_dynamic_settings()
@@ -291,7 +291,7 @@ class Node:
         """
         self.runs = True
         self.cluster.start()
-        for name in (TRANSACTION_STATE, CONSUMER_OFFSETS):
+        for name in self.coordinators:
             topic = self.catalog.topics.get(name)
             if topic is not None:
                 self.follow(topic)
@@ -323,8 +323,8 @@ class Node:
         """Send away who waits for a coordinator: members of groups would wait for each other."""
         self.is_stopping = True
         self.runs = False
-        self.transactions.unload()
-        self.groups.unload()
+        for coordinator in self.coordinators.values():
+            coordinator.unload()
         if self._marker_channel is not None:
             self._marker_channel.stop()
 
@@ -334,37 +334,19 @@ class Node:
 
     def follow(self, topic: Topic) -> None:
         """An internal topic has other leaders or more partitions: coordinate what is led here."""
-        for coordinator in (self.transactions, self.groups):
-            if coordinator.topic == topic.name:
-                led = {
-                    partition.index: partition.leader_epoch
-                    for partition in topic.partitions
-                    if partition.leader_id == self.node_id
-                }
-                coordinator.follow(len(topic.partitions), led)
+        coordinator = self.coordinators.get(topic.name)
+        if coordinator is not None:
+            led = {
+                partition.index: partition.leader_epoch
+                for partition in topic.partitions
+                if partition.leader_id == self.node_id
+            }
+            coordinator.follow(len(topic.partitions), led)
 
     def topic_deleted(self, topic: Topic) -> None:
         """Nothing is coordinated any more, or what groups have committed to it is forgotten."""
-        for coordinator in (self.transactions, self.groups):
-            if coordinator.topic == topic.name:
-                coordinator.unload()
-        for shard in self.groups.shards():
-            if shard.is_loading:
-                self._deleted_while_loading.setdefault(shard, set()).add(topic.name)
-            else:
-                self._forget_topics(shard, (topic.name,))
-
-    @staticmethod
-    def _forget_topics(shard: Shard[Groups], names: Iterable[str]) -> None:
-        with suppress(Refused):  # somebody else coordinates by now, from the log
-            for name in names:
-                shard.run_now(partial(_forget, name))
-
-    def _group_loaded(self, shard: Shard[Groups]) -> None:
-        self._forget_topics(shard, self._deleted_while_loading.pop(shard, ()))
-
-    def _group_unloaded(self, shard: Shard[Groups]) -> None:
-        self._deleted_while_loading.pop(shard, None)
+        for coordinator in self.coordinators.values():
+            coordinator.topic_deleted(topic.name)
 
     @property
     def transaction_version(self) -> int:
@@ -422,10 +404,6 @@ class Node:
         if log is None:
             raise Refused(Code.KAFKA_STORAGE_ERROR, self.logs.failed.get((topic, partition), ""))
         return log
-
-
-def _forget(topic: str, machine: Groups, now: Moment) -> Outcome[None]:
-    return machine.forget_topic(topic)
 
 
 def _authorizer(config: BrokerConfig, catalog: Catalog) -> Authorizer | None:

@@ -72,9 +72,9 @@ def _find(node: Node, context: Context, key_type: int, key: str) -> dict[str, An
 def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:
     """Whether a damaged log makes the coordinator unavailable, like an offline disk."""
     return any(
-        coordinator.topic == topic_name and coordinator.is_unusable(partition)
+        coordinator.is_unusable(partition)
         for each in node.cluster.nodes.values()
-        for coordinator in (each.groups, each.transactions)
+        if (coordinator := each.coordinators.get(topic_name)) is not None
     )
 
 

@@ -6,7 +6,9 @@ it replays the log from its beginning, and what the old one had in hand is sent 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ...coordinator.partitioning import partition_for
@@ -15,6 +17,8 @@ from ..log_output import Log
 from .loading import Loading
 
 if TYPE_CHECKING:
+    from ...coordinator.moment import Moment
+    from ...coordinator.outcome import Outcome
     from .shard import Shard
 
 M = TypeVar("M")
@@ -32,6 +36,8 @@ class Coordinator(Generic[M]):
         check_key: raises Refused for a key that no partition coordinates.
         on_loaded, on_unloaded: called with a shard when it begins and when it has ended to
             coordinate.
+        forget_topic: what the machine decides when a topic is deleted. A shard that is loading
+            decides it afterwards. None: the machine knows nothing of topics.
 
     Attributes:
         partition_count: of the topic, whoever leads them; zero until the topic exists.
@@ -46,6 +52,7 @@ class Coordinator(Generic[M]):
         check_key: Callable[[str], None] = lambda key: None,
         on_loaded: Callable[[Shard[M]], None] = lambda shard: None,
         on_unloaded: Callable[[Shard[M]], None] = lambda shard: None,
+        forget_topic: Callable[[M, str], Outcome[None]] | None = None,
     ) -> None:
         self.topic = topic
         self.partition_count = 0
@@ -54,6 +61,8 @@ class Coordinator(Generic[M]):
         self._check_key = check_key
         self._on_loaded = on_loaded
         self._on_unloaded = on_unloaded
+        self._forget_topic = forget_topic
+        self._deleted_while_loading: dict[Shard[M], set[str]] = {}
         self._epochs: dict[int, int] = {}  # of the partitions led here, whatever their logs are
         self._shards: dict[int, Shard[M]] = {}
         self._unusable: set[int] = set()  # whose logs are damaged
@@ -86,6 +95,7 @@ class Coordinator(Generic[M]):
         shard = self._shards.pop(partition, None)
         if shard is not None:
             shard.close()
+            self._deleted_while_loading.pop(shard, None)
             self._on_unloaded(shard)
 
     def _take_up(self, partition: int) -> None:
@@ -103,8 +113,10 @@ class Coordinator(Generic[M]):
     def _loaded(self, shard: Shard[M], failed: Refused | Malformed | None) -> None:
         if self._shards.get(shard.partition) is not shard:
             return  # somebody else leads by now
+        deleted = self._deleted_while_loading.pop(shard, ())
         if failed is None:
             self._on_loaded(shard)
+            self._forget(shard, deleted)
             return
         self._tell(shard.partition, failed)
         self._unusable.add(shard.partition)
@@ -116,6 +128,29 @@ class Coordinator(Generic[M]):
             "a coordinator's log cannot be used, and nobody coordinates what belongs there",
             topic=self.topic, partition=partition, reason=str(failed),
         )  # fmt: skip
+
+    def topic_deleted(self, name: str) -> None:
+        """Unload all shards if it is the coordinator's own topic; else have them forget it."""
+        if name == self.topic:
+            self.unload()
+        elif self._forget_topic is not None:
+            for shard in self.shards():
+                if shard.is_loading:
+                    self._deleted_while_loading.setdefault(shard, set()).add(name)
+                else:
+                    self._forget(shard, (name,))
+
+    def _forget(self, shard: Shard[M], topics: Iterable[str]) -> None:
+        forget_topic = self._forget_topic
+        if forget_topic is None:
+            return
+
+        def decide(machine: M, now: Moment, name: str) -> Outcome[None]:
+            return forget_topic(machine, name)
+
+        with suppress(Refused):  # another node coordinates by now, from the log
+            for name in topics:
+                shard.run_now(partial(decide, name=name))
 
     def partition_of(self, key: str) -> int:
         """The partition that coordinates a group or a transactional id.
