@@ -1,1 +1,1 @@
-"""What is on disk: segments, indexes, producer state, recovery, the metadata log."""
+"""The data directory's files: segments, indexes, producer state, recovery, the metadata log."""

@@ -1,7 +1,8 @@
-"""Aborted transactions of one log, for readers that want committed records only.
+"""Aborted transactions of one log, for `read_committed` consumers.
 
-In memory one list for the whole log, in the order of the abort markers; on disk `.txnindex`, one
-file a segment, holding those whose marker lies in it (Kafka's TransactionIndex and AbortedTxn).
+In memory it is one list per log, in the order of the abort markers. On disk it is one `.txnindex`
+per segment, with the transactions whose marker lies in it (Kafka's TransactionIndex and
+AbortedTxn).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _last_offset = attrgetter("last_offset")
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that was given up.
+    """An aborted transaction.
 
     Attributes:
-        first_offset: of its first record in this log.
-        last_offset: of its abort marker.
-        last_stable_offset: of the log, once the marker was written.
+        first_offset: offset of its first record in this log.
+        last_offset: offset of its abort marker.
+        last_stable_offset: the log's last stable offset after the marker.
     """
 
     producer_id: int
@@ -33,7 +34,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class AbortedTransactions:
-    """All that are known, by rising `last_offset`."""
+    """All known aborted transactions, by rising `last_offset`."""
 
     __slots__ = ("_entries",)
 
@@ -41,7 +42,7 @@ class AbortedTransactions:
         self._entries = sorted(entries, key=_last_offset)
 
     def add(self, aborted: AbortedTransaction) -> None:
-        """The newest one. One that is known already, from its file, is let be."""
+        """Add the newest one; ignore one that its file has already provided."""
         entries = self._entries
         if not entries or entries[-1].last_offset < aborted.last_offset:
             entries.append(aborted)
@@ -51,10 +52,10 @@ class AbortedTransactions:
             entries.insert(at, aborted)
 
     def between(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Those that touch a range that was read (TransactionIndex.collectAbortedTxns).
+        """The transactions that overlap a range (TransactionIndex.collectAbortedTxns).
 
         Args:
-            end_offset: of the range, exclusive.
+            end_offset: end of the range, exclusive.
         """
         entries, found = self._entries, []
         for at in range(bisect_left(entries, first_offset, key=_last_offset), len(entries)):
@@ -62,11 +63,11 @@ class AbortedTransactions:
             if entry.first_offset < end_offset:
                 found.append(entry)
             if entry.last_stable_offset >= end_offset:
-                break  # whatever was aborted later began behind the range
+                break  # later aborts began behind the range
         return found
 
     def may_be_believed(self) -> bool:
-        """Whether no last stable offset keeps `between` from a transaction that began before it."""
+        """Whether the entries' last stable offsets let `between` find every transaction."""
         soonest = None
         for entry in reversed(self._entries):
             if entry.last_stable_offset > entry.last_offset + 1 or (
@@ -77,7 +78,7 @@ class AbortedTransactions:
         return True
 
     def ended_in(self, base_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Those whose marker lies in [base_offset, end_offset): a segment's own."""
+        """The transactions whose marker lies in [base_offset, end_offset): those of a segment."""
         start = bisect_left(self._entries, base_offset, key=_last_offset)
         end = bisect_left(self._entries, end_offset, key=_last_offset)
         return self._entries[start:end]
@@ -85,17 +86,17 @@ class AbortedTransactions:
     def replace(
         self, base_offset: int, end_offset: int, kept: Iterable[AbortedTransaction]
     ) -> None:
-        """Of those whose marker lies in [base_offset, end_offset) only `kept` have data left."""
+        """Of the transactions with a marker in [base_offset, end_offset) keep only `kept`."""
         start = bisect_left(self._entries, base_offset, key=_last_offset)
         end = bisect_left(self._entries, end_offset, key=_last_offset)
         self._entries[start:end] = sorted(kept, key=_last_offset)
 
     def truncate_end(self, end_offset: int) -> None:
-        """Forget those whose marker is gone."""
+        """Remove those whose marker was truncated."""
         del self._entries[bisect_left(self._entries, end_offset, key=_last_offset) :]
 
     def truncate_start(self, start_offset: int) -> None:
-        """Forget those that ended before the log begins."""
+        """Remove those that ended before the log's start."""
         del self._entries[: bisect_left(self._entries, start_offset, key=_last_offset)]
 
 
@@ -105,6 +106,6 @@ def encode(entries: Iterable[AbortedTransaction]) -> bytes:
 
 
 def decode(content: bytes) -> list[AbortedTransaction]:
-    """The entries of a `.txnindex` file; a cut last one is left out."""
+    """The entries of a `.txnindex` file, without a cut last one."""
     whole = len(content) - len(content) % _ENTRY.size
     return [AbortedTransaction(*fields[1:]) for fields in _ENTRY.iter_unpack(content[:whole])]

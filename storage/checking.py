@@ -1,8 +1,8 @@
-"""What a client's batch must be, and becomes, before it is appended: Kafka's LogValidator.
+"""Validates a client's batch before the append and recompresses it: Kafka's LogValidator.
 
-A batch of few records is checked in one go. What takes longer is done in steps, and a compressed
-payload is opened piece by piece: neither the time nor the memory of others depends on what somebody
-sends. Nothing here changes a log.
+A batch of few records is checked at once. A longer check runs in steps, and a compressed payload is
+decompressed piece by piece, so that one client's batch cannot delay others or fill the memory. No
+function here changes a log.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ from .steps import Steps, at_once
 from .validation import MEANT, check_client_header, one_batch, with_times
 
 AT_ONCE_RECORDS: Final = 1 << 12
-"""So many records are walked over in one go."""
+"""The largest number of records checked in one step."""
 
-_ONE_BY_ONE_RECORDS: Final = 1 << 8  # as many are read one by one in one go
+_ONE_BY_ONE_RECORDS: Final = 1 << 8  # the same, if records are read one by one
 
 
 class Checked(NamedTuple):
-    """A batch that may be appended, but for its producer and its place.
+    """A batch that passed all checks except those of its producer and its offset.
 
     Attributes:
-        records: with the time of its producer; where the topic has the broker's, it gets that when
-            it is appended.
-        header: that of `records`.
+        records: with the producer's timestamps; topics with LogAppendTime set theirs at the append.
+        header: the header of `records`.
     """
 
     records: Bytes
@@ -49,7 +48,7 @@ class Checked(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a partition wants of its records.
+    """The rules of a partition for its records.
 
     Attributes:
         partition: its name, `TOPIC-PARTITION`, for messages.
@@ -61,12 +60,12 @@ class Rules(NamedTuple):
 
     @property
     def are_for_each_record(self) -> bool:
-        """Whether keys or times may be wrong: each record is read in full then."""
+        """Whether each record must be read in full, because keys or timestamps may be wrong."""
         config = self.config
         return config.compacts or config.message_timestamp_before_max_ms != LONG_MAX
 
     def may_be_broken(self, header: BatchHeader, found: Walked, max_timestamp_ms: int) -> bool:
-        """Whether to look at each record: one may have no key, or a wrong time."""
+        """Whether a record may lack a key or have a wrong timestamp, so that each must be read."""
         config = self.config
         if header.attributes & LOG_APPEND_TIME or (config.compacts and not found.all_have_keys):
             return True
@@ -81,11 +80,11 @@ class Rules(NamedTuple):
 
     @property
     def codec(self) -> Compression | None:
-        """What the records are to be packed by; None: as their producer has them."""
+        """The codec for recompression; None: keep the producer's."""
         return CODECS.get(self.config.compression_type)
 
     def errors(self, header: BatchHeader, *, is_rewritten: bool) -> RecordErrors:
-        """To be shown each record of the batch."""
+        """The collector of errors in the batch's records."""
         config, now_ms = self.config, self.now_ms
         times_ms = (
             now_ms - config.message_timestamp_before_max_ms,
@@ -102,18 +101,18 @@ class Rules(NamedTuple):
 def check(
     records: Bytes, rules: Rules, header: BatchHeader | None = None
 ) -> Checked | Steps[Checked]:
-    """Check a batch, and put it into the codec of its topic.
+    """Check a batch and recompress it with the codec of its topic.
 
     Args:
-        records: must not change before it is appended.
-        header: what `records` begin with, where it was read before.
+        records: must not change before the append.
+        header: the header of `records`, if it was read before.
 
     Returns:
-        The batch, or the steps to it where it takes long; these raise as this does.
+        The checked batch, or the steps to it if they take long; these raise the same exceptions.
 
     Raises:
-        Refused: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as Kafka,
-            when the records do not decompress; InvalidRecords also names bad records.
+        Refused: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as in
+            Kafka, if the records do not decompress; InvalidRecords also lists bad records.
     """
     config = rules.config
     header = one_batch(records, config.max_message_bytes, header)
@@ -135,7 +134,7 @@ def check(
     except ManyHeaders:
         return _steps(records, header, rules)
     max_timestamp_ms = header.base_timestamp_ms + found.largest_delta_ms
-    if (  # what nearly every batch is: nothing below would say otherwise
+    if (  # a shortcut for nearly every batch
         config.keeps_batches
         and not closely
         and not header.attributes & LOG_APPEND_TIME
@@ -155,7 +154,7 @@ def check(
 
 
 def check_at_once(records: Bytes, rules: Rules) -> Checked:
-    """`check`, however long it takes."""
+    """`check` without pauses."""
     checked = check(records, rules)
     return checked if isinstance(checked, Checked) else at_once(checked)
 
@@ -165,7 +164,7 @@ def _payload(records: Bytes, header: BatchHeader) -> Payload:
 
 
 def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:
-    """What `check` does. Before the first step nothing is open."""
+    """The steps of `check`. Nothing is decompressed before the first one."""
     yield None
     stream = RecordStream(header.record_count)
     yield from feed(
@@ -175,7 +174,7 @@ def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:
 
 
 def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked) -> Steps[Checked]:
-    """Name what is bad, put the times right, and pack the records as the topic wants."""
+    """Report bad records, correct the timestamps, and recompress if the topic requires it."""
     yield None
     max_timestamp_ms, codec = _max_timestamp_ms(header, found), rules.codec
     is_rewritten = codec not in (None, header.compression)
@@ -200,7 +199,7 @@ def _max_timestamp_ms(header: BatchHeader, found: Walked) -> int:
 
 
 def _with_time(records: Bytes, header: BatchHeader, rules: Rules, max_timestamp_ms: int) -> Checked:
-    """The batch with the largest of its records' times, which its producer may have wrong."""
+    """The batch with the largest timestamp of its records, which its producer may have wrong."""
     stamped = header.attributes & LOG_APPEND_TIME
     if rules.config.stamps or not (stamped or max_timestamp_ms != header.max_timestamp_ms):
         return Checked(records, header)

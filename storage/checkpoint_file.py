@@ -1,18 +1,18 @@
-"""Kafka's text files of numbers (CheckpointFile), with a checksum that Kafka passes over.
+"""Kafka's text files of numbers (CheckpointFile), with a checksum that Kafka ignores.
 
-A version, a count, one row a line. A digit that turned into another one would be believed, so the
-CRC-32C of all of it stands behind the last row as 32 blanks, a space for 0 and a tab for 1: Kafka
-splits rows at blanks and drops those at the end. Why there and not in a file beside it: it is
-replaced with the numbers in one step, and it is gone once Kafka has written the file. So there are
-three cases, and none can be taken for another.
+A file has a version, a count, and one row per line. A damaged digit would go unnoticed, so the
+CRC-32C of the file follows the last row as 32 blanks, a space for 0 and a tab for 1: Kafka splits
+rows at blanks and drops trailing ones. It is inside the file, not beside it, so that it is replaced
+together with the numbers, and disappears when Kafka writes the file. There are three distinct
+cases:
 
-- 32 blanks that agree: ours, every number is right.
-- no blanks: Kafka wrote it, and it is believed as Kafka believes it, once it was compared with
-  what else knows (`epoch_check` for leader epochs; where a log begins is in two files).
-- anything else: damaged. It is told by name and counts for nothing: all is read from the data, and
-  a log begins where its leader epochs do, which are cut with it (`recovery`).
+- 32 blanks that match: Ottla wrote the file, every number is right.
+- no blanks: Kafka wrote it. It is trusted as in Kafka, after a comparison with other sources
+  (`epoch_check` for leader epochs; the start of a log is in two files).
+- anything else: damaged. It is reported and ignored: all is read from the data, and a log begins
+  where its leader epochs do, which are truncated with it (`recovery`).
 
-Without a row there is no room, and no need: no turned bit makes such a file another right one.
+A file without rows has no checksum; no damaged digit makes it another valid file.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BLANKS: Final = re.compile(rb"(?<=[0-9])([ \t]*)\n?\Z")
 
 
 class Rows(NamedTuple):
-    """What such a file says.
+    """The content of such a file.
 
     Attributes:
         rows: the words of each line.
-        is_checked: its checksum is there, and right.
+        is_checked: it has a valid checksum.
     """
 
     rows: list[list[str]]
@@ -41,13 +41,13 @@ class Rows(NamedTuple):
 
 
 def encode(rows: Sequence[str]) -> bytes:
-    """The content of a file; a row is words with a space between them, the last one a number."""
+    """The content of a file; a row is words separated by spaces, the last one a number."""
     text = "\n".join([str(_VERSION), str(len(rows)), *rows]).encode()
     return text + (_checksum(text) if rows else b"") + b"\n"
 
 
 def decode(content: bytes, *, words: int) -> Rows:
-    """The rows of a file, each of so many words.
+    """The rows of a file, each with that number of words.
 
     Raises:
         ValueError: it is damaged.
@@ -59,11 +59,11 @@ def decode(content: bytes, *, words: int) -> Rows:
     version, count, *lines = text.decode().split("\n")
     rows = [line.split() for line in lines]
     if int(version) != _VERSION or int(count) != len(rows):
-        raise ValueError("not version 0, or not as many rows as it says")
+        raise ValueError("not version 0, or a wrong number of rows")
     if any(len(row) != words for row in rows):
         raise ValueError(f"not {words} words in each row")
     if blanks[1] and blanks[1] != _checksum(text):
-        raise ValueError("it does not give its checksum")
+        raise ValueError("its checksum is wrong")
     return Rows(rows, bool(blanks[1]) or not rows)
 
 

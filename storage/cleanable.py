@@ -1,7 +1,7 @@
-"""Whether a log is worth compacting, and from where to where (Kafka's LogCleanerManager).
+"""Finds the part of a log to compact, and whether it is due (Kafka's LogCleanerManager).
 
-Compacted is what lies before the active segment, before the first undecided transaction and longer
-ago than `min.compaction.lag.ms`: whole segments.
+It consists of whole segments before the active one, before the first open transaction, and older
+than `min.compaction.lag.ms`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """What a round of compaction would do.
+    """The part of a log that a round of compaction would process.
 
     Attributes:
-        first_dirty_offset: before it the log has been compacted.
-        end_offset: a segment's base; from there on nothing is touched.
-        is_overdue: a record has waited for `max.compaction.lag.ms`.
+        first_dirty_offset: records before it are compacted.
+        end_offset: base offset of the first segment that stays untouched.
+        is_overdue: a record is older than `max.compaction.lag.ms`.
     """
 
     log: PartitionLog
@@ -34,7 +34,7 @@ class Cleanable:
 
     @property
     def ratio(self) -> float:
-        """How much of what may be compacted is dirty, from 0 to 1."""
+        """The dirty share of the compactable bytes, from 0 to 1."""
         return self.dirty_bytes / (self.clean_bytes + self.dirty_bytes)
 
     @property
@@ -43,17 +43,17 @@ class Cleanable:
 
 
 def cleanable(log: PartitionLog, cleaned_up_to: int | None, now_ms: int) -> Cleanable | None:
-    """What there is to compact; None when there is nothing.
+    """The part to compact; None if there is none.
 
     Args:
         cleaned_up_to: the checkpointed end of the last round, if there was one.
 
     Raises:
-        OSError: the log could not be read.
+        OSError: the log cannot be read.
     """
     segments = log.segments
     if len(segments) == 1 or not log.config.compacts or any(s.mark for s in segments):
-        return None  # a marked one is the rest of a swap that failed
+        return None  # a marked one is left over from a failed swap
     first_dirty = log.log_start_offset
     if cleaned_up_to is not None and first_dirty <= cleaned_up_to <= log.log_end_offset:
         first_dirty = cleaned_up_to
@@ -81,9 +81,9 @@ def cleanable(log: PartitionLog, cleaned_up_to: int | None, now_ms: int) -> Clea
 
 
 def _is_overdue(dirty: Sequence[Segment], lag_ms: int, now_ms: int) -> bool:
-    """Whether a segment begins with a batch that is older (LogCleanerManager.maxCompactionDelay).
+    """Whether a segment's first batch is older than the lag (LogCleanerManager.maxCompactionDelay).
 
-    Its first batch stands for the segment, and one without a time for none.
+    The first batch represents its segment; one without a timestamp does not count.
     """
     if lag_ms == LONG_MAX:
         return False

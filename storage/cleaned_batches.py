@@ -1,8 +1,8 @@
-"""A batch from which records were taken out, as Kafka's MemoryRecords.filterTo leaves it.
+"""Builds a batch without some of its records, like Kafka's MemoryRecords.filterTo.
 
-Offsets, sequence numbers, producer, codec and the times of records stay; the header's record count,
-base and max timestamp follow what is left. A batch that is only kept for its producer's sequence
-number has no record.
+Offsets, sequence numbers, producer, codec and the records' timestamps stay; record count, base and
+max timestamp in the header follow the remaining records. A batch that stays only for its producer's
+sequence number has no record.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _NO_CRC: Final = 0
 
 
 class Kept:
-    """Counts the records of a batch that stay.
+    """Counts the remaining records of a batch.
 
     Attributes:
-        count: how many stay.
+        count: their number.
         has_tombstone: one of them has no value.
     """
 
@@ -46,7 +46,7 @@ class Kept:
         self.has_tombstone = False
 
     def look_at(self, entry: Entry) -> bool:
-        """The next record. Returns False: it is not copied yet."""
+        """Count a record. Returns False, so that it is not copied yet."""
         if self._stays(entry):
             delta_ms = entry.timestamp_delta_ms
             if not self.count:
@@ -60,32 +60,32 @@ class Kept:
 
     @property
     def first_ms(self) -> int:
-        """The time of the first of them."""
+        """The timestamp of the first of them."""
         return self.time_ms(self._first_delta_ms)
 
     @property
     def max_ms(self) -> int:
-        """The largest of their times."""
+        """The largest of their timestamps."""
         return self.time_ms(self._largest_delta_ms)
 
     def time_ms(self, timestamp_delta_ms: int) -> int:
-        """The time of a record."""
+        """The timestamp of a record."""
         if self._header.is_log_append_time:
             return self._header.max_timestamp_ms
         return self._header.base_timestamp_ms + timestamp_delta_ms
 
 
 def delete_horizon_ms(header: BatchHeader) -> int | None:
-    """When the tombstones, or the marker, of a batch may go (KIP-534); None: not decided yet."""
+    """When the batch's tombstones, or its marker, may be deleted (KIP-534); None: not set yet."""
     return header.base_timestamp_ms if header.attributes & HAS_DELETE_HORIZON else None
 
 
 def header_with(header: BatchHeader, kept: Kept, horizon_ms: int | None) -> BatchHeader:
-    """The header that goes with what is kept of a batch; length and CRC are left open.
+    """The header for the remaining records of a batch; length and CRC are not set.
 
     Args:
-        kept: one record at least.
-        horizon_ms: the batch's delete horizon from now on; it is kept as the base timestamp.
+        kept: at least one record.
+        horizon_ms: the batch's new delete horizon, stored as its base timestamp.
     """
     attributes = header.attributes
     if horizon_ms is not None:
@@ -99,7 +99,7 @@ def header_with(header: BatchHeader, kept: Kept, horizon_ms: int | None) -> Batc
 
 
 def sealed(header: BatchHeader, packed: bytes | bytearray) -> bytearray:
-    """A batch of a header and a payload in its codec; length and CRC are filled in."""
+    """A batch of a header and a compressed payload, with length and CRC."""
     batch = bytearray(HEADER_SIZE) + packed
     header = header._replace(length=len(batch) - LOG_OVERHEAD, crc=_NO_CRC)
     HEADER.pack_into(batch, 0, *header)

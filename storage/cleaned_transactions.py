@@ -1,7 +1,6 @@
-"""Which batches of a log that is being compacted belong to aborted transactions.
+"""Decides during compaction which batches belong to aborted transactions.
 
-A marker stays until no batch of its transaction was met on the way to it (Kafka's
-CleanedTransactionMetadata).
+A marker stays as long as a batch of its transaction remains (Kafka's CleanedTransactionMetadata).
 """
 
 from __future__ import annotations
@@ -14,26 +13,26 @@ from .aborted import AbortedTransaction
 
 
 class CleanedTransactions:
-    """Fed with every batch of a stretch of a log, in order.
+    """State of a pass over the batches of a log, in order.
 
     Args:
-        aborted: all transactions that were given up and touch the stretch.
+        aborted: all aborted transactions that overlap the range.
 
     Attributes:
-        still_aborted: those whose marker was met, and before it a batch of theirs.
+        still_aborted: those with a remaining batch, whose marker was passed.
     """
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        # The oldest last, to be popped.
+        # The oldest is last, to be popped.
         self._ahead = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
         self._aborting: dict[int, AbortedTransaction] = {}
-        # Producers with a batch in the transaction that goes on, by how it will end.
+        # Producers with a batch in their current transaction, by its result.
         self._met_aborting: set[int] = set()
         self._met_committing: set[int] = set()
         self.still_aborted: list[AbortedTransaction] = []
 
     def batch(self, header: BatchHeader) -> bool:
-        """A data batch: whether its transaction was aborted."""
+        """Pass a data batch; returns whether its transaction was aborted."""
         self._go_on_to(header.last_offset)
         if not header.is_transactional:
             return False
@@ -42,10 +41,10 @@ class CleanedTransactions:
         return is_aborted
 
     def marker(self, data: bytes, header: BatchHeader) -> bool:
-        """A control batch: whether nothing is left of what it ended.
+        """Pass a control batch; returns whether no batch of its transaction remains.
 
         Raises:
-            Refused: INVALID_RECORD when it cannot be read.
+            Refused: INVALID_RECORD if it cannot be read.
         """
         self._go_on_to(header.last_offset)
         if header.record_count == 0:

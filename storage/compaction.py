@@ -1,9 +1,9 @@
-"""One round of log compaction: of each key the newest record stays (Kafka's Cleaner).
+"""One round of log compaction, which keeps the newest record of each key (Kafka's Cleaner).
 
-First the dirty part is read for the newest offset of each key, then everything up to its end is
-copied, without what is superseded, aborted or expired, into new segments that take the place of the
-old. Offsets never change. It is a generator of small steps: between two of them anything may be
-done with the log; and what would block is handed out, to be called on whatever thread.
+First it reads the dirty part for the newest offset of each key. Then it copies everything up to the
+end of that part, without superseded, aborted and expired records, into new segments that replace
+the old ones. Offsets never change. It is a generator of small steps: between two of them the log
+may change; blocking work is yielded, to be run on any thread.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _NO_EPOCH: Final = -1
 
 
 class Superseded(Exception):
-    """Segments were deleted while they were being compacted: the round is of no use any more."""
+    """Segments were deleted during their compaction: the round is useless."""
 
 
 @dataclass(slots=True)
 class Compacted:
-    """What a round did.
+    """The result of a round.
 
     Attributes:
-        end_offset: up to here the log is clean now.
+        end_offset: the log is compacted up to here.
     """
 
     end_offset: int = 0
@@ -67,7 +67,7 @@ class Compacted:
 
 
 def _nobody(_: int) -> None:
-    """Nobody counts what is read and written."""
+    """A `count_io` that does nothing."""
 
 
 def compact(
@@ -78,16 +78,16 @@ def compact(
     now_ms: int,
     count_io: Callable[[int], None] = _nobody,
 ) -> Steps[Compacted]:
-    """Compact a log. Nothing but this may replace its segments meanwhile.
+    """Compact a log. Only this function may replace its segments meanwhile.
 
     Args:
-        map_size_bytes: how much memory the keys may take; what has no room waits for another round.
-        count_io: is told of each batch's bytes when it is read, and when it is written.
+        map_size_bytes: memory for the keys; the rest of the log waits for another round.
+        count_io: called with the bytes of each batch read, and of each batch written.
 
     Raises:
-        Superseded: see there.
+        Superseded: segments were deleted meanwhile.
         Refused: CORRUPT_MESSAGE, INVALID_RECORD: a batch is damaged.
-        OSError: a file could not be read or written. Whatever is raised, the log is whole.
+        OSError: a file cannot be read or written. The log stays whole in every case.
     """
     made = _Round(todo, files, map_size_bytes, now_ms)
     made.count_io = count_io
@@ -95,7 +95,7 @@ def compact(
 
 
 class _NoRoom(Exception):
-    """There is no memory for another key; the offsets before its record's are all known."""
+    """There is no memory for another key; all offsets before its record are known."""
 
 
 class _Round:
@@ -127,7 +127,7 @@ class _Round:
         return self._did
 
     def _check_transactions(self) -> Steps[None]:
-        """Have the log compare its index of what was aborted with the data, piece by piece."""
+        """Compare the log's index of aborted transactions with the data, piece by piece."""
         segments = [s for s in self._log.segments if s.base_offset < self._todo.end_offset]
         if not any(map(_is_doubted, segments)):
             return
@@ -141,7 +141,7 @@ class _Round:
     # The newest offsets
 
     def _index(self) -> Steps[None]:
-        """Read the dirty part, as much of it as there is memory for."""
+        """Read as much of the dirty part as there is memory for."""
         todo, newest = self._todo, self._newest
         newest.end_offset = todo.first_dirty_offset
         segments = self._log.segments
@@ -179,14 +179,14 @@ class _Round:
     # The new segments
 
     def _sync(self, segments: Sequence[Segment]) -> Steps[None]:
-        """What takes a record's place is on disk before the record goes."""
+        """Sync the newer records before the records that they replace are removed."""
         for segment in segments:
             if segment.next_offset > self._log.recovery_point and segment.size_bytes:
                 _check_is_part(segment)
                 yield from self._sync_file(segment.path(LOG))
 
     def _sync_file(self, path: str) -> Steps[None]:
-        # A descriptor of its own: the segment may be closed meanwhile.
+        # Opens its own descriptor, because the segment may be closed meanwhile.
         descriptor = self._files.open(path)
         try:
             yield partial(self._files.sync, descriptor)
@@ -194,10 +194,10 @@ class _Round:
             self._files.close(descriptor)
 
     def _compact_group(self, group: list[Segment]) -> Steps[None]:
-        """Make one segment of a few, and let it take their place."""
+        """Compact neighbouring segments into one and replace them by it."""
         directory, base_offset = self._log.directory, group[0].base_offset
         cleaned = Segment(self._files, directory, base_offset, CLEANED)
-        cleaned.remove()  # what an earlier failure left
+        cleaned.remove()  # left over from an earlier failure
         try:
             aborted = yield from self._fill(cleaned, group)
             for segment in group:
@@ -211,7 +211,7 @@ class _Round:
         yield partial(self._files.sync_directory, directory)
 
     def _fill(self, cleaned: Segment, group: list[Segment]) -> Steps[list[AbortedTransaction]]:
-        """Copy what stays, and leave it on disk as `.swap`. Returns its aborted transactions."""
+        """Copy the remaining records, synced, into a `.swap`. Returns its aborted transactions."""
         self._last_of_producers = {
             entry.producer_id: (entry.last_offset, entry.producer_epoch)
             for entry in self._log.producers.producers()
@@ -244,10 +244,10 @@ class _Round:
         yield partial(self._files.sync_directory, self._log.directory)
         return aborted
 
-    # What stays
+    # The remaining records
 
     def _left_of(self, header: BatchHeader, data: bytes) -> Steps[bytes | bytearray | None]:
-        """The batch as it stays: itself, some of its records, only its header, or nothing."""
+        """The remaining batch: itself, some of its records, only its header, or None."""
         horizon_ms, now_ms = delete_horizon_ms(header), self._now_ms
         must_stay = self._is_last_of_producer(header) or (
             header.next_offset == self._todo.end_offset  # the log's end must not move
@@ -275,7 +275,7 @@ class _Round:
         return (yield from _rewritten(header, data, stays, kept, new_horizon_ms))
 
     def _staying(self, base_offset: int, horizon_ms: int | None) -> Callable[[Entry], bool]:
-        """Says of a batch's record whether it is its key's newest, and no old tombstone."""
+        """Says whether a record is the newest of its key and no expired tombstone."""
         end_offset, newest = self._newest.end_offset, self._newest.newest
         tombstones_stay = horizon_ms is None or self._now_ms < horizon_ms
 
@@ -291,7 +291,7 @@ class _Round:
         return stays
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Whether only this batch tells its producer's last sequence number, or epoch."""
+        """Whether only this batch has its producer's last sequence number or epoch."""
         if header.producer_id == NO_PRODUCER_ID:
             return False
         last_offset, epoch = self._last_of_producers.get(header.producer_id, (-1, _NO_EPOCH))
@@ -307,9 +307,9 @@ def _copied(
     new_delta_ms: Callable[[int], int] | None = None,
     take: Callable[[bytes], Steps[None]] | None = None,
 ) -> Steps[None]:
-    """Look at each record of a batch, and give `take` those that stay.
+    """Look at each record of a batch, and pass the remaining ones to `take`.
 
-    A large packed batch is opened by another thread, piece by piece: no step is long.
+    Another thread decompresses a large batch, piece by piece, so no step is long.
     """
     payload = Payload(data, 0, header)
     if len(data) < _PACKED_IN_A_STEP_BYTES:
@@ -323,7 +323,7 @@ def _always(entry: Entry) -> bool:
 
 
 def _dropped(piece: bytes) -> Steps[None]:
-    """Nothing is copied."""
+    """Discard the piece."""
     yield from ()
 
 
@@ -334,7 +334,7 @@ def _rewritten(
     kept: Kept,
     horizon_ms: int | None,
 ) -> Steps[bytearray]:
-    """The batch with the records that stay, in its codec."""
+    """The batch with the remaining records, in its codec."""
     left = header_with(header, kept, horizon_ms)
     into = packer(Compression(header.compression))
     packed = bytearray()
@@ -356,7 +356,7 @@ def _rewritten(
 
 
 def groups_of(segments: Sequence[Segment], config: LogConfig) -> Iterator[list[Segment]]:
-    """Neighbours that make one segment together, as large as segments and their indexes may be."""
+    """Neighbouring segments to merge, within the limits of segments and their indexes."""
     limits = (config.segment_bytes, config.segment_index_bytes, config.segment_index_bytes)
     group: list[Segment] = []
     sizes: tuple[int, ...] = (0, 0, 0)
@@ -377,7 +377,7 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
     """Header and bytes of each batch, all checked.
 
     Raises:
-        Superseded: the segment is not the log's any more.
+        Superseded: the segment was removed from the log.
         Refused: CORRUPT_MESSAGE.
     """
     if _is_doubted(segment):
@@ -405,7 +405,7 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
 
 
 def _doubted_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
-    """As `batches_in`, of a file that an earlier life of the broker wrote."""
+    """`batches_in` for a file that an earlier process wrote."""
     next_offset = segment.base_offset
     for position, header in segment.headers():
         _check_is_part(segment)
@@ -424,7 +424,7 @@ def _is_doubted(segment: Segment) -> bool:
 def _check_batch(
     segment: Segment, position: int, header: BatchHeader, data: bytes, next_offset: int
 ) -> None:
-    """What gets a new CRC was right under the old one; offsets are not under it."""
+    """Check the CRC before the batch gets a new one, and the offsets, which it does not cover."""
     fits = next_offset <= header.base_offset <= header.last_offset < segment.next_offset
     if not fits or not crc_is_right(data, 0, header):
         raise _damaged(segment, position)

@@ -1,4 +1,4 @@
-"""Damage to the files of a data directory: what it is, and to whom it is reported."""
+"""Describes damage to files of a data directory, and reports it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NOT_THE_FILES_FAULT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class Damage(NamedTuple):
-    """Bytes of a file that are not what was written.
+    """Damaged or missing bytes of a file.
 
     Attributes:
         file: its path.
-        position, end_position: where in the file; equal where bytes are missing.
-        first_offset, end_offset: the records that are lost by it; equal when none are.
+        position, end_position: range in the file; equal if bytes are missing.
+        first_offset, end_offset: range of the lost records; equal if none are lost.
         why: a sentence.
     """
 
@@ -37,7 +37,7 @@ class Damage(NamedTuple):
 
 
 def wrong_index(path: str, base_offset: int) -> Damage:
-    """An index that was found to be wrong, by the file's data."""
+    """The damage of an index that does not match the data."""
     why = "the index is not that of the data, and was built anew"
     return Damage(path, 0, 0, base_offset, base_offset, why)
 
@@ -46,14 +46,14 @@ Report = Callable[[Damage], None]
 
 
 def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes | None:
-    """A file of which the data know as much; None when it is missing, or cannot be read.
+    """A file that can be rebuilt from the data; None if it is missing or unreadable.
 
     Args:
-        report: is told of one that cannot be read.
-        offset: where what it is about begins.
+        report: called if it is unreadable.
+        offset: first offset of its data.
 
     Raises:
-        OSError: by no fault of the file: this process can open no more of them.
+        OSError: the process has no more descriptors or memory.
     """
     try:
         return files.read(path)
@@ -68,4 +68,4 @@ def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes
 
 
 def silently(_damage: Damage) -> None:
-    """A report that nobody wants."""
+    """A `Report` that does nothing."""

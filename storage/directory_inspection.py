@@ -1,4 +1,4 @@
-"""The files of a whole data directory, looked at without changing them; see `inspection`."""
+"""Inspects the files of a whole data directory without changing them; see `inspection`."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _CHECKPOINTS = (
 
 @dataclass(slots=True)
 class DirectoryReport:
-    """What is beside the partitions.
+    """The files beside the partitions.
 
     Attributes:
-        is_finished: a broker stopped cleanly, and none has run since.
+        is_finished: a broker stopped cleanly, and none has started since.
         partitions: names of their directories, sorted by topic and number.
         compacted: topics that are, or may be, compacted.
     """
@@ -55,7 +55,7 @@ class DirectoryReport:
     damages: list[Damage] = field(default_factory=list)
 
     def inspect(self, name: str) -> PartitionReport:
-        """Read one of the partitions. Raises OSError."""
+        """Read one partition. Raises OSError."""
         topic, number = _split(name)
         report = inspect_partition(
             f"{self.path}/{name}",
@@ -72,7 +72,7 @@ class DirectoryReport:
 
 
 def inspect_directory(path: str) -> DirectoryReport:
-    """Read what is beside the partitions. Raises OSError."""
+    """Read the files beside the partitions. Raises OSError."""
     files = ReadOnlyFiles()
     names = set(files.names_in(path))
     report = DirectoryReport(path)
@@ -84,7 +84,7 @@ def inspect_directory(path: str) -> DirectoryReport:
         content = read_if_there(files, f"{path}/{name}")
         checkpoints[name] = {}
         try:
-            if content:  # Kafka makes them empty
+            if content:  # Kafka creates them empty
                 checkpoints[name] = read_checkpoint(content)
         except ValueError as wrong:
             why = f"not a checkpoint: {wrong}"
@@ -127,7 +127,7 @@ def _read_properties(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[
 
 
 def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[Damage]:
-    """Topic ids by the metadata log; which topics are compacted; directories that are missing."""
+    """Compare topic ids and directories with the metadata log; find compacted topics."""
     metadata = f"{report.path}/{CLUSTER_METADATA}-0"
     if os.path.basename(metadata) not in report.partitions:
         report.compacted = {_split(name)[0] for name in report.partitions}
@@ -141,7 +141,7 @@ def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iter
         return
     for topic in catalog.topics.values():
         policy = catalog.overrides(ResourceType.TOPIC, topic.name).get("cleanup.policy", "")
-        # The broker's own default is not in the directory.
+        # The broker's own default is not stored in the directory.
         if "delete" not in policy or "compact" in policy:
             report.compacted.add(topic.name)
         for partition in topic.partitions:

@@ -1,9 +1,9 @@
-"""Files that an earlier life of the broker wrote: nothing in them is given out unchecked.
+"""Verifies data files from an earlier process, so that no unchecked byte is served.
 
-Each batch is looked at once (its frame, its CRC-32C, offsets that follow on those before it, its
-leader epoch) and then known to be sound. What is not is damage: told once, by file, position and
-offset, and never given out; what lies behind it still is. A leader epoch, of which something else
-knows, is mended in the file. Kafka's broker does not look, its clients do.
+Each batch is checked once: its frame, its CRC-32C, the order of offsets, its leader epoch. A
+mismatch is damage: it is reported once, with file, position and offset, and never served; batches
+behind it still are. A wrong leader epoch is repaired in the file, as another source has the right
+one. Kafka's broker does not verify; its clients do.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _BATCHES_IN_A_STEP: Final = 64
 _INT_MAX: Final = 0x7FFFFFFF
 _MAGIC_AT: Final = 16
 _EPOCH_AT: Final = 12
-_ZEROS: Final = 16  # so many at the end of a batch were never written
+_ZEROS: Final = 16  # that many at the end of a batch mean that it was never written
 _EPOCH: Final = struct.Struct(">i")
 
 
 class DoubtedFile(DataFile, Protocol):
-    """What `Doubt` uses of the segment whose file it checks."""
+    """The parts of a segment that `Doubt` uses."""
 
     @property
     def base_offset(self) -> int: ...
@@ -54,36 +54,36 @@ class DoubtedFile(DataFile, Protocol):
         """The path of its file of that kind."""
 
     def find_sound(self, offset: int, limits: ReadLimits) -> Found | None:
-        """Find records without a check."""
+        """Find batches without a check."""
 
     def position_of(self, offset: int) -> int | None:
-        """Where the first batch begins whose last offset is at or behind `offset`."""
+        """Position of the first batch whose last offset is at or behind `offset`."""
 
     def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """Position and header of each batch from `start` on."""
 
     def scan(self) -> None:
-        """Build the indexes anew."""
+        """Rebuild the indexes."""
 
     def mend(self, data: bytes, position: int) -> None:
-        """Write over a few bytes. Raises OSError."""
+        """Overwrite a few bytes. Raises OSError."""
 
 
 class Doubt:
-    """What is known of a segment's data up to the size that it had when it was opened.
+    """The verification state of a segment's data, up to its size when it was opened.
 
     Args:
-        is_last: no other segment follows; its batches leave no gaps, for it was never compacted.
+        is_last: no other segment follows; it has no gaps, as it was never compacted.
         may_have_gaps: the log is compacted: offsets may be missing at the end, too.
-        end_offset: where the segment is known to end; of the last one a lower bound.
-        torn_from: what is harmed at or behind this offset was not synced, and is cut off.
-        epochs: what leader epochs batches have; None: not known yet, see `believe`.
+        end_offset: the expected end of the segment; a lower bound for the last one.
+        torn_from: damaged data from this offset on was not synced, and is cut off.
+        epochs: the leader epochs of the batches; None: not known yet, see `believe`.
 
     Attributes:
-        report: see above.
-        size_bytes: up to here the file is doubted.
-        damages: what was found so far.
-        cut_at: where the torn end begins; None when there is none.
+        report: called with each damage.
+        size_bytes: the file is unverified up to this position.
+        damages: the damage found so far.
+        cut_at: position of the torn end; None if there is none.
     """
 
     def __init__(
@@ -109,19 +109,19 @@ class Doubt:
         self.damages: list[Damage] = []
         self.cut_at: int | None = None
         self._is_examined = False
-        self._sound: list[tuple[int, int]] = []  # stretches of sound batches, rising, apart
+        self._sound: list[tuple[int, int]] = []  # disjoint ranges of verified batches, rising
         self._chunk = b""
         self._chunk_start = 0
 
     @property
     def ends_in_damage(self) -> bool:
-        """Whether nothing sound lies behind the last damage."""
+        """Whether no valid batch lies behind the last damage."""
         return bool(self.damages) and self.damages[-1].end_position == self.size_bytes
 
     def cut_if_short(self, next_offset: int) -> None:
-        """The file was read to its end, at `next_offset`, and another segment begins later.
+        """Cut the file, read to its end at `next_offset`, if it should reach the next segment.
 
-        A loss of power took whole batches: what follows them was not synced either.
+        A loss of power took whole batches, so the following ones were not synced either.
         """
         if self._is_last or self._may_have_gaps or self._torn_from is None or self.damages:
             return
@@ -129,11 +129,11 @@ class Doubt:
             self.cut_at = self.size_bytes
 
     def tell_of_cut(self, next_offset: int, later: Sequence[DoubtedFile]) -> None:
-        """The file is to be cut at `cut_at`, behind the last whole batch, and `later` ones go."""
+        """Report that the file is cut at `cut_at`, and that the `later` files are removed."""
         assert self.cut_at is not None
         behind = sum(segment.size_bytes for segment in later)
         if self._is_torn(self.cut_at) and not behind:
-            return  # what a write leaves that did not come to its end
+            return  # left over from an incomplete write
         end_offset = max([next_offset, *(segment.base_offset for segment in later)])
         why = "a damaged batch that was not synced: cut off with what follows,"
         if behind:
@@ -142,7 +142,7 @@ class Doubt:
         self.report(Damage(path, self.cut_at, self.size_bytes, next_offset, end_offset, why))
 
     def _is_torn(self, position: int) -> bool:
-        """Whether there lies the beginning of a batch, or zeros, or nothing: not a harmed batch."""
+        """Whether the bytes are an incomplete write: a batch's beginning, zeros, or nothing."""
         header = self._header(position)
         if header is None:
             return True
@@ -159,7 +159,7 @@ class Doubt:
         return not any(self._chunk[end - _ZEROS : end])
 
     def _has_right_crc(self, position: int, length: int) -> bool:
-        """Of a batch, if it were of that length."""
+        """Whether the CRC matches a batch of that length."""
         size = length + LOG_OVERHEAD
         if not HEADER_SIZE <= size <= self.size_bytes - position:
             return False
@@ -168,13 +168,13 @@ class Doubt:
         return crc32c(memoryview(self._chunk)[at + CRC_START : at + size]) == header.crc
 
     def ends_early(self, next_offset: int) -> None:
-        """The last batch ends at `next_offset`, and the segment should reach `end_offset`."""
+        """Report that the last batch ends at `next_offset`, before `end_offset`."""
         self._found(self.size_bytes, next_offset, None)
 
     # Walking
 
     def headers(self, start: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of each sound batch from `start` on, where one begins."""
+        """Position and header of each valid batch from `start`, a batch's position, on."""
         position = start
         expected = self._segment.base_offset if start == 0 else None
         while position < self.size_bytes and not self._is_examined:
@@ -199,7 +199,7 @@ class Doubt:
                 at += header.length + LOG_OVERHEAD
 
     def start_for(self, relative_offset: int) -> int:
-        """Where to begin the search for an offset: what the index says, when the data agree."""
+        """Position to start the search for an offset: the index's, if it agrees with the data."""
         segment = self._segment
         indexed = segment.offset_index.entry_before(relative_offset)
         if indexed is None or indexed[1] >= self.size_bytes:
@@ -217,10 +217,10 @@ class Doubt:
     def times_end_with(
         self, timestamp_ms: int, relative_offset: int
     ) -> Generator[None, None, bool]:
-        """Whether this is the file's largest time, and where it is; in steps.
+        """Whether this is the file's largest timestamp and its offset; in steps.
 
         Args:
-            timestamp_ms: -1: no batch has a time.
+            timestamp_ms: -1: no batch has a timestamp.
         """
         wanted = self._segment.base_offset + relative_offset
         start = self.start_for(relative_offset)
@@ -240,16 +240,16 @@ class Doubt:
     # Reading
 
     def find(self, offset: int, limits: ReadLimits) -> Found | None:
-        """As `Segment.find`, of an offset before `end_offset`.
+        """As `Segment.find`, for an offset before `end_offset`.
 
         Raises:
-            Refused: CORRUPT_MESSAGE when the offset is among what is lost.
+            Refused: CORRUPT_MESSAGE if the offset is in a damaged range.
         """
         self._refuse_if_lost(offset)
         segment = self._segment
         position = segment.position_of(offset)
         if position is None and not self._is_last:
-            self.examine()  # the file ends before the next one begins
+            self.examine()  # the file ends before the next segment begins
         self._refuse_if_lost(offset)
         self._chunk = b""
         if position is None:
@@ -271,7 +271,7 @@ class Doubt:
         return segment.range(position, end, next_offset, at_once)
 
     def check_in_steps(self, offset: int, max_bytes: int) -> Iterator[None]:
-        """Check what `find` would, in steps of half a millisecond between which it may change."""
+        """Verify the data for `find`, in steps of half a millisecond; it may change between."""
         if self._covers(0, self.size_bytes):
             return
         start = self._segment.position_of(offset)
@@ -286,7 +286,7 @@ class Doubt:
                 yield
 
     def _up_to_the_gap(self, position: int, found: Found | None) -> Found | None:
-        """What was read up to the end of the file, which should end where the next one begins."""
+        """The data up to the file's end, which should be where the next segment begins."""
         *_, (_, last) = self._segment.headers(max(position, self.start_for(_INT_MAX)))
         if found is None or last.next_offset >= self.end_offset:
             return found
@@ -299,14 +299,14 @@ class Doubt:
                 raise Refused(Code.CORRUPT_MESSAGE, str(damage))
 
     def refuse_if_damaged(self, before: int) -> None:
-        """Raise Refused (CORRUPT_MESSAGE) when an answer would rest on what is lost."""
+        """Raise Refused (CORRUPT_MESSAGE) if an answer would depend on damaged data."""
         if self.damages and self.damages[0].position < before:
             raise Refused(Code.CORRUPT_MESSAGE, str(self.damages[0]))
 
     # Checking
 
     def examine(self) -> None:
-        """Look at the whole file: what is sound, what is damaged, what is torn."""
+        """Verify the whole file: find valid, damaged and torn parts."""
         if self._is_examined:
             return
         position, expected, has_gaps = 0, self._segment.base_offset, self._may_have_gaps
@@ -345,10 +345,10 @@ class Doubt:
         self.report(damage)
 
     def _sound_at(self, position: int, expected: int | None) -> BatchHeader | None:
-        """The header of the batch at `position`; None when it is not a whole and right one.
+        """The header of the batch at `position`; None unless it is whole and valid.
 
         Args:
-            expected: no batch before reaches up to here; None: not known.
+            expected: its base offset is not below this; None: unknown.
         """
         header = self._header(position)
         if header is None:
@@ -370,7 +370,7 @@ class Doubt:
             covered = memoryview(self._chunk)[start + CRC_START : start + size]
             if crc32c(covered) != header.crc:
                 return None
-        # The offset is not under the CRC: behind a gap it needs the next batch as its witness.
+        # The CRC does not cover the offset: behind a gap the next batch must confirm it.
         if base_offset != expected and expected is not None and not self._fits(end, header):
             return None
         if not is_known:
@@ -380,7 +380,7 @@ class Doubt:
         return header
 
     def believe(self, epochs: LeaderEpochs) -> None:
-        """These are the leader epochs, also of what was looked at by now."""
+        """Set the leader epochs; also check the batches already verified."""
         self._epochs = epochs
         for start, end in self._sound:
             while start < end:
@@ -390,7 +390,7 @@ class Doubt:
                 start += header.length + LOG_OVERHEAD
 
     def _has_right_epoch(self, position: int, header: BatchHeader) -> bool:
-        """Whether the leader epoch, which is not under the CRC, was right; it is now."""
+        """Whether the leader epoch, which the CRC does not cover, was right; repairs it if not."""
         epochs = self._epochs
         if epochs is None or epochs.epoch_of(header.last_offset) == header.leader_epoch:
             return True
@@ -417,7 +417,7 @@ class Doubt:
         return following.base_offset >= header.next_offset
 
     def _next_sound(self, position: int, expected: int) -> tuple[int, BatchHeader] | None:
-        """The first sound batch behind the damaged one at `position`."""
+        """The first valid batch behind the damaged one at `position`."""
         header = self._header(position)
         if header is not None and header.length >= HEADER_SIZE - LOG_OVERHEAD:
             after = position + header.length + LOG_OVERHEAD
@@ -439,7 +439,7 @@ class Doubt:
             at += max(len(window) - HEADER_SIZE, 1)
         return None
 
-    # Bytes, and what is known of them
+    # Bytes, and verified ranges
 
     def _header(self, position: int) -> BatchHeader | None:
         if position + HEADER_SIZE > self.size_bytes:
@@ -448,19 +448,19 @@ class Doubt:
         return BatchHeader._make(HEADER.unpack_from(self._chunk, at))
 
     def _load(self, position: int, size: int) -> int:
-        """Have these bytes of the file in the chunk; where in it they begin."""
+        """Read these bytes of the file into the chunk; return their index in it."""
         at = position - self._chunk_start
         if at < 0 or at + size > len(self._chunk):
             wanted = min(max(size, _CHUNK_BYTES), self.size_bytes - position)
             self._chunk = self._segment.read_at(wanted, position)
-            if len(self._chunk) < size:  # cut by somebody else since it was opened
+            if len(self._chunk) < size:  # another process cut it meanwhile
                 self._chunk += bytes(size - len(self._chunk))
             self._chunk_start = at = position
             at = 0
         return at
 
     def _mark(self, start: int, end: int) -> None:
-        """Remember that all from `start` to `end` is sound."""
+        """Mark the range from `start` to `end` as valid."""
         sound = self._sound
         at = bisect_right(sound, start, key=_start)
         if at and sound[at - 1][1] >= start:

@@ -1,8 +1,8 @@
-"""Whether a `leader-epoch-checkpoint` without a checksum says what the batches say.
+"""Compares a `leader-epoch-checkpoint` without a checksum with the batches.
 
-Neither carries a checksum when Kafka wrote the file, so each is the other's witness: where they
-disagree over a single batch the batch is taken to be wrong, else the file. Where both know the same
-they are read at the beginnings of epochs alone.
+If Kafka wrote the file, neither has a checksum, so each verifies the other: if they disagree over a
+single batch, that batch is assumed wrong, else the file. If they agree, only the beginnings of
+epochs are read.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 def settle(
     epochs: LeaderEpochs, segments: Sequence[Segment], log_start_offset: int, report: Report
 ) -> None:
-    """Compare the entries of a file with what was synced of the data, and make them right."""
+    """Compare the entries of a file with the synced data, and correct them."""
     if not any(segment.size_bytes for segment in segments):
         return
     if epochs.entries and _agree(epochs, segments, log_start_offset):
         return
     headers = [header for header in _all(segments) if header.last_offset >= log_start_offset]
     others = [header for header in headers if not _agrees(epochs, header)]
-    if epochs.entries and len(others) == 1:  # the batch's is mended when it is read
+    if epochs.entries and len(others) == 1:  # the read of the batch repairs it
         offset = others[0].base_offset
         why = f"over the leader epoch of offset {offset} a batch does not agree; this is believed,"
         report(Damage(epochs.path, 0, 0, offset, offset, why))
@@ -48,7 +48,7 @@ def _agrees(epochs: LeaderEpochs, header: BatchHeader) -> bool:
 
 
 def _agree(epochs: LeaderEpochs, segments: Sequence[Segment], log_start_offset: int) -> bool:
-    """At both sides of where epochs begin, and at both ends of the log."""
+    """Check both sides of each epoch's beginning, and both ends of the log."""
     offsets = {log_start_offset, segments[-1].next_offset - 1}
     for _, start_offset in epochs.entries:
         offsets |= {start_offset - 1, start_offset}

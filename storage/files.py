@@ -1,7 +1,7 @@
-"""The file operations of this room, all of them: what a test must be able to make fail.
+"""All file operations of this room, as an interface that tests can make fail.
 
 `RealFiles` is the operating system. Descriptors are its small integers; paths are strings. Whole
-small files (checkpoints, snapshots, indexes) are replaced by `write_atomically`, whole or not.
+small files (checkpoints, snapshots, indexes) are replaced atomically by `write_atomically`.
 """
 
 from __future__ import annotations
@@ -14,73 +14,73 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Files(Protocol):
-    """What the logs need of a file system. Every operation may raise OSError."""
+    """The file operations that logs need. Every one may raise OSError."""
 
     def open(self, path: str, /) -> int:
-        """A descriptor to read and append with; the file is made when it is missing."""
+        """A descriptor for reading and appending; creates a missing file."""
 
     def close(self, descriptor: int, /) -> None: ...
 
     def append(self, descriptor: int, data: Bytes, /) -> int:
-        """Write behind the end of the file, unbuffered; how many bytes went in."""
+        """Write at the end of the file, unbuffered; returns the number of bytes written."""
 
     def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
         """At most `size_bytes` bytes from `position` on; fewer at the end of the file."""
 
     def write_at(self, path: str, data: Bytes, position: int, /) -> None:
-        """Write over what is there. Raises FileNotFoundError when there is no such file."""
+        """Overwrite existing bytes. Raises FileNotFoundError if the file is missing."""
 
     def truncate(self, descriptor: int, size_bytes: int, /) -> None: ...
 
     def reserve(self, descriptor: int, size_bytes: int, /) -> None:
-        """Take room for a file of that size, which keeps the size that it has.
+        """Reserve space for a file of that size, without changing its size.
 
-        Raises OSError where the file system cannot do so, or has no room.
+        Raises OSError if the file system cannot do so, or has no space.
         """
 
     def sync(self, descriptor: int, /) -> None:
-        """Return when the file's bytes would survive a loss of power."""
+        """Return when the file's bytes survive a loss of power."""
 
     def size(self, path: str, /) -> int:
-        """Raises FileNotFoundError when there is no such file."""
+        """The file's size. Raises FileNotFoundError if it is missing."""
 
     def modified_ms(self, path: str, /) -> int:
-        """When it was last written to. Raises FileNotFoundError when there is no such file."""
+        """The time of the last write. Raises FileNotFoundError if the file is missing."""
 
     def read(self, path: str, /) -> bytes:
-        """The whole file. Raises FileNotFoundError when there is none."""
+        """The whole file. Raises FileNotFoundError if it is missing."""
 
     def rename(self, source: str, target: str, /) -> None:
-        """Replaces `target` when it is there, atomically."""
+        """Replace `target` atomically if it exists."""
 
     def remove(self, path: str, /) -> None: ...
 
     def names_in(self, directory: str, /) -> list[str]:
-        """The names in a directory, in no order. Raises FileNotFoundError when it is missing."""
+        """The names in a directory, unordered. Raises FileNotFoundError if it is missing."""
 
     def make_directory(self, directory: str, /) -> None:
-        """With its parents; one that is there is let be."""
+        """Create a directory and its parents; an existing one is left unchanged."""
 
     def remove_directory(self, directory: str, /) -> None:
-        """An empty one."""
+        """Remove an empty directory."""
 
     def sync_directory(self, directory: str, /) -> None:
-        """Return when the names in it would survive a loss of power."""
+        """Return when the names in the directory survive a loss of power."""
 
     def is_at(self, descriptor: int, path: str, /) -> bool:
-        """Whether the path still leads to the open file: neither was removed or renamed."""
+        """Whether the path is still that of the open file, neither removed nor renamed."""
 
     def lock(self, path: str, /) -> int:
-        """Hold the file against every other process until the descriptor is closed.
+        """Lock the file against other processes until the descriptor is closed.
 
-        Raises BlockingIOError when another one holds it.
+        Raises BlockingIOError if another process holds it.
         """
 
 
 class RealFiles:
     """The files of the operating system."""
 
-    # Functions of `os` as they are: an append pays for no call of ours.
+    # Functions of `os` without wrappers, so that an append costs no extra call.
     append = staticmethod(os.write)
     read_at = staticmethod(os.pread)
     close = staticmethod(os.close)
@@ -115,7 +115,7 @@ class RealFiles:
             return file.read()
 
     def make_directory(self, directory: str, /) -> None:
-        # Credentials are in the logs: they are for the user alone whom the broker runs as.
+        # The logs contain credentials: only the broker's user may read them.
         os.makedirs(directory, mode=0o700, exist_ok=True)
 
     def sync_directory(self, directory: str, /) -> None:
@@ -137,7 +137,9 @@ class RealFiles:
         descriptor = self.open(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kind that Java takes
+            fcntl.lockf(
+                descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB
+            )  # the kind of lock that Java uses
         except OSError:
             os.close(descriptor)
             raise
@@ -145,19 +147,19 @@ class RealFiles:
 
 
 def write_atomically(files: Files, path: str, data: Bytes, *, sync: bool = False) -> None:
-    """Make `data` the file's content: it has the old or the new bytes, whenever the process dies.
+    """Replace the file's content: if the process dies, it has the old or the new content.
 
     Args:
-        sync: through a loss of power too.
+        sync: also after a loss of power.
     """
     temporary = f"{path}.tmp"
     descriptor = files.open(temporary)
     try:
-        files.truncate(descriptor, 0)  # one that an earlier life left
+        files.truncate(descriptor, 0)  # left over from an earlier process
         append_whole(files, descriptor, data)
         if sync:
             files.sync(descriptor)
-    except OSError as failed:  # what has only a descriptor does not say which file it was
+    except OSError as failed:  # errors of a descriptor lack the path
         if failed.filename is None:
             failed.filename = path
         raise
@@ -169,20 +171,20 @@ def write_atomically(files: Files, path: str, data: Bytes, *, sync: bool = False
 
 
 def append_whole(files: Files, descriptor: int, data: Bytes) -> None:
-    """Append all of `data`. Raises OSError when the disk takes only a part."""
+    """Append all of `data`. Raises OSError if the disk takes only a part."""
     written = files.append(descriptor, data)
     if written != len(data):
         raise disk_full(written, len(data))
 
 
 def disk_full(written: int, size_bytes: int) -> OSError:
-    """What a write means that came back short."""
+    """The error for an incomplete write."""
     why = f"only {written} of {size_bytes} bytes were written, there is no room for more"
     return OSError(errno.ENOSPC, why)
 
 
 def read_if_there(files: Files, path: str) -> bytes | None:
-    """The whole file, or None when there is none."""
+    """The whole file, or None if it is missing."""
     try:
         return files.read(path)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""What a log has appended and not synced, gathered so that another thread can sync it.
+"""Collects a log's unsynced files, so that another thread can sync them.
 
-`PartitionLog.begin_flush` has `Unsynced` gather it, `Flush.run` does the syncing and touches
-nothing of the log, and `PartitionLog.end_flush` takes note of it. Meanwhile the log goes on.
+`PartitionLog.begin_flush` collects them with `Unsynced`; `Flush.run` syncs them without touching
+the log; `PartitionLog.end_flush` records the result. Meanwhile the log accepts appends.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Flush:
     """One flush of one log.
 
     Args:
-        segments: their data files; they are not closed before `release`.
-        beside: paths of other files that are there.
-        directories: whose names are to be synced, the files' own first.
-        up_to: what lies before this offset will be on disk.
+        segments: segments whose data files to sync; they stay open until `release`.
+        beside: paths of other existing files to sync.
+        directories: directories whose names to sync, the files' own first.
+        up_to: all data before this offset will be on disk.
 
     Raises:
         OSError: a file cannot be opened.
@@ -54,14 +54,14 @@ class Flush:
             raise
 
     def run(self) -> None:
-        """Sync it all, in whatever thread. Raises OSError: nobody knows what is on disk then."""
+        """Sync everything, on any thread. Raises OSError; the state of the disk is then unknown."""
         for descriptor in (*self._descriptors, *self._beside):
             self._files.sync(descriptor)
         for directory in self._directories:
             self._files.sync_directory(directory)
 
     def release(self) -> None:
-        """Let go of the files, in the log's thread."""
+        """Release the files, on the log's thread."""
         for segment in self._segments:
             segment.release()
         for descriptor in self._beside:
@@ -69,7 +69,7 @@ class Flush:
 
 
 class Unsynced:
-    """What a log has beside its data that is not on disk yet: other files, and names."""
+    """The unsynced parts of a log besides its data: other files, and names."""
 
     __slots__ = ("_beside", "_directory", "_files", "_names_are_synced", "_own_name_is_synced")
 
@@ -81,37 +81,37 @@ class Unsynced:
 
     @property
     def is_any_beside(self) -> bool:
-        """Whether a file other than the data's was written and not synced."""
+        """Whether a file other than the data files was written and not synced."""
         return bool(self._beside)
 
     def reached(self, up_to: int) -> int:
         """The recovery point after a flush of the data before `up_to`.
 
-        At the end of a segment the next start believes the segment's files. While one of them is
-        not synced, the recovery point is one offset before that end.
+        At the end of a segment the next start trusts the segment's files. If one of them is not
+        synced, the recovery point is one offset before that end.
         """
         return up_to - any(segment.next_offset == up_to for segment, _ in self._beside)
 
     def beside(self, segment: Segment, *paths: str) -> None:
-        """These files were written for a segment; without it nobody needs them."""
+        """These files were written for a segment; they are needed only with it."""
         self._beside += [(segment, path) for path in paths]
         self._names_are_synced = False
 
     def names_changed(self) -> None:
-        """A file was made or renamed in the log's directory."""
+        """A file in the log's directory was created or renamed."""
         self._names_are_synced = False
 
     def gather(self, segments: Sequence[Segment], parts: Sequence[Segment], up_to: int) -> Flush:
-        """The flush of some segments and of all that lies beside.
+        """The flush of some segments and of all other unsynced files.
 
         Args:
-            segments: whose data are to be synced.
+            segments: segments whose data to sync.
             parts: all segments of the log.
 
         Raises:
             OSError: a file cannot be opened.
         """
-        # The snapshot at the end of a segment is that of the next one's beginning, and stays.
+        # The snapshot at a segment's end belongs to the beginning of the next segment, and stays.
         kept = {each.path(SNAPSHOT) for each in parts}
         beside = [path for segment, path in self._beside if segment in parts or path in kept]
         directories = [] if self._names_are_synced else [self._directory]
@@ -119,6 +119,6 @@ class Unsynced:
             directories.append(os.path.dirname(self._directory))
         flush = Flush(self._files, segments, beside=beside, directories=directories, up_to=up_to)
         self._beside.clear()
-        if segments:  # the file of an empty log is not made yet
-            self._names_are_synced = self._own_name_is_synced = True  # unless more come meanwhile
+        if segments:  # an empty log has no file yet
+            self._names_are_synced = self._own_name_is_synced = True  # until the next change
         return flush

@@ -1,7 +1,7 @@
-"""The two sparse indexes of a segment, in memory as on disk, in Kafka's formats.
+"""The two sparse indexes of a segment, in memory and in Kafka's file formats.
 
-`.index` pairs an offset with a position in the data file, `.timeindex` a time with an offset; all
-offsets count from the segment's base offset. Both files are copies: a missing or damaged one is
+`.index` maps an offset to a position in the data file, `.timeindex` a timestamp to an offset;
+offsets are relative to the segment's base offset. Both are derived: a missing or damaged file is
 rebuilt from the data (Kafka's OffsetIndex and TimeIndex).
 """
 
@@ -19,7 +19,7 @@ TIME_ENTRY: Final = struct.Struct(">qi")
 
 
 class OffsetIndex:
-    """The last offset of a batch -> where in the data file the batch begins; both rise."""
+    """Last offset of a batch -> position of the batch in the data file; both rise."""
 
     __slots__ = ("_offsets", "_positions")
 
@@ -35,26 +35,26 @@ class OffsetIndex:
         self._positions.append(position)
 
     def position_before(self, relative_offset: int) -> int:
-        """Where to begin the search for the batch that holds an offset."""
+        """The position to start the search for the batch that contains an offset."""
         at = bisect_right(self._offsets, relative_offset)
         return self._positions[at - 1] if at else 0
 
     def entry_before(self, relative_offset: int) -> tuple[int, int] | None:
-        """The entry that `position_before` goes by."""
+        """The entry that `position_before` uses."""
         at = bisect_right(self._offsets, relative_offset)
         return (self._offsets[at - 1], self._positions[at - 1]) if at else None
 
     def entries(self) -> list[tuple[int, int]]:
-        """(relative offset, position), both rising."""
+        """Pairs (relative offset, position), both rising."""
         return list(zip(self._offsets, self._positions, strict=True))
 
     def position_up_to(self, position: int) -> int:
-        """The last indexed batch that begins at or before a position."""
+        """The position of the last indexed batch that begins at or before a position."""
         at = bisect_right(self._positions, position)
         return self._positions[at - 1] if at else 0
 
     def truncate(self, size_bytes: int) -> None:
-        """Forget batches that begin at or behind `size_bytes`."""
+        """Remove batches that begin at or behind `size_bytes`."""
         keep = bisect_left(self._positions, size_bytes)
         del self._offsets[keep:], self._positions[keep:]
 
@@ -68,9 +68,9 @@ class OffsetIndex:
 
     @classmethod
     def decode(cls, content: bytes, size_bytes: int) -> OffsetIndex | None:
-        """The index in an `.index` file, or None when it cannot be that of `size_bytes` of data.
+        """The index in an `.index` file, or None if it does not fit `size_bytes` of data.
 
-        Kafka leaves the file of an open segment preallocated with zeros: they end the index.
+        Kafka preallocates the file of an active segment with zeros: they end the index.
         """
         pairs = array("i")
         pairs.frombytes(content[: len(content) - len(content) % OFFSET_ENTRY_SIZE])
@@ -88,7 +88,7 @@ class OffsetIndex:
 
 
 class TimeIndex:
-    """The largest time seen so far -> the offset of its batch's last record; times rise."""
+    """Largest timestamp so far -> offset of its batch's last record; timestamps rise."""
 
     __slots__ = ("_offsets", "_timestamps")
 
@@ -100,30 +100,30 @@ class TimeIndex:
         return len(self._timestamps)
 
     def add(self, timestamp_ms: int, relative_offset: int) -> None:
-        """One that is not later than the last is left out: the search would not need it."""
+        """Add an entry if it is later than the last one; the search needs no others."""
         if not self._timestamps or timestamp_ms > self._timestamps[-1]:
             self._timestamps.append(timestamp_ms)
             self._offsets.append(relative_offset)
 
     def offset_before(self, timestamp_ms: int, *, skip: int = 0) -> int:
-        """Up to this relative offset everything is older than, or as old as, `timestamp_ms`.
+        """All records up to this relative offset are at most as late as `timestamp_ms`.
 
         Args:
-            skip: so many entries earlier.
+            skip: use the entry that many entries earlier.
         """
         at = bisect_right(self._timestamps, timestamp_ms) - skip
         return self._offsets[at - 1] if at > 0 else 0
 
     def last(self) -> tuple[int, int] | None:
-        """(timestamp, relative offset) of the latest entry."""
+        """(timestamp, relative offset) of the latest entry; None without entries."""
         return (self._timestamps[-1], self._offsets[-1]) if self._timestamps else None
 
     def entries(self) -> list[tuple[int, int]]:
-        """(timestamp, relative offset), the times rising."""
+        """Pairs (timestamp, relative offset), the timestamps rising."""
         return list(zip(self._timestamps, self._offsets, strict=True))
 
     def truncate(self, relative_offset: int) -> None:
-        """Forget entries for offsets at or behind the new end."""
+        """Remove entries for offsets at or behind the new end."""
         keep = bisect_left(self._offsets, relative_offset)
         del self._timestamps[keep:], self._offsets[keep:]
 
@@ -134,7 +134,7 @@ class TimeIndex:
 
     @classmethod
     def decode(cls, content: bytes) -> TimeIndex | None:
-        """The index in a `.timeindex` file; None when it cannot be one. Zeros end it, as above."""
+        """The index in a `.timeindex` file; None if it is invalid. Zeros end it, as above."""
         index = cls()
         whole = len(content) - len(content) % TIME_ENTRY.size
         for at, (timestamp_ms, offset) in enumerate(TIME_ENTRY.iter_unpack(content[:whole])):

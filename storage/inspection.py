@@ -1,8 +1,9 @@
-"""Looking at a data directory, Ottla's or Kafka's, without changing it: also while a broker runs.
+"""Inspects a partition's files, Ottla's or Kafka's, without changing them, even during a broker's
+run.
 
-`inspect_partition` reads one partition's files and compares them with each other: batches by their
-CRC and offsets, indexes, producer snapshots and leader epochs by the data. What does not agree is a
-`Damage`. What a running or killed broker has not finished is none: the torn end of the last file.
+`inspect_partition` checks one partition: batches by their CRC and offsets, indexes, producer
+snapshots and leader epochs by comparison with the data. Each mismatch is a `Damage`. Unfinished
+work of a running or killed broker is not damage: the torn end of the last file.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 
 class ReadOnlyFiles(RealFiles):
-    """Files that are only ever opened to be read."""
+    """Files that are opened for reading only."""
 
     def open(self, path: str, /) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -42,9 +43,9 @@ class SegmentReport:
     """One segment.
 
     Attributes:
-        next_offset: behind its last sound record.
-        first_timestamp_ms, last_timestamp_ms: the smallest and largest of its batches' max.
-        index_entries, time_entries: -1 where the file is missing.
+        next_offset: offset behind its last valid record.
+        first_timestamp_ms, last_timestamp_ms: smallest and largest of its batches' max timestamps.
+        index_entries, time_entries: number of entries; -1 if the file is missing.
         aborted: transactions whose abort marker lies in it, by its index.
     """
 
@@ -73,9 +74,9 @@ class PartitionReport:
     """One partition's directory.
 
     Attributes:
-        open_transactions: producer id and first offset.
-        torn_bytes: at the end of the last file, which the next start cuts off.
-        damages: everything that does not agree, those of the segments included.
+        open_transactions: first offset by producer id.
+        torn_bytes: incomplete bytes at the end of the last file, which the next start cuts off.
+        damages: all mismatches, those of the segments included.
     """
 
     name: str
@@ -96,7 +97,7 @@ class PartitionReport:
         return sum(segment.size_bytes for segment in self.segments)
 
     def batches(self) -> Iterator[tuple[Segment, int, BatchHeader]]:
-        """Each sound batch: its segment, position and header."""
+        """Segment, position and header of each valid batch."""
         for report in self.segments:
             for position, header in report.segment.headers():
                 yield report.segment, position, header
@@ -116,12 +117,12 @@ def inspect_partition(
     """Read and check one partition.
 
     Args:
-        is_finished: a broker stopped cleanly, so that nothing is torn.
-        recovery_point: up to here everything was synced.
+        is_finished: a broker stopped cleanly, so nothing may be torn.
+        recovery_point: everything before this offset was synced.
         may_have_gaps: whether the topic may have been compacted.
 
     Raises:
-        OSError: a file cannot be read, or went away meanwhile.
+        OSError: a file cannot be read, or was removed meanwhile.
     """
     files = ReadOnlyFiles()
     report = PartitionReport(os.path.basename(directory), directory)
@@ -151,14 +152,14 @@ def _offsets(names: list[str], suffix: str) -> list[int]:
 
 
 class _Checks:
-    """Reads the segments of a partition in their order, and compares what lies beside them."""
+    """Reads the segments of a partition in order, and compares the files beside them."""
 
     def __init__(self, files: ReadOnlyFiles, report: PartitionReport) -> None:
         self._files = files
         self._report = report
         self._states = ProducerStates()
         self._aborted = AbortedTransactions()
-        self._latest: dict[int, tuple[int, int]] = {}  # producer: offset and sequence, its last
+        self._latest: dict[int, tuple[int, int]] = {}  # producer: its last offset and sequence
         self._first_of_epoch: dict[int, int] = {}
         self._snapshots = {
             offset: self._snapshot(offset)
@@ -219,7 +220,7 @@ class _Checks:
             return
         try:
             marker = read_marker(segment.batch_at(position, header), 0, header)
-        except Refused:  # compaction took its record
+        except Refused:  # compaction removed its record
             return
         if marker is not None:
             ended = self._states.apply_marker(header, marker, header.base_offset)
@@ -280,11 +281,11 @@ class _Checks:
         expected = self._aborted.ended_in(found.base_offset, found.next_offset)
         found.aborted = expected if content is None else transaction_index.decode(content)
         if content is None and is_last:
-            return  # it is in memory until the segment ends
+            return  # the file is written when the segment is rolled
         listed = {(entry.producer_id, entry.last_offset): entry for entry in found.aborted}
         for entry in expected:
             known = listed.pop((entry.producer_id, entry.last_offset), None)
-            # Where a transaction began may lie before the log begins.
+            # A transaction may have begun before the log's start.
             if known is None or known.first_offset > entry.first_offset:
                 self._damage(path, 0, entry.last_offset, "an aborted transaction is not in it")
         for entry in listed.values():
@@ -309,7 +310,7 @@ class _Checks:
             self._check_snapshot(at)
 
     def _check_snapshot(self, offset: int) -> None:
-        """Producers may have expired, or be known from before the log begins."""
+        """Producers may have expired, or may come from before the log's start."""
         states = self._snapshots.pop(offset, None)
         if states is None:
             return
@@ -323,7 +324,7 @@ class _Checks:
                 self._damage(path, 0, offset, why)
 
     def others(self, names: list[str]) -> None:
-        """What belongs to the whole partition."""
+        """Check the files of the whole partition."""
         report = self._report
         if FILE_NAME in names:
             path = f"{report.directory}/{FILE_NAME}"
@@ -333,7 +334,7 @@ class _Checks:
                 self._damage(path, 0, 0, f"not a checkpoint of leader epochs: {epochs.damage}")
             for epoch, first_offset in self._first_of_epoch.items():
                 known = epochs.epoch_of(first_offset)
-                if known not in (NO_EPOCH, epoch):  # none: records before the log's start
+                if known not in (NO_EPOCH, epoch):  # NO_EPOCH: the records are deleted
                     why = f"offset {first_offset} was written under epoch {epoch};"
                     self._damage(path, 0, first_offset, f"{why} the checkpoint has another")
         present = set(_offsets(names, LOG))

@@ -1,7 +1,7 @@
-"""For each key the offset of its newest record, within a bounded memory (Kafka's SkimpyOffsetMap).
+"""Maps each key to the offset of its newest record, in bounded memory (Kafka's SkimpyOffsetMap).
 
-Keys shorter than a digest stand for themselves, longer ones are known by 16 bytes of BLAKE2: no two
-are ever mixed up, and none is long.
+Keys shorter than a digest are stored as they are, longer ones as 16 bytes of BLAKE2, so keys are
+practically never confused and none is long.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Final
 
 _DIGEST_SIZE: Final = 16
-# What a dict needs for one, at the worst moment of its growth: a digest, an offset, the entry.
+# Memory per key at the worst moment of a dict's growth: digest, offset, entry.
 _ENTRY_BYTES: Final = 192
 
 
@@ -18,29 +18,29 @@ class NewestOffsets:
     """Key -> offset.
 
     Attributes:
-        end_offset: all records before it have been put; of later ones nothing is known.
+        end_offset: all records before it are in the map, later ones are not.
     """
 
     __slots__ = ("_limit", "_offsets", "end_offset")
 
     def __init__(self, size_bytes: int) -> None:
-        self._limit = max(size_bytes // _ENTRY_BYTES, 1)  # or a round would get nowhere
+        self._limit = max(size_bytes // _ENTRY_BYTES, 1)  # otherwise a round would make no progress
         self._offsets: dict[bytes, int] = {}
         self.end_offset = 0
 
     @property
     def is_full(self) -> bool:
-        """To be asked before each `put`, as in Kafka."""
+        """Whether there is no room for another key; check it before each `put`, as in Kafka."""
         return len(self._offsets) >= self._limit
 
     def put(self, key: bytes, offset: int) -> None:
-        """A record of that key; offsets rise."""
+        """Record a key; offsets rise."""
         if len(key) >= _DIGEST_SIZE:
             key = blake2b(key, digest_size=_DIGEST_SIZE).digest()
         self._offsets[key] = offset
 
     def newest(self, key: bytes) -> int:
-        """The offset of the newest record of that key, -1 when there was none."""
+        """The offset of the newest record of that key, or -1."""
         if len(key) >= _DIGEST_SIZE:
             key = blake2b(key, digest_size=_DIGEST_SIZE).digest()
         return self._offsets.get(key, -1)

@@ -1,8 +1,8 @@
-"""Which leader epoch wrote from which offset on: `leader-epoch-checkpoint` of a partition.
+"""`leader-epoch-checkpoint` of a partition: the first offset of each leader epoch.
 
-The file is Kafka's (LeaderEpochFileCache), one `epoch start_offset` a row; see `checkpoint_file`.
-It is written when an epoch begins, so before the first batch that carries it. The epoch in a batch
-is not under the batch's CRC: what is said here is how a turned bit in it is found.
+The file is Kafka's (LeaderEpochFileCache), one `epoch start_offset` per row; see `checkpoint_file`.
+It is written when an epoch begins, before the first batch of that epoch. A batch's CRC does not
+cover its epoch, so this file is what detects a damaged one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class LeaderEpochs:
     """Epochs with their first offsets, both rising.
 
     Attributes:
-        damage: why the file was not what was written; empty when it was.
-        is_unreadable: by the fault of the disk.
-        is_checked: it says so itself by its checksum.
-        is_learning: batches are read that may be newer than the file.
-        newest: the partition's epoch by the metadata; None: not known.
+        damage: why the file was invalid; empty if it was valid.
+        is_unreadable: the disk could not read it.
+        is_checked: it has a valid checksum.
+        is_learning: batches that may be newer than the file are being read.
+        newest: the partition's epoch by the metadata; None: unknown.
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int:
-        """The newest epoch, -1 when there is none."""
+        """The newest epoch, or -1."""
         return self._entries[-1][0] if self._entries else NO_EPOCH
 
     @property
@@ -72,23 +72,23 @@ class LeaderEpochs:
         return list(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """From `start_offset` on `epoch` writes. One that is not newer changes nothing."""
+        """Begin an epoch at `start_offset`; ignored unless it is newer."""
         if epoch <= self.latest:
             return
         while self._entries and self._entries[-1][1] >= start_offset:
-            self._entries.pop()  # it never wrote anything
+            self._entries.pop()  # it wrote no record
         self._entries.append((epoch, start_offset))
         self._written = False
 
     def replace(self, entries: Iterable[tuple[int, int]]) -> None:
-        """Others are right."""
+        """Replace all entries."""
         self._entries, self._written = list(entries), False
 
     def write(self, *, sync: bool = False) -> bool:
-        """Put the entries on disk when they are not there yet; whether there was any need.
+        """Write the entries if they changed; returns whether they had.
 
         Args:
-            sync: through a loss of power too.
+            sync: make them survive a loss of power too.
         """
         if self._written:
             return False
@@ -98,7 +98,7 @@ class LeaderEpochs:
         return True
 
     def epoch_of(self, offset: int) -> int:
-        """The epoch that wrote `offset`, -1 when unknown."""
+        """The epoch of the record at `offset`, or -1 if unknown."""
         entries = self._entries
         if entries and entries[-1][1] <= offset:
             return entries[-1][0]
@@ -108,11 +108,11 @@ class LeaderEpochs:
     def right_epoch(self, header: BatchHeader, following: BatchHeader | None) -> int:
         """The epoch that a batch has, or should have.
 
-        A newer one than is known is believed while learning, when the batch behind has it too, or
-        a newer one; where there is none, up to the one that the metadata has.
+        While learning, a newer epoch than the known ones is accepted if the next batch has it too,
+        or a newer one; without a next batch, if it is not newer than the metadata's.
 
         Args:
-            following: the header behind it, if there is any; not checked.
+            following: the unchecked header of the next batch, if there is one.
         """
         epoch = header.leader_epoch
         if self.is_learning and epoch > self.latest:
@@ -128,7 +128,7 @@ class LeaderEpochs:
         return epoch if known == NO_EPOCH else known
 
     def end_offset_of(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """The largest known epoch that is not newer than `epoch`, and where it ended.
+        """The largest known epoch that is not newer than `epoch`, and its end offset.
 
         Returns:
             (epoch, end offset); (-1, -1) for an epoch newer than all (KIP-101).
@@ -142,9 +142,9 @@ class LeaderEpochs:
         return (older[-1][0] if older else epoch), newer[1]
 
     def truncate_end(self, end_offset: int) -> None:
-        """Forget epochs that began at or behind the new end of the log.
+        """Remove epochs that began at or behind the new end of the log.
 
-        The first one stays where it ends there: it tells where a log begins that has no records.
+        The first one stays even if it begins there: it stores where a log without records begins.
         """
         first = [entry for entry in self._entries[:1] if 0 < entry[1] == end_offset]
         kept = first or [entry for entry in self._entries if entry[1] < end_offset]
@@ -152,7 +152,7 @@ class LeaderEpochs:
             self._entries, self._written = kept, False
 
     def truncate_start(self, start_offset: int) -> None:
-        """The log begins later: the epoch that wrote its first offset begins there."""
+        """Move the log's start: the epoch of its first record now begins there."""
         epoch = self.epoch_of(start_offset)
         kept = [entry for entry in self._entries if entry[1] > start_offset]
         if epoch != NO_EPOCH:
@@ -166,7 +166,7 @@ def _start_offset(entry: tuple[int, int]) -> int:
 
 
 def _parse(content: bytes) -> tuple[list[tuple[int, int]], bool]:
-    """Entries of the file, and whether it has a right checksum. Raises ValueError."""
+    """Entries of the file, and whether it has a valid checksum. Raises ValueError."""
     rows, is_checked = decode(content, words=2)
     entries = [(int(epoch), int(offset)) for epoch, offset in rows]
     if any(not (a[0] < b[0] and a[1] < b[1]) for a, b in pairwise(entries)):

@@ -1,7 +1,7 @@
 """The settings of one log: Kafka's topic configurations, typed, with Kafka's defaults.
 
-A `LogConfig` is a value; a log is given another one when its topic's settings change. The names are
-those of Kafka's LogConfig class, the dots replaced.
+A `LogConfig` is an immutable value; a log gets a new one when its topic's settings change. Names
+are those of Kafka's LogConfig class, with underscores for dots.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Sizes in bytes, times in ms; -1 where Kafka means "no limit" by it.
+    """Sizes in bytes, times in ms; -1 where it means "no limit" in Kafka.
 
     Attributes:
-        keeps_batches: whether records that are in order are appended as their producer has them.
-        stamps: whether records get the broker's time.
-        compacts, deletes: what `cleanup_policy` says.
-        max_segment_ms: when a segment is ended for its age (LogConfig.maxSegmentMs). Only ended
-            segments are compacted, so `max_compaction_lag_ms` ends them earlier.
+        keeps_batches: valid batches are appended with the producer's compression.
+        stamps: records get the broker's timestamp (LogAppendTime).
+        compacts, deletes: from `cleanup_policy`.
+        max_segment_ms: age at which a segment is rolled (LogConfig.maxSegmentMs). Only rolled
+            segments are compacted, so `max_compaction_lag_ms` rolls them earlier.
     """
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
@@ -53,7 +53,7 @@ class LogConfig:
     segment_jitter_ms: int = 0
     segment_ms: int = 604_800_000
     unclean_leader_election_enable: bool = False
-    # What follows from the settings, computed once: each append asks for it several times.
+    # Derived values, computed once, because each append needs them several times.
     keeps_batches: bool = field(init=False, compare=False, repr=False)
     stamps: bool = field(init=False, compare=False, repr=False)
     compacts: bool = field(init=False, compare=False, repr=False)
@@ -64,7 +64,7 @@ class LogConfig:
         compacts, segment_ms = "compact" in self.cleanup_policy, self.segment_ms
         if compacts:
             segment_ms = min(segment_ms, self.max_compaction_lag_ms)
-        put = object.__setattr__  # the way around `frozen`
+        put = object.__setattr__  # bypasses `frozen`
         stamps = self.message_timestamp_type == "LogAppendTime"
         put(self, "keeps_batches", not stamps and self.compression_type == "producer")
         put(self, "stamps", stamps)
@@ -73,17 +73,17 @@ class LogConfig:
         put(self, "max_segment_ms", segment_ms)
 
     def jitter_ms(self, segment: str) -> int:
-        """How much earlier than others a segment ends: logs of one age do not roll together.
+        """How much earlier a segment is rolled, so that logs of one age do not roll together.
 
         Args:
-            segment: names it; another one has another jitter.
+            segment: its name, which determines the jitter.
         """
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return crc32c(segment.encode()) % most if most > 0 else 0
 
     @property
     def compression_level(self) -> int | None:
-        """The level of `compression_type`; None where it has none."""
+        """The level for `compression_type`; None if it has none."""
         match self.compression_type:
             case "gzip":
                 return self.compression_gzip_level

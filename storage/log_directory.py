@@ -1,7 +1,7 @@
-"""The data directory: a folder for each partition, and the files that Kafka keeps beside them.
+"""The data directory: a folder for each partition, and Kafka's files beside them.
 
-`.lock` holds it against a second broker; `meta.properties` says whose it is; `.kafka_cleanshutdown`
-that the last life ended well; the checkpoints where each log begins and up to where it was synced
+`.lock` keeps a second broker out; `meta.properties` names cluster and node; `.kafka_cleanshutdown`
+marks a clean stop; the checkpoints store per log its start and the offset up to which it is synced
 (Kafka's LogManager, MetaPropertiesEnsemble, CheckpointFile, CleanShutdownFileHandler).
 """
 
@@ -41,11 +41,11 @@ class DirectoryInUse(RuntimeError):
 
 
 class WrongDirectory(RuntimeError):
-    """The data directory belongs to another cluster or node, or its files cannot be understood."""
+    """The data directory belongs to another cluster or node, or its files are damaged."""
 
 
 def encode_uuid(value: uuid.UUID) -> str:
-    """22 characters, as Kafka writes ids."""
+    """A UUID in 22 characters, Kafka's notation."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
@@ -58,14 +58,14 @@ class LogDirectory:
     """All partitions of one data directory.
 
     Attributes:
-        clean: the last life of the directory ended with `close(clean=True)`.
-        cluster_id: of the cluster that it belongs to; made up when the directory is new.
-        directory_id: its own, which the metadata log has for each replica in it (KIP-858).
-        report: is told of each damage to a file; may be set before logs are opened.
-        broker_epoch: of its broker's registration; a clean end is marked with it (KIP-966).
-        failed: why a log that should be open is not; it is tried again when it is asked for.
-        on_flush_due: given to the logs that are opened from now on.
-        on_doomed: called with the path of a directory that is to be removed; None: it is at once.
+        clean: the previous process ended with `close(clean=True)`.
+        cluster_id: id of its cluster; generated for a new directory.
+        directory_id: its own id, which the metadata log has for each replica in it (KIP-858).
+        report: called with each damage to a file; may be set before logs are opened.
+        broker_epoch: epoch of its broker's registration, stored at a clean stop (KIP-966).
+        failed: the reason for each log that could not be opened; its next use tries again.
+        on_flush_due: passed to the logs that are opened from now on.
+        on_doomed: called with the path of a directory to delete; None: it is deleted at once.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LogDirectory:
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
         self._report: Report = silently
-        self._untold: list[Damage] = []  # found before anybody wanted to know
+        self._untold: list[Damage] = []  # found before `report` was set
         self.failed: dict[TopicPartition, str] = {}
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self.on_doomed: Callable[[str], None] | None = None
@@ -85,21 +85,21 @@ class LogDirectory:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
-        # Kafka begins with these; here a log's end says as much, but for what was lost of it.
+        # Kafka starts with these; Ottla uses a log's end, and these only to detect a loss.
         self._high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
         self._cleaned_up_to = self._read_checkpoint(CLEANED_OFFSETS)
         self._there = set(files.names_in(path))
         self._checkpointed = (self._recovery_points, self._log_starts, self._high_watermarks)
-        # They have rows of these, whose directories are no more: see `_forget`.
+        # The checkpoints have rows of these deleted partitions: see `_forget`.
         self._gone = {
             (topic, partition)
             for known in self._checkpointed
             for topic, partition in known
             if f"{topic}-{partition}" not in self._there
         }
-        self._cleaned_is_stale = False  # the checkpoint has logs that were deleted
-        self._not_synced: set[str] = set()  # the checkpoints that a loss of power may harm
-        self._renamed: set[str] = set()  # whose directories are out of the way, not yet for sure
+        self._cleaned_is_stale = False  # the checkpoint contains deleted logs
+        self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
+        self._renamed: set[str] = set()  # partitions whose directory's rename is not synced
 
     @property
     def report(self) -> Report:
@@ -112,16 +112,16 @@ class LogDirectory:
             report(self._untold.pop(0))
 
     def _read_checkpoint(self, name: str) -> Offsets:
-        """The offsets in a file; none when there is no right one, see `checkpoint_file`."""
+        """The offsets in a file; none without a valid file, see `checkpoint_file`."""
         path = f"{self.path}/{name}"
         content = read_copy(self._files, path, self._untold.append)
-        if not content:  # Kafka makes them empty, and leaves them so while there is nothing to say
+        if not content:  # Kafka creates them empty, until there is a row
             return {}
         try:
             return read_checkpoint(content)
         except ValueError as wrong:
             if not self.clean and name != LOG_STARTS:
-                return {}  # a loss of power may leave a part of what was not synced
+                return {}  # a loss of power may leave a part of an unsynced file
             why = f"{wrong}; done without,"
             self._untold.append(Damage(path, 0, len(content or b""), 0, 0, why))
             return {}
@@ -130,13 +130,13 @@ class LogDirectory:
     def open(
         cls, files: Files, path: str, *, node_id: int, cluster_id: str | None, now_ms: int
     ) -> LogDirectory:
-        """Take a directory, making it when it is missing.
+        """Open a data directory; create it if it is missing.
 
         Args:
-            cluster_id: the one to begin with; None: any.
+            cluster_id: the expected one, or that of a new directory; None: any.
 
         Raises:
-            DirectoryInUse: another process holds it.
+            DirectoryInUse: another process uses it.
             WrongDirectory: it belongs to another node or cluster.
         """
         files.make_directory(path)
@@ -150,7 +150,7 @@ class LogDirectory:
                 raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, and there are logs")
             ids = _own_meta_properties(files, path, node_id, cluster_id)
             clean = CLEAN_SHUTDOWN in names or not any(map(is_partition, names))
-            if not clean:  # what the last life renamed stays renamed
+            if not clean:  # keep the renames of the previous process
                 files.sync_directory(path)
             if CLEAN_SHUTDOWN in names:
                 files.remove(f"{path}/{CLEAN_SHUTDOWN}")
@@ -172,14 +172,14 @@ class LogDirectory:
         now_ms: int,
         leader_epoch: int | None = None,
     ) -> PartitionLog:
-        """The partition's log; its directory is made when it is missing.
+        """The partition's log; creates its directory if it is missing.
 
         Args:
-            leader_epoch: of the partition, by the metadata; None: not known.
+            leader_epoch: epoch of the partition in the metadata; None: unknown.
 
         Raises:
-            WrongDirectory: the directory is that of an older topic of the same name.
-            FileNotFoundError: the data directory itself is gone.
+            WrongDirectory: the directory belongs to an older topic of the same name.
+            FileNotFoundError: the data directory itself is missing.
         """
         key = (topic, partition)
         log = self._logs.get(key)
@@ -189,7 +189,7 @@ class LogDirectory:
         directory = f"{self.path}/{name}"
         is_new = name not in self._there
         if is_new:
-            if not self.is_there():  # a part of it would be made anew, which no start understands
+            if not self.is_there():  # do not create a part of it, which no start understands
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path)
             self.forget_past_of(topic)
             self._files.make_directory(directory)
@@ -224,23 +224,23 @@ class LogDirectory:
         return self._logs.values()
 
     def is_there(self) -> bool:
-        """Whether the path still leads to it: it was not removed, renamed or unmounted."""
+        """Whether the path is still this directory: not removed, renamed or unmounted."""
         return self._files.is_at(self._lock, f"{self.path}/{LOCK}")
 
     def partitions_found(self) -> set[str]:
-        """Names of the partition directories that are there, opened or not: `TOPIC-PARTITION`."""
+        """Names of the existing partition directories, opened or not: `TOPIC-PARTITION`."""
         return {name for name in self._there if is_partition(name)}
 
     @property
     def files(self) -> Files:
-        """What the directory lies on."""
+        """The file system of the directory."""
         return self._files
 
     def set_aside(self, name: str) -> str:
-        """Take the directory of an unopened log out of the way, as Kafka does with strays.
+        """Rename the directory of an unopened log, as Kafka does with strays.
 
         Returns:
-            its name from now on.
+            its new name.
         """
         topic, _, partition = name.rpartition("-")
         self._forget((topic, int(partition)))
@@ -251,9 +251,10 @@ class LogDirectory:
         return stray
 
     def delete_log(self, topic: str, partition: int) -> None:
-        """Remove a partition, opened or not.
+        """Delete a partition, opened or not.
 
-        The directory is renamed first: however far this gets, it is no partition's any more.
+        The directory is renamed first, so that it no longer counts as a partition after any
+        failure.
         """
         log = self._logs.pop((topic, partition), None)
         self.failed.pop((topic, partition), None)
@@ -273,13 +274,13 @@ class LogDirectory:
             self.on_doomed(doomed)
 
     def forget_past_of(self, topic: str) -> None:
-        """To be called before a topic is made: what became of one of that name is on disk.
+        """Sync earlier deletions of a topic's name; call this before a topic is created.
 
-        Or it begins and ends where the old one did after a kill, and has its records after a loss
-        of power.
+        Otherwise the new topic would inherit the old one's start and end after a kill, and its
+        records after a loss of power.
 
         Raises:
-            OSError: it is not to be made now.
+            OSError: the topic must not be created now.
         """
         if any(name.rpartition("-")[0] == topic for name in self._renamed):
             self._files.sync_directory(self.path)
@@ -288,22 +289,22 @@ class LogDirectory:
             self.checkpoint(sync=True)
 
     def _forget(self, key: TopicPartition) -> None:
-        """What the checkpoints say of it is not true of a later topic of that name."""
+        """Remove a partition from the checkpoints, so that no later topic inherits its rows."""
         if any(key in known for known in self._checkpointed):
             self._gone.add(key)
         if self._cleaned_up_to.pop(key, None) is not None:
             try:
                 self._write_cleaned_up_to()
-            except OSError:  # a full disk: what is deleted now makes room
+            except OSError:  # a full disk: the deletion makes room
                 self._gone.add(key)
                 self._cleaned_is_stale = True
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
-        """Where the last round of compaction over the log ended; None: there was none."""
+        """The end of the last round of compaction of the log; None: there was none."""
         return self._cleaned_up_to.get((log.topic, log.partition))
 
     def set_cleaned_up_to(self, log: PartitionLog, offset: int) -> None:
-        """A round of compaction is done; the next one begins there. Raises OSError."""
+        """Store the end of a round of compaction, where the next one begins. Raises OSError."""
         self._cleaned_up_to[log.topic, log.partition] = offset
         self._write_cleaned_up_to()
 
@@ -318,13 +319,13 @@ class LogDirectory:
             self._not_synced.discard(name)
 
     def checkpoint(self, *, sync: bool = False) -> None:
-        """Write where logs begin and end, and up to where they are synced, when it has changed.
+        """Write starts, ends and recovery points of the logs, if they have changed.
 
         Args:
-            sync: through a loss of power, which else may leave the files as they were.
+            sync: make the files survive a loss of power too.
 
         Raises:
-            OSError: not all is written.
+            OSError: not all files were written.
         """
         for name, checkpointed, current in (
             (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points()),
@@ -332,9 +333,9 @@ class LogDirectory:
             (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks()),
         ):
             if current != checkpointed or (sync and name in self._not_synced):
-                # What is lost of the others is found out again; where a log begins is not.
+                # The others can be determined again; the start of a log cannot.
                 is_start = name == LOG_STARTS
-                if is_start:  # that is known twice, and first where the epochs are
+                if is_start:  # the epoch files also store it, and come first
                     for key, log in self._logs.items():
                         if current.get(key) != checkpointed.get(key):
                             log.write_epochs()
@@ -346,10 +347,10 @@ class LogDirectory:
         self._gone.clear()
 
     def checkpoint_in_steps(self) -> Iterator[None]:
-        """`checkpoint`, in steps of a file between which anything may be done.
+        """`checkpoint` in steps of one file, between which other work can run.
 
         Raises:
-            OSError: not all is written.
+            OSError: not all files were written.
         """
         for key, log in list(self._logs.items()):
             if log.log_start_offset != self._log_starts.get(key, log.segments[0].base_offset):
@@ -361,14 +362,14 @@ class LogDirectory:
         return {key: at for key, at in checkpointed.items() if key not in self._gone}
 
     def _current_recovery_points(self) -> dict[TopicPartition, int]:
-        """Of logs that are not open: what was read."""
+        """The recovery points; those of unopened logs as they were read."""
         logs = self._logs.items()
         return self._still_there(self._recovery_points) | {
             key: log.recovery_point for key, log in logs
         }
 
     def _current_log_starts(self) -> dict[TopicPartition, int]:
-        """Only those that the files' names do not tell, as Kafka does."""
+        """The starts that differ from the first segment's base offset, as in Kafka."""
         starts = self._still_there(self._log_starts)
         for key, log in self._logs.items():
             if log.log_start_offset > log.segments[0].base_offset:
@@ -384,13 +385,13 @@ class LogDirectory:
         }
 
     def close(self, *, clean: bool = True) -> None:
-        """Close all logs and let go of the directory.
+        """Close all logs and release the directory.
 
         Args:
-            clean: flush them, and let the next start know; False leaves all as a crash would.
+            clean: flush them, and mark the stop as clean; False leaves all as a crash would.
 
         Raises:
-            OSError: some could not be closed well. All are closed, and the next start knows.
+            OSError: some logs failed to close. All are closed, and the next start recovers them.
         """
         failures: list[OSError] = []
         for log in self._logs.values():
@@ -399,7 +400,7 @@ class LogDirectory:
             except OSError as failed:
                 failures.append(failed)
         try:
-            if clean:  # what is marked as clean is believed, after a loss of power too
+            if clean:  # a clean mark is trusted, after a loss of power too
                 self.checkpoint(sync=True)
                 if CLEANED_OFFSETS in self._not_synced:
                     self._write_cleaned_up_to(sync=True)
@@ -411,25 +412,25 @@ class LogDirectory:
         self._files.close(self._lock)
         if failures:
             why = f"{len(failures)} failures, the first: {failures[0]}"
-            raise OSError(f"{self.path} was not closed cleanly, the next start mends it: {why}")
+            raise OSError(f"{self.path} was not closed cleanly, the next start repairs it: {why}")
 
     def _mark_clean(self) -> None:
         opened = {f"{topic}-{partition}" for topic, partition in self._logs}
-        # What a crash left and nobody opened since is not to be believed next time either.
+        # Logs that a crash left unclean, and were not opened since, stay unclean.
         if self.clean or self.partitions_found() <= opened:
             content = b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
             write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
 
 
 def _marked(name: str, suffix: str) -> str:
-    """A directory's name with a new id and a suffix; the topic is cut where it gets too long."""
+    """A directory's name with a new id and a suffix; a topic that is too long is cut."""
     topic, _, partition = name.rpartition("-")
     ending = f"-{partition}.{uuid.uuid4().hex}{suffix}"
     return topic[: 255 - len(ending)] + ending
 
 
 def is_partition(name: str) -> bool:
-    """Whether a directory of this name is that of a partition: `TOPIC-PARTITION`."""
+    """Whether the name is that of a partition's directory: `TOPIC-PARTITION`."""
     topic, dash, partition = name.rpartition("-")
     return bool(topic and dash) and partition.isdigit()
 
@@ -437,7 +438,7 @@ def is_partition(name: str) -> bool:
 def _own_meta_properties(
     files: Files, path: str, node_id: int, cluster_id: str | None
 ) -> tuple[str, uuid.UUID]:
-    """Check `meta.properties`, or write it into a new directory; the cluster's and its own id."""
+    """Check `meta.properties`, or write it for a new directory; return cluster and directory id."""
     file = f"{path}/{META_PROPERTIES}"
     content = read_if_there(files, file)
     if content is not None:
@@ -468,7 +469,7 @@ def _own_meta_properties(
 
 
 def properties_of(text: str) -> Mapping[str, str]:
-    """`name=value` lines of a Java properties file, as simple as Kafka writes them."""
+    """The `name=value` lines of a Java properties file, in the simple form that Kafka writes."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {name.strip(): value.strip() for name, _, value in pairs}
@@ -477,7 +478,7 @@ def properties_of(text: str) -> Mapping[str, str]:
 def _check_topic_id(
     files: Files, directory: str, topic_id: uuid.UUID, report: Report = silently
 ) -> None:
-    """Whether a directory is that of the topic; a file that is only damaged is mended.
+    """Check that a directory belongs to the topic; repair a file that is only damaged.
 
     Raises:
         WrongDirectory: it has the id of another topic.
@@ -487,8 +488,8 @@ def _check_topic_id(
     expected = _topic_id_file(topic_id)
     if content.rstrip() == expected:
         return
-    if not expected.startswith(content.rstrip(b"\0")):  # a loss of power leaves a part of it
-        # Two ids have almost nothing in common: off by a character it is the same one, harmed.
+    if not expected.startswith(content.rstrip(b"\0")):  # a loss of power may leave a part of it
+        # Different ids differ in most characters: with at most two differences it is a damaged id.
         if len(content) == len(expected) and sum(map(int.__ne__, content, expected)) > 2:
             raise WrongDirectory(f"{path} is not of topic {encode_uuid(topic_id)}")
         why = f"not the topic's id, {encode_uuid(topic_id)}; mended"
@@ -497,7 +498,7 @@ def _check_topic_id(
 
 
 def _write_topic_id(files: Files, directory: str, topic_id: uuid.UUID) -> None:
-    """Without the detour of `write_atomically`: there are thousands, and half of one is noticed."""
+    """Without `write_atomically`: there are thousands, and a partial file is detected."""
     descriptor = files.open(f"{directory}/{PARTITION_METADATA}")
     try:
         files.truncate(descriptor, 0)
@@ -517,11 +518,11 @@ def _remove_tree(files: Files, directory: str) -> None:
 
 
 def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """A checkpoint file, one `topic partition offset` a line."""
+    """A checkpoint file, one `topic partition offset` per line."""
     return encode([f"{topic} {partition} {at}" for (topic, partition), at in offsets.items()])
 
 
 def read_checkpoint(content: bytes) -> Offsets:
-    """The offsets in the content of a checkpoint file. Raises ValueError when it is damaged."""
+    """The offsets in a checkpoint file. Raises ValueError if it is damaged."""
     rows, _ = decode(content, words=3)
     return {(topic, int(partition)): int(offset) for topic, partition, offset in rows}

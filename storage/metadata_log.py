@@ -1,8 +1,8 @@
-"""`__cluster_metadata-0`: the log that the catalog is replayed from, in the format of KRaft.
+"""`__cluster_metadata-0`: the log that the catalog is replayed from, in KRaft's format.
 
-One batch is one decision: all of it is there after a crash, or nothing. The log is a partition's
-log like any other; nobody fetches it. Now and then a snapshot says what all records up to there
-have led to; what lies before a snapshot may be removed when it is too much or too old
+One batch is one decision: after a crash it is there as a whole or not at all. The log is an
+ordinary partition log, which no client fetches. From time to time a snapshot stores the state up to
+an offset; records before it may be removed by size or age
 (org.apache.kafka.image.publisher.SnapshotGenerator, kafka.raft.KafkaMetadataLog).
 """
 
@@ -80,7 +80,7 @@ class MetadataLogConfig:
     flush_messages: int = LONG_MAX
 
     def log_config(self) -> LogConfig:
-        """What the log itself goes by: it loses nothing but by its snapshots."""
+        """The settings of the partition log; only snapshots make it lose records."""
         return LogConfig(
             flush_messages=self.flush_messages,
             max_message_bytes=8 << 20,
@@ -96,7 +96,7 @@ class MetadataLog:
 
     Attributes:
         config: its settings.
-        bytes_since_snapshot: of the batches behind the newest snapshot.
+        bytes_since_snapshot: size of the batches behind the newest snapshot.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class MetadataLog:
         now_ms: int,
         config: MetadataLogConfig = MetadataLogConfig(),
     ) -> MetadataLog:
-        """The metadata log of a data directory, made when it is not there.
+        """Open the metadata log of a data directory; create it if it is missing.
 
         Raises:
-            Refused: CORRUPT_MESSAGE: its snapshot does not go with it.
-            FileNotFoundError: its beginning is gone, and there is no snapshot in its place.
+            Refused: CORRUPT_MESSAGE: its snapshot does not match it.
+            FileNotFoundError: its beginning is missing, and no snapshot replaces it.
         """
         log = directory.open_log(
             CLUSTER_METADATA,
@@ -153,23 +153,23 @@ class MetadataLog:
 
     @property
     def end_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self._log.log_end_offset
 
     @property
     def kraft_version(self) -> int:
-        """Who votes is named by settings (0), or by the log itself (1)."""
+        """0: settings name the voters; 1: the log names them."""
         record = self._controls.get(KRAFT_VERSION_TYPE)
         return 0 if record is None else kraft_version_in(record[1])
 
     @property
     def voters(self) -> tuple[ReplicaKey, ...]:
-        """Who votes, by the log."""
+        """The voters that the log names."""
         record = self._controls.get(VOTERS_TYPE)
         return () if record is None else voters_in(record[1])
 
     def begin_voters(self, voter: Voter, *, now_ms: int) -> None:
-        """Have the log say who votes from now on: kraft.version 1. Raises OSError."""
+        """Upgrade to kraft.version 1: from now on the log names the voters. Raises OSError."""
         records = voters_begin(voter)
         epoch = self._log.leader_epoch
         batch = build(
@@ -187,7 +187,7 @@ class MetadataLog:
         self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
     def append(self, records: Sequence[MetadataRecord], *, now_ms: int) -> int:
-        """Write one decision, as one batch; the offset of its first record."""
+        """Write one decision as one batch; returns the offset of its first record."""
         batch = build(
             [(None, encode(record)) for record in records],
             timestamp_ms=now_ms,
@@ -198,7 +198,7 @@ class MetadataLog:
         return self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR).base_offset
 
     def lead(self, node_id: int, *, now_ms: int) -> None:
-        """Begin an epoch of one's own, as a node does that is elected by itself alone.
+        """Begin a new epoch, as a node does that is elected by itself alone.
 
         Raises:
             OSError: nothing was written under the new epoch.
@@ -215,7 +215,7 @@ class MetadataLog:
         self._append_control(leader_change_batch(state, timestamp_ms=now_ms), now_ms)
 
     def write_bootstrap(self, records: Sequence[MetadataRecord], *, now_ms: int) -> None:
-        """Keep what the cluster begins with where Kafka does, for whoever formats by it."""
+        """Write the cluster's initial features to Kafka's file, for tools that format with it."""
         write_bootstrap_checkpoint(
             self._data_directory.files,
             self._data_directory.path,
@@ -224,13 +224,13 @@ class MetadataLog:
         )
 
     def replay_into(self, catalog: Catalog) -> None:
-        """Bring a catalog, which knows whole batches or nothing, to the end of the log.
+        """Bring a catalog to the end of the log, batch by batch.
 
-        Control batches (a leader's first record, ends of snapshots) say nothing about topics.
+        Control batches (a leader's first record, ends of snapshots) have no metadata records.
 
         Raises:
-            Malformed: a record that cannot be read: this is not to be started on.
-            Refused: CORRUPT_MESSAGE, with the file, position and offset of what is damaged.
+            Malformed: a record cannot be read; the broker must not start.
+            Refused: CORRUPT_MESSAGE, with file, position and offset of the damage.
         """
         if self._snapshots and catalog.last_offset < 0:
             snapshot = read_snapshot(self._files, self._log.directory, self._snapshots[-1])
@@ -267,11 +267,11 @@ class MetadataLog:
     # Snapshots
 
     def snapshot_is_due(self, now_ms: int) -> bool:
-        """Whether there is enough, or for long enough something, that is in no snapshot.
+        """Whether the records since the last snapshot are large or old enough for a new one.
 
-        To be asked when something was appended: a log that does not grow needs no other snapshot.
-        The time counts from the last snapshot, or the log's first record, whoever wrote it: Apache
-        Kafka's begins anew with each start, and a broker of short lives would never write one.
+        Call it after an append: a log that does not grow needs no new snapshot. The time counts
+        from the last snapshot or the log's first record, also across restarts: Apache Kafka counts
+        from each start, so a broker with short runs would never write one.
         """
         interval_ms = self.config.snapshot_interval_ms
         return self.bytes_since_snapshot >= self.config.bytes_between_snapshots or (
@@ -279,9 +279,9 @@ class MetadataLog:
         )
 
     def take_snapshot(self, catalog: Catalog, *, now_ms: int) -> ToWrite | None:
-        """What a snapshot of this moment holds; None when there is one, or no end of a decision.
+        """The content of a snapshot at this moment; None if it exists, or inside a decision.
 
-        All of the log up to here must be on disk before it is written.
+        The log must be synced up to here before the snapshot is written.
         """
         name = SnapshotName(self._log.log_end_offset, self._log.leader_epoch)
         from ..metadata.catalog_records import records_of
@@ -293,18 +293,18 @@ class MetadataLog:
         return ToWrite(name, records_of(catalog), dict(self._controls), self._newest_ms)
 
     def write_snapshot(self, content: ToWrite, *, now_ms: int) -> Steps:
-        """Write what was taken, then remove what `clean` does; see `metadata_snapshot.write`."""
+        """Write the snapshot, then call `clean`; see `metadata_snapshot.write`."""
         yield from write(self._files, self._log.directory, content, now_ms)
         self._snapshots.append(content.name)
         self.clean(now_ms=now_ms)
 
     def clean(self, *, now_ms: int) -> None:
-        """Let the log begin at a later snapshot while it is too large, or the first one too old.
+        """Cut the log and its snapshots by size and age (KafkaMetadataLog.maybeClean).
 
-        As KafkaMetadataLog.maybeClean: never without a snapshot, and whole segments only.
+        The last snapshot stays, and only whole segments are removed.
 
         Raises:
-            OSError: a file could not be renamed or removed.
+            OSError: a file cannot be renamed or removed.
         """
         for oldest, following in pairwise(tuple(self._snapshots)):
             if not self._is_too_large() and not self._is_too_old(oldest, now_ms):
@@ -331,7 +331,7 @@ class MetadataLog:
 def catalog_of(
     files: Files, directory: str, batches: Iterable[tuple[Segment, int, BatchHeader]]
 ) -> Catalog | None:
-    """What the log of a directory says, looked at from outside; None when it cannot be read."""
+    """The catalog of another process's directory, read-only; None if it cannot be read."""
     catalog = Catalog()
     try:
         names = snapshots_in(files, directory)

@@ -1,8 +1,8 @@
-"""`OFFSET-EPOCH.checkpoint`: all that the metadata log before an offset has led to, as records.
+"""`OFFSET-EPOCH.checkpoint`: a snapshot of the metadata log's state before an offset, as records.
 
-KRaft's snapshots (KIP-630): a control batch with the header, and the voters where the log has them
-(KIP-853), batches of records, a control batch that ends it. A file of that name is whole: it is
-written under another one, synced and renamed.
+KRaft's format (KIP-630): a control batch with the header, and the voters if the log has them
+(KIP-853), batches of records, a final control batch. A file of that name is complete: it is written
+under another name, synced and renamed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PART_SUFFIX: Final = ".checkpoint.part"
 _NAME_WIDTH: Final = 31
 _RECORDS_IN_A_BATCH: Final = 64
 
-# Control records: their keys are a version and a type.
+# The key of a control record: version and type.
 _KEY: Final = struct.Struct(">hh")
 _HEADER_TYPE: Final = 3
 _FOOTER_TYPE: Final = 4
@@ -34,11 +34,11 @@ _FOOTER: Final = struct.pack(">hB", 0, 0)
 
 Steps = Generator[Callable[[], None] | None, None, None]
 Controls = Mapping[int, tuple[bytes, bytes]]
-"""Control records that count beyond their place, by type: key and value of the newest one."""
+"""Control records that stay valid for the whole log, by type: key and value of the newest one."""
 
 
 class SnapshotName(NamedTuple):
-    """Of what a snapshot is: all records before `end_offset`, the last of which has the epoch."""
+    """The name of a snapshot of all records before `end_offset`, with the epoch of the last one."""
 
     end_offset: int
     epoch: int
@@ -49,13 +49,13 @@ class SnapshotName(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A file that is known to be whole."""
+    """A complete file."""
 
     end_offset: int
     data: bytes
 
     def records(self) -> Iterator[MetadataRecord]:
-        """Raises Malformed for one that cannot be read."""
+        """The records in it. Raises Malformed if one cannot be read."""
         for position, header in headers_in(self.data):
             if not header.is_control:
                 for record in records_in(self.data, position, header):
@@ -63,11 +63,11 @@ class Snapshot(NamedTuple):
 
     @property
     def written_ms(self) -> int:
-        """When it was written."""
+        """The time when it was written."""
         return next(headers_in(self.data))[1].max_timestamp_ms
 
     def controls(self) -> dict[int, tuple[bytes, bytes]]:
-        """The quorum's version and voters, where they are in it."""
+        """kraft.version and voters, if it contains them."""
         found: dict[int, tuple[bytes, bytes]] = {}
         for position, header in headers_in(self.data):
             if header.is_control:
@@ -79,8 +79,8 @@ class ToWrite(NamedTuple):
     """The content of a snapshot, not on disk yet.
 
     Attributes:
-        records: to be taken once.
-        last_contained_ms: the time of the last record of the log that it stands for.
+        records: an iterator, to be consumed once.
+        last_contained_ms: timestamp of the last record of the log that it covers.
     """
 
     name: SnapshotName
@@ -105,7 +105,7 @@ class ToWrite(NamedTuple):
 def controls_in(
     data: bytes | memoryview, position: int, header: BatchHeader
 ) -> dict[int, tuple[bytes, bytes]]:
-    """What a control batch says of the quorum beyond its place: version and voters."""
+    """kraft.version and voters in a control batch."""
     found = {}
     for record in records_in(data, position, header):
         key = bytes(record.key or b"")
@@ -116,7 +116,7 @@ def controls_in(
 
 
 def snapshots_in(files: Files, directory: str) -> list[SnapshotName]:
-    """Those in a directory, oldest first."""
+    """The snapshots in a directory, oldest first."""
     return sorted(
         SnapshotName(int(name[:20]), int(name[21:_NAME_WIDTH]))
         for name in files.names_in(directory)
@@ -125,17 +125,17 @@ def snapshots_in(files: Files, directory: str) -> list[SnapshotName]:
 
 
 def remove_parts(files: Files, directory: str) -> None:
-    """Remove what a crash left of snapshots that were being written."""
+    """Remove unfinished snapshots, left over from a crash."""
     for name in files.names_in(directory):
         if name.endswith(PART_SUFFIX):
             files.remove(f"{directory}/{name}")
 
 
 def read_snapshot(files: Files, directory: str, name: SnapshotName) -> Snapshot:
-    """A snapshot, all of it checked.
+    """Read and check a whole snapshot.
 
     Raises:
-        Refused: CORRUPT_MESSAGE, with the file and position.
+        Refused: CORRUPT_MESSAGE, with file and position.
     """
     path = f"{directory}/{name.file}"
     data = files.read(path)
@@ -156,7 +156,7 @@ def _ends(data: bytes, position: int, header: BatchHeader) -> bool:
 
 
 def last_contained_ms(snapshot: Snapshot) -> int:
-    """The time of the last record that it stands for, by its header."""
+    """The timestamp of the last record that it covers, from its header."""
     for position, header in headers_in(snapshot.data):
         for record in records_in(snapshot.data, position, header):
             value = record.value or b""
@@ -165,10 +165,10 @@ def last_contained_ms(snapshot: Snapshot) -> int:
 
 
 def write(files: Files, directory: str, content: ToWrite, now_ms: int) -> Steps:
-    """Write a snapshot in small steps; what blocks is handed out, for whatever thread.
+    """Write a snapshot in small steps; blocking work is yielded, for any thread.
 
     Raises:
-        OSError: it was not written; nothing is left of it.
+        OSError: it was not written; nothing is left over.
     """
     path = f"{directory}/{content.name.file}"
     part = f"{path}.part"

@@ -1,9 +1,9 @@
-"""How many data files are open at once: as many as the process may, less a half for its sockets.
+"""Limits the number of open data files: half of the process's descriptors, the rest is for sockets.
 
-A segment's file is opened when it is first needed. Beyond the limit one is closed that has not been
-used since the last time round (the "clock" kind of least recently used), to be opened again when it
-is. Descriptors are the process's, so there is one `OPEN_FILES` for all its logs. The last ones
-are for what is opened for a moment: an index, a checkpoint, a module that is imported late.
+A segment's file is opened when it is first needed. Beyond the limit the one is closed that was not
+used since the last pass (the "clock" approximation of least recently used); its next use opens it
+again. Descriptors belong to the process, so one `OPEN_FILES` serves all its logs. The last
+descriptors are reserved for short-lived files: an index, a checkpoint, a lazily imported module.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _MOST: Final = 65_536
 _FEWEST: Final = 16
 RESERVED: Final = 16
-"""So many descriptors are left by sockets, and half of them by data files."""
-_MORE_THAN_ENOUGH: Final = 32  # closed when the process has no descriptor left at all
+"""Descriptors that sockets leave free; data files leave half of them free."""
+_MORE_THAN_ENOUGH: Final = 32  # files to close when the process has no descriptor left
 _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 
 
@@ -41,7 +41,7 @@ class OpenFiles:
     """The open data files.
 
     Args:
-        limit: how many they may be; None: half of what the process may open.
+        limit: their largest number; None: half of the process's limit.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -54,14 +54,14 @@ class OpenFiles:
 
     @property
     def limit(self) -> int:
-        """How many there may be."""
+        """The largest number of open data files."""
         if self._limit is None:
             self._limit = min(max(self.descriptors // 2, _FEWEST), _MOST)
         return self._limit
 
     @property
     def descriptors(self) -> int:
-        """How many descriptors the process may have, for whatever."""
+        """The process's limit of descriptors."""
         if self._descriptors == 0:
             import resource
 
@@ -71,7 +71,7 @@ class OpenFiles:
 
     @property
     def logs_at_once(self) -> int:
-        """Of how many logs all files may be open at a time, beside the others."""
+        """The number of logs that may have all their files open at the same time."""
         return max(self.limit // 32, 1)
 
     def open(self, segment: Closable, files: Files, path: str) -> int:
@@ -84,14 +84,14 @@ class OpenFiles:
             for _ in range(min(_MORE_THAN_ENOUGH, len(self._open))):
                 self._close_one()
             descriptor = files.open(path)
-        is_among_last = descriptor >= self.descriptors - RESERVED // 2  # the lowest is given out
+        is_among_last = descriptor >= self.descriptors - RESERVED // 2  # the lowest free one
         if is_among_last or len(self._open) >= self.limit:
             self._close_one()
         self._add(segment)
         return descriptor
 
     def closed(self, segment: Closable) -> None:
-        """A segment closed its file by itself."""
+        """A segment has closed its file."""
         self._open.pop(id(segment), None)
 
     def _add(self, segment: Closable) -> None:
@@ -99,7 +99,7 @@ class OpenFiles:
         self._open[key] = ref(segment, lambda _: self._open.pop(key, None))
 
     def _close_one(self) -> None:
-        """Each is spared once when it was used since it was last looked at."""
+        """Close one file; a file used since the last pass is spared once."""
         while self._open:
             segment = self._open.pop(next(iter(self._open)))()
             if segment is None:

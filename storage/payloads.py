@@ -1,7 +1,7 @@
-"""What a batch has behind its header: at hand as a whole where it is little, else in pieces.
+"""Provides a batch's payload decompressed: as a whole if it is small, else in pieces.
 
-A small payload is opened in one go. Of a large one no more is open at a time than a piece, and
-opening a piece is handed out, to be done by another thread.
+Of a large payload at most one piece is decompressed at a time, and its decompression is yielded, to
+be run by another thread.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .record_stream import RecordStream, Wants
 from .steps import Steps, elsewhere
 
 AT_HAND_BYTES: Final = 1 << 18
-"""What opens to no more is opened in one go."""
+"""Largest payload that is decompressed at once."""
 
 
 class Payload:
@@ -24,7 +24,7 @@ class Payload:
 
     Args:
         position: of the batch in `data`, which must not change before all is read.
-        unreadable: what records that do not decompress are refused with.
+        unreadable: error code for records that do not decompress.
     """
 
     __slots__ = ("_first", "_opening", "_raw", "_unreadable", "header")
@@ -40,14 +40,14 @@ class Payload:
         self.header = header
         self._unreadable = unreadable
         self._raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
-        self._first: bytes | None = None  # what has been read, and not given out
+        self._first: bytes | None = None  # read and not yet returned
         self._opening: Opening | None = None
 
     def at_hand(self) -> bytes | None:
-        """All of it; None when it is more than is opened in one go.
+        """The whole payload; None if it is too large to decompress at once.
 
         Raises:
-            Refused: they do not decompress.
+            Refused: it does not decompress.
         """
         if self.header.compression == Compression.NONE:
             if self._raw:
@@ -58,9 +58,9 @@ class Payload:
         return self._first if self._opening is None or self._opening.is_finished else None
 
     def next_piece(self) -> Steps[bytes | None]:
-        """Some of it, or nothing as long as there may be more; None at the end. Raises as above.
+        """A piece, or empty bytes while there may be more; None at the end. Raises Refused.
 
-        What `at_hand` has not opened is opened elsewhere.
+        Decompression that `at_hand` has not done is yielded.
         """
         if self._first is None and self.header.compression == Compression.NONE:
             self.at_hand()
@@ -86,7 +86,7 @@ class Payload:
 
 
 def feed(stream: RecordStream, walk: Wants, payload: Payload) -> Steps[None]:
-    """Take a walk over a payload, piece by piece. Raises Refused, as both do."""
+    """Walk over a payload, piece by piece. Raises Refused, as both do."""
     for wants_more in walk:
         if not wants_more:
             yield None

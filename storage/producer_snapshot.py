@@ -1,7 +1,8 @@
-"""`.snapshot`: the producers of a partition as they stood at an offset (ProducerStateManager).
+"""`.snapshot`: the producers of a partition at an offset, in the format of ProducerStateManager.
 
-Version, CRC-32C of what follows, and one entry a producer. Kafka's format keeps only the latest
-batch of each: after a restart from a snapshot older duplicates are out of order, as they are there.
+A version, the CRC-32C of the rest, and one entry per producer. Kafka's format keeps only the last
+batch of each: after a restart from a snapshot, duplicates of older batches are out of order, as in
+Kafka.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def encode(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode(content: bytes) -> list[ProducerEntry] | None:
-    """The producers in a `.snapshot` file, or None when it is damaged."""
+    """The producers in a `.snapshot` file, or None if it is damaged."""
     body = content[_HEAD.size :]
     if len(body) < _COUNT.size or _HEAD.unpack_from(content) != (_VERSION, crc32c(body)):
         return None

@@ -1,7 +1,8 @@
-"""Idempotence and open transactions of one partition: what each producer did last.
+"""Idempotence and open transactions of one partition: the state of each producer.
 
-`check` decides and changes nothing, `apply` makes true what the log took. The rules are those of
-Kafka's ProducerStateManager, ProducerAppendInfo and ProducerStateEntry (KIP-98, KIP-360, KIP-890).
+`check` decides and changes nothing, `apply` changes the state after the append. The rules are those
+of Kafka's ProducerStateManager, ProducerAppendInfo and ProducerStateEntry (KIP-98, KIP-360,
+KIP-890).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BATCHES_KEPT: Final = 5
 
 
 class SentBatch(NamedTuple):
-    """One of a producer's latest batches, as it went into the log."""
+    """One of a producer's last batches, as appended."""
 
     first_sequence: int
     last_sequence: int
@@ -29,14 +30,14 @@ class SentBatch(NamedTuple):
 
 
 class ProducerEntry:
-    """What is known of one producer id on this partition.
+    """The state of one producer id on this partition.
 
     Attributes:
-        producer_epoch: the newest seen.
-        coordinator_epoch: of the newest marker, -1 before the first.
-        last_timestamp_ms: of its newest batch or marker.
-        transaction_first_offset: where its open transaction begins, -1 when none is open.
-        batches: its latest batches of this epoch, oldest first; a duplicate of one is recognised.
+        producer_epoch: the newest epoch seen.
+        coordinator_epoch: epoch of the newest marker, -1 before the first.
+        last_timestamp_ms: timestamp of its newest batch or marker.
+        transaction_first_offset: first offset of its open transaction, -1 if none is open.
+        batches: its last batches of this epoch, oldest first, to recognise duplicates.
     """
 
     __slots__ = (
@@ -58,12 +59,12 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """Of its newest batch, -1 when this epoch has none."""
+        """The last sequence number of its newest batch, -1 if this epoch has none."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_offset(self) -> int:
-        """Of its newest batch, -1 when this epoch has none."""
+        """The last offset of its newest batch, -1 if this epoch has none."""
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
 
@@ -92,11 +93,11 @@ class ProducerStates:
         return len(self._entries)
 
     def producers(self) -> Iterator[ProducerEntry]:
-        """In no order. Not to be changed."""
+        """All producers, unordered and read-only."""
         return iter(self._entries.values())
 
     def entry(self, producer_id: int) -> ProducerEntry | None:
-        """Not to be changed."""
+        """A producer's state, read-only; None if it is unknown."""
         return self._entries.get(producer_id)
 
     def has_ongoing_transaction(self, producer_id: int) -> bool:
@@ -104,26 +105,26 @@ class ProducerStates:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction begins."""
+        """First offset of the oldest open transaction; None without one."""
         for offset in self._open.values():
             return offset
         return None
 
     def check(self, header: BatchHeader, *, from_client: bool) -> SentBatch | None:
-        """Whether a data batch of a producer may be appended.
+        """Check whether a producer's data batch may be appended.
 
         Args:
-            from_client: False for what the broker itself writes: it has no sequence numbers.
+            from_client: False for batches of the broker itself, which have no sequence numbers.
 
         Returns:
-            The batch that is in the log already, when this is a duplicate of it; None otherwise.
+            The batch in the log of which this is a duplicate; None otherwise.
 
         Raises:
             Refused: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
         """
         entry = self._entries.get(header.producer_id)
         if entry is None:
-            return None  # unknown producers begin anywhere: their records may have been deleted
+            return None  # unknown producers may begin anywhere, as their records may be deleted
         if from_client:
             batches = entry.batches
             if (
@@ -164,7 +165,7 @@ class ProducerStates:
             )
 
     def apply(self, header: BatchHeader, base_offset: int) -> None:
-        """A data batch of a producer is in the log at `base_offset`."""
+        """A producer's data batch was appended at `base_offset`."""
         producer_id = header.producer_id
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -191,7 +192,7 @@ class ProducerStates:
             self._open[producer_id] = base_offset
 
     def check_marker(self, header: BatchHeader, marker: Marker) -> None:
-        """Whether a marker may be appended.
+        """Check whether a marker may be appended.
 
         Raises:
             Refused: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
@@ -210,7 +211,7 @@ class ProducerStates:
     def apply_marker(
         self, header: BatchHeader, marker: Marker, offset: int
     ) -> CompletedTransaction | None:
-        """A marker is in the log at `offset`. Returns the transaction that it ended, if any."""
+        """A marker was appended at `offset`. Returns the transaction that it ended, if any."""
         producer_id = header.producer_id
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -228,7 +229,7 @@ class ProducerStates:
         return CompletedTransaction(producer_id, first_offset, offset, marker.commit)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that were silent for so long, unless a transaction of theirs is open."""
+        """Remove producers silent for `expiration_ms`, except those with an open transaction."""
         for entry in list(self._entries.values()):
             silent_ms = now_ms - entry.last_timestamp_ms
             if silent_ms >= expiration_ms and entry.transaction_first_offset == NO_OFFSET:

@@ -1,9 +1,9 @@
-"""`quorum-state`, `bootstrap.checkpoint`, voters: what KRaft keeps beside its metadata records.
+"""`quorum-state`, `bootstrap.checkpoint` and voters: KRaft's data beside its metadata records.
 
-The first says who leads the quorum and since which epoch: an epoch is there before anything is
-written under it, so that no epoch is ever used twice (org.apache.kafka.raft.FileQuorumStateStore).
-The second is what `kafka-storage format` begins a cluster with (KIP-778), in a snapshot's format.
-Since kraft.version 1 the log itself says who votes, in control records (KIP-853).
+`quorum-state` names the leader of the quorum and its epoch. It is written before the first record
+of an epoch, so that no epoch is used twice (org.apache.kafka.raft.FileQuorumStateStore).
+`bootstrap.checkpoint` has the initial features from `kafka-storage format` (KIP-778), in a
+snapshot's format. Since kraft.version 1 control records in the log name the voters (KIP-853).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ DYNAMIC_VOTERS: Final = 1
 _NO_VOTE: Final = -1
 _NO_DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
-# Control records: their keys are a version and a type.
+# The key of a control record: version and type.
 _LEADER_CHANGE_KEY: Final = struct.pack(">hh", 0, 2)
 _SNAPSHOT_HEADER_KEY: Final = struct.pack(">hh", 0, 3)
 _SNAPSHOT_FOOTER_KEY: Final = struct.pack(">hh", 0, 4)
 _LEADER: Final = struct.Struct(">hi")
-_VOTERS: Final = struct.Struct(">BiB")  # how many and one; the voter; its tagged fields, none
+_VOTERS: Final = struct.Struct(">BiB")  # number of voters + 1; the voter; no tagged fields
 # SnapshotHeaderRecord, version 0: version, last contained timestamp, no tagged fields.
 _SNAPSHOT_HEADER: Final = struct.pack(">hqB", 0, 0, 0)
 _SNAPSHOT_FOOTER: Final = struct.pack(">hB", 0, 0)
@@ -52,7 +52,7 @@ class ReplicaKey(NamedTuple):
 
 
 class Voter(NamedTuple):
-    """A voter, and where it listens for other controllers."""
+    """A voter, and its address for other controllers."""
 
     key: ReplicaKey
     listener: str
@@ -62,10 +62,10 @@ class Voter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """Who leads, since which epoch.
+    """The quorum's leader and epoch.
 
     Attributes:
-        version: of the file, STATIC_VOTERS or DYNAMIC_VOTERS.
+        version: version of the file, STATIC_VOTERS or DYNAMIC_VOTERS.
     """
 
     leader_id: int
@@ -73,7 +73,7 @@ class QuorumState:
     version: int = STATIC_VOTERS
 
     def encode(self) -> bytes:
-        """The file's content, as Kafka writes it."""
+        """The file's content, as in Kafka."""
         leader = f'"leaderId":{self.leader_id},"leaderEpoch":{self.leader_epoch}'
         if self.version == STATIC_VOTERS:
             rest = f'"appliedOffset":0,"currentVoters":[{{"voterId":{self.leader_id}}}]'
@@ -85,7 +85,7 @@ class QuorumState:
 
 
 def read_quorum_state(files: Files, directory: str) -> QuorumState | None:
-    """The state in a directory of a metadata log; None when it is missing or damaged."""
+    """The state in a directory of a metadata log; None if it is missing or damaged."""
     content = read_if_there(files, f"{directory}/{QUORUM_STATE}")
     if content is None:
         return None
@@ -97,18 +97,18 @@ def read_quorum_state(files: Files, directory: str) -> QuorumState | None:
             int(fields["leaderId"]), int(fields["leaderEpoch"]), int(fields["data_version"])
         )
     except (ValueError, TypeError, KeyError):
-        return None  # the epochs of the log's batches are known too
+        return None  # the log's batches also have the epochs
 
 
 def write_quorum_state(files: Files, directory: str, state: QuorumState) -> None:
-    """Put the state on disk, to be there after a loss of power too. Raises OSError."""
+    """Write the state to disk, synced. Raises OSError."""
     write_atomically(files, f"{directory}/{QUORUM_STATE}", state.encode(), sync=True)
 
 
 def leader_change_batch(state: QuorumState, *, timestamp_ms: int) -> bytearray:
-    """The control batch that a leader, elected by itself alone, begins its epoch with.
+    """The control batch with which a leader, elected by itself alone, begins its epoch.
 
-    Apache Kafka reads version 0 of LeaderChangeMessage only, whatever voters there are.
+    Apache Kafka reads version 0 of LeaderChangeMessage only, for any voters.
     """
     return _control_batch(
         _LEADER_CHANGE_KEY,
@@ -119,7 +119,7 @@ def leader_change_batch(state: QuorumState, *, timestamp_ms: int) -> bytearray:
 
 
 def voters_begin(voter: Voter) -> dict[int, tuple[bytes, bytes]]:
-    """The control records from which on the log says who votes: kraft.version 1, and one voter."""
+    """The control records that switch to kraft.version 1, with one voter."""
     named = b"".join(unsigned(len(text) + 1) + text.encode() for text in voter[1:3])
     listener = named + struct.pack(">HB", voter.port, 0)
     value = (
@@ -128,7 +128,7 @@ def voters_begin(voter: Voter) -> dict[int, tuple[bytes, bytes]]:
         + unsigned(2)
         + listener
         + _SUPPORTED
-        + bytes(2)  # no tagged fields: of the voter, of the record
+        + bytes(2)  # no tagged fields in voter and record
     )
     return {
         KRAFT_VERSION_TYPE: (_KEY.pack(0, KRAFT_VERSION_TYPE), _KRAFT_VERSION.pack(0, 1, 0)),
@@ -137,12 +137,12 @@ def voters_begin(voter: Voter) -> dict[int, tuple[bytes, bytes]]:
 
 
 def kraft_version_in(value: bytes) -> int:
-    """Of a KRaftVersionRecord."""
+    """The level in a KRaftVersionRecord."""
     return int(_KRAFT_VERSION.unpack_from(value)[1])
 
 
 def voters_in(value: bytes) -> tuple[ReplicaKey, ...]:
-    """Of a VotersRecord. Raises struct.error or IndexError for one that is cut."""
+    """The voters in a VotersRecord. Raises struct.error or IndexError if it is cut."""
     view = memoryview(value)
     count, position = read_unsigned(view, 2)
     voters = []
@@ -171,7 +171,7 @@ def _after_tags(value: memoryview, position: int) -> int:
 def write_bootstrap_checkpoint(
     files: Files, directory: str, records: Sequence[bytes], *, timestamp_ms: int
 ) -> None:
-    """Write what a new cluster begins with into its data directory. Raises OSError.
+    """Write the initial records of a new cluster into its data directory. Raises OSError.
 
     Args:
         records: values of metadata records.

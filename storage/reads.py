@@ -1,4 +1,4 @@
-"""What a reader of a log asks for, and what it gets: a little at once, much as a `FileRange`."""
+"""Parameters and results of a read from a log; large results are a `FileRange`, read later."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Final, NamedTuple, Protocol
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD
 
 ALL: Final = sys.maxsize
-_NEAR_BYTES: Final = 1 << 12  # between two entries of an index there is about so much
+_NEAR_BYTES: Final = 1 << 12  # about the distance of two index entries
 
 
 class ReadLimits(NamedTuple):
-    """How much is to be found.
+    """The limits of a read.
 
     Attributes:
-        max_bytes: of whole batches.
-        up_to: an offset between batches, as high watermark and last stable offset are; nothing at
-            or behind it is found.
-        min_one: find the first batch even when it is larger than `max_bytes`.
-        at_once: what is larger than this is not read but given as a `FileRange`.
+        max_bytes: limit for whole batches.
+        up_to: an offset between batches, such as high watermark or last stable offset; the read
+            ends before it.
+        min_one: return the first batch even if it is larger than `max_bytes`.
+        at_once: a larger result is not read but returned as a `FileRange`.
     """
 
     max_bytes: int
@@ -29,9 +29,9 @@ class ReadLimits(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found: whole batches as they lie in the log, and the offset behind the last one.
+    """Whole batches as stored in the log, and the offset behind the last one.
 
-    The records are a view where less was wanted than was read: a copy costs a third of a Fetch.
+    The records are a view if more was read than requested: a copy costs a third of a Fetch.
     """
 
     records: bytes | memoryview | FileRange
@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What was found, all of it in memory."""
+    """The same, all of it in memory."""
 
     records: bytes | memoryview
     next_offset: int
@@ -68,16 +68,16 @@ class DataFile(Protocol):
 
 
 class FileRange:
-    """A stretch of a data file that is read when it is sent, in parts, and not when it is found.
+    """A range of a data file that is read in parts while it is sent.
 
-    Readers that do not read would else fill the memory. The file stays open to the range when its
-    segment is deleted or compacted meanwhile, or its whole topic; where it is only one of too many
-    open files it is closed, and opened again at the next part.
+    Otherwise clients that do not read their answers would fill the memory. The file stays open for
+    the range if its segment, or its whole topic, is deleted or compacted meanwhile. If it is only
+    one of too many open files, it is closed, and the next part opens it again.
 
     Args:
-        segment: whose file; it is told when nobody has the range any more.
-        position: where the range begins in the file.
-        size_bytes: how long it is.
+        segment: the segment of the file; it is notified when the range is no longer used.
+        position: start of the range in the file.
+        size_bytes: length of the range.
     """
 
     __slots__ = ("_position", "_segment", "_size_bytes")
@@ -95,10 +95,10 @@ class FileRange:
         self._segment.end_reading()
 
     def part(self, start: int, size_bytes: int) -> bytes:
-        """`size_bytes` of it from `start` on; both must lie in it.
+        """`size_bytes` of the range from `start` on, which must lie in it.
 
         Raises:
-            OSError: the file cannot be read, or is shorter than it was.
+            OSError: the file cannot be read, or has become shorter.
         """
         position = self._position + start
         data = self._segment.read_at(size_bytes, position)
@@ -108,10 +108,10 @@ class FileRange:
 
 
 def position_from(segment: DataFile, start: int, offset: int) -> int | None:
-    """Where the first batch begins whose last offset is at or behind `offset`; None: there is none.
+    """Position of the first batch whose last offset is at or behind `offset`; None: no such batch.
 
     Args:
-        start: where a batch begins that lies before, as an index has it: near.
+        start: position of an earlier batch nearby, from the index.
     """
     position, end = start, segment.size_bytes
     chunk, chunk_start = b"", 0
@@ -122,7 +122,7 @@ def position_from(segment: DataFile, start: int, offset: int) -> int | None:
             chunk = segment.read_at(min(_NEAR_BYTES, end - position), position)
         fields = HEADER.unpack_from(chunk, at)
         if fields[1] < HEADER_SIZE - LOG_OVERHEAD:
-            return None  # not a batch: the file was changed by somebody else
+            return None  # not a batch: another process changed the file
         if fields[0] + fields[6] >= offset:
             return position
         position += fields[1] + LOG_OVERHEAD
@@ -130,10 +130,10 @@ def position_from(segment: DataFile, start: int, offset: int) -> int | None:
 
 
 def part_of(segment: DataFile, position: int, offset: int, limits: ReadLimits) -> Found:
-    """From a position on `max_bytes` of data, of which there are more, cut behind a whole batch.
+    """At most `max_bytes` from a position on, cut behind a whole batch; there must be more data.
 
     Args:
-        offset: what is told when the first batch is too large.
+        offset: the offset of the result if the first batch is too large.
     """
     max_bytes = limits.max_bytes
     if max_bytes > limits.at_once:
@@ -158,7 +158,7 @@ def _part_by_headers(segment: DataFile, position: int, offset: int, limits: Read
     while True:
         fields = HEADER.unpack_from(segment.read_at(HEADER_SIZE, at))
         if fields[1] < HEADER_SIZE - LOG_OVERHEAD:
-            raise OSError(f"no batch begins at {at}: the file was changed by somebody else")
+            raise OSError(f"no batch begins at {at}: another process changed the file")
         end = at + fields[1] + LOG_OVERHEAD
         if end > limit:
             break
@@ -169,7 +169,7 @@ def _part_by_headers(segment: DataFile, position: int, offset: int, limits: Read
 
 
 def _first_alone(segment: DataFile, position: int, offset: int, limits: ReadLimits) -> Found:
-    """The batch at a position, which is larger than `max_bytes`."""
+    """The batch at a position, if it is larger than `max_bytes`."""
     if not limits.min_one:
         return Found(b"", offset)
     fields = HEADER.unpack_from(segment.read_at(HEADER_SIZE, position))

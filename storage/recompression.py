@@ -1,8 +1,8 @@
-"""Batches for topics that want another codec than the producer's (`compression.type`).
+"""Recompresses batches for topics whose `compression.type` differs from the producer's codec.
 
-The batch is written as if it were new (Kafka's LogValidator): its base time is that of its first
-record, and its attributes are those that mean something. Offsets, times and sequence numbers stay.
-Where it is large, that is done piece by piece, and ends when the batch has become too large.
+The batch is rewritten like a new one (Kafka's LogValidator): its base timestamp is that of its
+first record, and undefined attributes are dropped. Offsets, timestamps and sequence numbers stay.
+Large batches are rewritten piece by piece, until the result exceeds the limit.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ PRODUCER: Final = "producer"
 CODECS: Final = {"uncompressed": Compression.NONE} | {
     codec.name.lower(): codec for codec in Compression if codec is not Compression.NONE
 }
-"""The codec of a `compression.type`; of `producer` there is none."""
+"""The codec of each `compression.type`; `producer` has none."""
 
 PACKED_AT_ONCE_BYTES: Final = 1 << 14
-"""What is no larger is packed in one go."""
+"""Largest payload that is compressed at once."""
 
 
 def recompressed(
@@ -48,14 +48,14 @@ def recompressed(
     level: int | None,
     max_message_bytes: int,
 ) -> Steps[tuple[Bytes, BatchHeader]]:
-    """A batch that was checked, in another codec, and its header.
+    """A checked batch in another codec, and its header.
 
     Args:
-        level: for the codec; None: Kafka's default.
+        level: compression level; None: Kafka's default.
 
     Raises:
-        Refused: MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, Kafka's, when its first record's time is
-            negative.
+        Refused: MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as in Kafka, if the timestamp of its first
+            record is negative.
     """
     shift_ms = yield from _first_delta_ms(records, header)
     base_timestamp_ms = header.base_timestamp_ms + shift_ms
@@ -103,7 +103,7 @@ def _first_delta_ms(records: Bytes, header: BatchHeader) -> Steps[int]:
 
 
 class _Growing:
-    """A batch that grows at its end, up to a limit; its header is left open."""
+    """A growing batch with a size limit; its header is not set."""
 
     def __init__(self, packer: Packer, max_message_bytes: int) -> None:
         self.data = bytearray(HEADER_SIZE)
@@ -111,11 +111,11 @@ class _Growing:
         self._limit_bytes = max_message_bytes
 
     def add(self, piece: bytes) -> Steps[None]:
-        """Pack a piece, on another thread. Raises Refused(MESSAGE_TOO_LARGE)."""
+        """Compress a piece, on another thread. Raises Refused(MESSAGE_TOO_LARGE)."""
         yield from elsewhere(partial(self._grow, piece))
 
     def end(self) -> None:
-        """Raises as `add`."""
+        """Compress the rest. Raises as `add`."""
         self.data += self._packer.end()
         check_size(len(self.data), self._limit_bytes)
 

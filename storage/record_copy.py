@@ -1,7 +1,7 @@
-"""Records of a batch written anew: some of them, or with times counted from another base time.
+"""Copies records of a batch: some of them, or all with deltas from another base timestamp.
 
-What comes in and what goes out passes by in pieces. The lengths of the records are believed: the
-batch was checked when it was appended.
+Input and output come in pieces. The lengths in the records are trusted, because the batch was
+checked at its append.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OUT_BYTES: Final = 1 << 16
 
 
 class Entry(NamedTuple):
-    """What of a record decides whether it stays.
+    """The parts of a record that decide whether it stays.
 
     Attributes:
         is_tombstone: it has no value.
@@ -34,10 +34,10 @@ class Entry(NamedTuple):
 
 
 class RecordCopy(RecordStream):
-    """A payload of which records are copied.
+    """A payload whose records are copied.
 
     Attributes:
-        out: what has been copied and is to be taken away.
+        out: copied bytes, for the caller to take.
     """
 
     def __init__(self, record_count: int) -> None:
@@ -52,7 +52,7 @@ class RecordCopy(RecordStream):
         """Copy the records that stay.
 
         Args:
-            timestamp_delta_ms: what becomes of a record's timestamp delta; None: it stays as it is.
+            timestamp_delta_ms: maps a record's timestamp delta to a new one; None: unchanged.
 
         Raises:
             Refused: INVALID_RECORD.
@@ -71,7 +71,7 @@ class RecordCopy(RecordStream):
     def _copy_those_at_hand(
         self, stays: Callable[[Entry], bool], new_delta_ms: Callable[[int], int] | None
     ) -> int:
-        """Copy some records that are at hand as a whole. Returns how many were looked at."""
+        """Copy records that are whole in memory. Returns the number of records processed."""
         payload, at, end = self._payload, self._at, len(self._payload)
         count, most = 0, min(self._left, _RECORDS_IN_A_STEP)
         while count < most:
@@ -131,7 +131,7 @@ class RecordCopy(RecordStream):
         stays: Callable[[Entry], bool],
         new_delta_ms: Callable[[int], int] | None,
     ) -> Wants:
-        """Of a large record only the key is ever at hand, and what else stands before its value."""
+        """Copy a large record with only its key, and the fields before its value, in memory."""
         end = self._before + stop
         attributes = self._payload[body : body + 1]
         self._at = body
@@ -178,7 +178,7 @@ class RecordCopy(RecordStream):
 def copied(
     copy: RecordCopy, walk: Wants, payload: Payload, take: Callable[[bytes], Steps[None]]
 ) -> Steps[None]:
-    """Take a walk over a payload, and give `take` what it copies, piece by piece."""
+    """Walk over a payload, and pass the copied bytes to `take`, piece by piece."""
     for wants_more in walk:
         if len(copy.out) > _OUT_BYTES:
             yield from take(bytes(copy.out))

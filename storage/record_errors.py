@@ -1,7 +1,7 @@
-"""Which records of a batch may not be appended, and why, in the words of Kafka's LogValidator.
+"""Collects the invalid records of a batch, with the error messages of Kafka's LogValidator.
 
-Kafka tells of each bad record; here the first `MOST_TOLD` are told, and how many there are: a batch
-of ten kilobytes may hold a million.
+Kafka reports every invalid record; Ottla reports the first `MOST_REPORTED` and their number,
+because a batch of ten kilobytes may contain a million.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from ..protocol.errors import Code
 from .record_stream import Head
 from .validation import InvalidRecords, RecordError
 
-MOST_TOLD: Final = 1_000
+MOST_REPORTED: Final = 1_000
 
 
 class RecordErrors:
-    """What is wrong with the records of a batch; each of them is looked at.
+    """The errors in the records of a batch, each of which is passed to `look_at`.
 
     Args:
-        wants_keys_in: the partition, `TOPIC-PARTITION`, whose records must have keys; None: any
-            may be without.
-        times_ms: the first and the last time that records may have; None: any.
-        is_rewritten: the records are read as a whole, to be written anew.
+        wants_keys_in: the partition, `TOPIC-PARTITION`, whose records must have keys; None: keys
+            are optional.
+        times_ms: earliest and latest valid timestamp; None: all are valid.
+        is_rewritten: the records are read in full, to be rewritten.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class RecordErrors:
         self._is_rewritten = is_rewritten
         self._code = Code.INVALID_RECORD
         self._count = 0
-        self._told: list[RecordError] = []
+        self._reported: list[RecordError] = []
 
     def look_at(self, head: Head) -> bool:
-        """The next record. Returns False, so that it is not the last to be looked at."""
+        """Check the next record. Returns False, so that the walk goes on."""
         header = self._header
         if header.attributes & LOG_APPEND_TIME:
             time_ms = header.max_timestamp_ms
@@ -76,11 +76,11 @@ class RecordErrors:
 
     def _add(self, head: Head, why: str) -> None:
         self._count += 1
-        if len(self._told) < MOST_TOLD:
-            self._told.append(RecordError(head.batch_index, why))
+        if len(self._reported) < MOST_REPORTED:
+            self._reported.append(RecordError(head.batch_index, why))
 
     def _named(self, head: Head, time_ms: int) -> str:
-        """The record as Kafka's classes print it."""
+        """The record in the notation of Kafka's classes."""
         is_whole = self._is_rewritten or self._header.compression == 0
         name, least = ("DefaultRecord", 0) if is_whole else ("PartialDefaultRecord", -1)
         return (
@@ -89,15 +89,15 @@ class RecordErrors:
         )
 
     def raise_if_any(self) -> None:
-        """Raises InvalidRecords: INVALID_TIMESTAMP when one is for its time, or INVALID_RECORD."""
+        """Raise InvalidRecords: INVALID_TIMESTAMP if one is invalid, else INVALID_RECORD."""
         if self._count:
-            raise InvalidRecords(self._code, self._summary(), tuple(self._told))
+            raise InvalidRecords(self._code, self._summary(), tuple(self._reported))
 
     def _summary(self) -> str:
         if self._code == Code.INVALID_TIMESTAMP:
             return "One or more records have been rejected due to invalid timestamp"
         shown = ", ".join(
-            f"RecordError(batchIndex={index}, message='{why}')" for index, why in self._told[:3]
+            f"RecordError(batchIndex={index}, message='{why}')" for index, why in self._reported[:3]
         )
         return (
             f"One or more records have been rejected due to {self._count} record errors in total,"

@@ -1,8 +1,8 @@
-"""Records whose payload comes in pieces: checked, and looked at, without ever having all of it.
+"""Walks over records whose payload comes in pieces, without holding all of it.
 
-Only one record is ever at hand as a whole, and none that is larger than `WHOLE_BYTES`: of such a
-one the fields are read as they pass by. The work is done in short steps, between which other work
-may be done.
+Only one record is whole in memory at a time, and none larger than `WHOLE_BYTES`: the fields of a
+larger one are read as they arrive. The walk runs in short steps, so that other work can run between
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..protocol.varints import read_signed, read_size
 from .record_walk import IN_FULL, LEAST_BYTES, ManyHeaders, Walked, walk_in_full, walk_middle
 
 WHOLE_BYTES: Final = 1 << 20
-"""A larger record is never at hand as a whole."""
+"""A larger record is never whole in memory."""
 
 _RECORDS_IN_A_STEP: Final = 1 << 12
 _FULL_RECORDS_IN_A_STEP: Final = 1 << 10
@@ -23,14 +23,14 @@ _HEADS_IN_A_STEP: Final = 1 << 7
 _HEADERS_IN_A_STEP: Final = 1 << 9
 
 Wants = Generator[bool, None, None]
-"""True: `feed` or `end` is to be called before it goes on. False: a pause may be made."""
+"""True: call `feed` or `end` before it goes on. False: a pause is possible."""
 
 
 class Head(NamedTuple):
-    """A record without what it carries.
+    """The fields of a record except key, value and headers.
 
     Attributes:
-        key_size, value_size: -1: there is none.
+        key_size, value_size: -1 means null.
     """
 
     batch_index: int
@@ -41,13 +41,13 @@ class Head(NamedTuple):
 
 
 class RecordStream:
-    """A payload that is walked over.
+    """A payload to walk over.
 
     Args:
-        record_count: what the batch promises, at least 1.
+        record_count: the count in the batch's header, at least 1.
 
     Attributes:
-        found: what `check` has found when it is at its end.
+        found: the result of `check` at its end.
     """
 
     def __init__(self, record_count: int) -> None:
@@ -56,18 +56,18 @@ class RecordStream:
         self._left = record_count
         self._payload: bytes = b""
         self._at = 0
-        self._before = 0  # bytes that have gone by in front of the payload at hand
+        self._before = 0  # number of bytes before the payload in memory
         self._is_ended = False
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes of the payload, or none."""
+        """Add the next bytes of the payload, or none."""
         rest = self._payload[self._at :]
         self._before += self._at
         self._payload = rest + piece if rest else piece
         self._at = 0
 
     def end(self) -> None:
-        """What was fed is all."""
+        """The payload is complete."""
         self._is_ended = True
 
     def check(self, *, closely: bool) -> Wants:
@@ -87,7 +87,7 @@ class RecordStream:
         yield from self._nothing_behind()
 
     def heads(self, visit: Callable[[Head], bool]) -> Wants:
-        """Have `visit` see each record's head, in order, until it returns True.
+        """Call `visit` with each record's head, in order, until it returns True.
 
         Raises:
             Refused: INVALID_RECORD, as `check`.
@@ -101,7 +101,7 @@ class RecordStream:
         yield from self._nothing_behind()
 
     def _walk_on(self, *, closely: bool) -> bool:
-        """Walk over those in the middle that are at hand as a whole; whether there was one."""
+        """Walk over middle records that are whole in memory; returns whether there was one."""
         most = min(self._left - 1, _FULL_RECORDS_IN_A_STEP if closely else _RECORDS_IN_A_STEP)
         try:
             left, self._at = walk_middle(self._payload, self._at, most, self.found, closely=closely)
@@ -111,11 +111,11 @@ class RecordStream:
         return left < most
 
     def _is_in_the_middle(self) -> bool:
-        """Whether the next record need not be checked in full."""
+        """Whether the next record needs no full check."""
         return self._record_count > IN_FULL and 1 < self._left < self._record_count
 
     def _one_in_full(self, body: int, stop: int) -> Wants:
-        """Check the next record in full, however large it is."""
+        """Check the next record in full, of any size."""
         if self._is_sound(stop):
             self._at = stop
             self._left -= 1
@@ -123,7 +123,7 @@ class RecordStream:
             yield from self._pass_by(body, stop)
 
     def _is_sound(self, stop: int) -> bool:
-        """Whether the next record is at hand, and right; False: it is to be read bit by bit."""
+        """Whether the next record is in memory and valid; False: read it field by field."""
         if stop > len(self._payload):
             return False
         try:
@@ -133,7 +133,7 @@ class RecordStream:
         return True
 
     def _next(self) -> Generator[bool, None, tuple[int, int]]:
-        """Where the next record's body begins and stops; it is there, or larger than all."""
+        """Start and end of the next record's body, which is in memory unless it is large."""
         while True:
             try:
                 size, body = read_size(self._payload, self._at)
@@ -147,10 +147,10 @@ class RecordStream:
             yield from self._more()
 
     def _pass_by(self, body: int, stop: int) -> Generator[bool, None, Head]:
-        """Read the fields of a record as they come."""
+        """Read the fields of a record as they arrive."""
         end = self._before + stop
         self._at = body
-        yield from self._skip(1)  # the attributes, which nothing uses
+        yield from self._skip(1)  # attributes: unused
         delta_ms = yield from self._number(read_signed)
         self.found.take_delta(delta_ms)
         offset_delta = yield from self._number()

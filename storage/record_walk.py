@@ -1,13 +1,12 @@
-"""Whether a payload holds just the records that its batch promises.
+"""Checks that a payload contains exactly the records that its batch's header declares.
 
-Kafka reads every record of every batch; in Python that would cost more than all of an append.
-So: up to `IN_FULL` records, every length and count inside them is checked. In a longer batch that
-is done for the first and the last record, and for the others only where they begin and end, how
-many they are, and their timestamps; a close walk checks all of them, and their keys. Runs of
-records of one size, which is what most producers send, are checked by slices that stride from
-record to record, at the speed of C.
+Kafka reads every record of every batch; in Python that would cost more than the rest of an append.
+So every length and count is checked in the first `IN_FULL` records only. In a longer batch the
+first and the last record are checked in full; of the others only their boundaries, number and
+timestamps. A close walk checks all of them, and their keys. Most producers send runs of records of
+one size, which are checked by slices with that stride, at the speed of C.
 
-What this needs is at hand as a whole; `RecordStream` walks payloads that come in pieces.
+The payload must be whole in memory; `RecordStream` walks over payloads that come in pieces.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ Payload = bytes | bytearray
 
 
 class ManyHeaders(Exception):
-    """A record has so many headers that they are not read in one go."""
+    """A record has too many headers to read at once."""
 
 
 class Walked:
-    """What a walk has found.
+    """The result of a walk.
 
     Attributes:
-        largest_delta_ms, smallest_delta_ms: of the records' timestamps; the batch's base timestamp
-            is not known. The smallest is only right after a close walk.
-        all_have_keys: only right after a close walk.
+        largest_delta_ms, smallest_delta_ms: timestamp deltas of the records; the base timestamp is
+            unknown here. The smallest is valid after a close walk only.
+        all_have_keys: valid after a close walk only.
     """
 
-    # There is one for each batch: these cost nothing until they are set.
+    # One per batch: the class attributes are defaults that cost nothing.
     largest_delta_ms = -0x8000000000000000
     smallest_delta_ms = 0x7FFFFFFFFFFFFFFF
     all_have_keys = True
 
     def take_delta(self, delta_ms: int) -> None:
-        """Take note of a record's timestamp."""
+        """Include a record's timestamp delta."""
         if delta_ms > self.largest_delta_ms:
             self.largest_delta_ms = delta_ms
         if delta_ms < self.smallest_delta_ms:
@@ -57,15 +56,15 @@ class Walked:
 
 
 def walk(payload: Payload, record_count: int, start: int = 0, *, closely: bool = False) -> Walked:
-    """Check that `payload` from `start` on is `record_count` records and nothing else.
+    """Check that `payload` from `start` on consists of exactly `record_count` records.
 
     Args:
         record_count: at least 1.
-        closely: every record in full.
+        closely: check every record in full.
 
     Raises:
-        Refused: INVALID_RECORD when lengths and count do not fit each other and the payload.
-        ManyHeaders: it takes long.
+        Refused: INVALID_RECORD if lengths, count and payload do not match.
+        ManyHeaders: the check would take long.
     """
     found = Walked()
     if record_count <= IN_FULL:
@@ -84,10 +83,10 @@ def walk(payload: Payload, record_count: int, start: int = 0, *, closely: bool =
 def walk_middle(
     payload: Payload, at: int, record_count: int, found: Walked, *, closely: bool
 ) -> tuple[int, int]:
-    """Walk over as many of the next `record_count` records as are there as a whole.
+    """Walk over those of the next `record_count` records that are whole in the payload.
 
     Returns:
-        How many are left, and the position behind those that are not.
+        The number of records left, and the position of the first of them.
 
     Raises:
         Refused: INVALID_RECORD. ManyHeaders.
@@ -149,10 +148,10 @@ def _walk_from_start_to_start(
 def _run_at(
     payload: Payload, start: int, most: int, found: Walked, *, closely: bool
 ) -> tuple[int, int]:
-    """How many records from `start` on have one size, none or a few at least; where they end.
+    """The number of consecutive records from `start` on with one size, or 0; and their end.
 
-    By induction: when n records have the size, the next one begins n sizes further on, and has it
-    too when its length is the same bytes.
+    By induction: if n records have the size, the next one begins n sizes further on, and has the
+    size too if its length has the same bytes.
     """
     try:
         length, body = read_size(payload, start)
@@ -168,16 +167,16 @@ def _run_at(
     behind = start + run * size
     deltas = payload[body + 1 : behind : size]
     if not deltas.isascii() or (closely and not _are_alike(payload, start, body, run, found)):
-        return 0, start  # the deltas are numbers of several bytes
+        return 0, start  # the deltas have several bytes
     for zigzag in set(deltas):
         found.take_delta((zigzag >> 1) ^ -(zigzag & 1))
     return run, behind
 
 
 def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked) -> bool:
-    """Whether all records of a run, the first of which begins at `start`, have the lengths of it.
+    """Whether all records of a run, which begins at `start`, have the first one's field lengths.
 
-    Their offset deltas may differ, not the size of these.
+    Their offset deltas may differ, but not in size.
     """
     size = body + read_size(payload, start)[0] - start
     behind = start + run * size
@@ -205,7 +204,7 @@ def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked)
 
 
 def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) -> tuple[int, int]:
-    """As `walk_middle`, and read every length and count (DefaultRecord.readFrom)."""
+    """As `walk_middle`, with a check of every length and count (DefaultRecord.readFrom)."""
     largest, smallest, end = found.largest_delta_ms, found.smallest_delta_ms, len(payload)
     start = at
     while record_count:
@@ -226,7 +225,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
         if stop > end:
             break
         try:
-            number = payload[at + 1]  # behind the attributes, which nothing uses
+            number = payload[at + 1]  # behind the unused attributes
             at += 2
             if number >= 0x80:
                 number = number & 0x7F | payload[at] << 7
@@ -242,7 +241,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 largest = number
             if number < smallest:
                 smallest = number
-            if payload[at] >= 0x80:  # the offset delta: Kafka lets any number pass
+            if payload[at] >= 0x80:  # the offset delta: Kafka accepts any number
                 at += 1
                 if payload[at] >= 0x80:
                     at = read_size(payload, at - 1)[1] - 1

@@ -1,7 +1,7 @@
-"""Room on disk for a file that will grow: fallocate(2) with FALLOC_FL_KEEP_SIZE.
+"""Reserves disk space for a growing file: fallocate(2) with FALLOC_FL_KEEP_SIZE.
 
-Apache Kafka gives a preallocated segment its whole size in zeros, which a crash leaves behind. Here
-the file system sets the room aside and the file ends where its data end, whenever it is read.
+Apache Kafka fills a preallocated segment with zeros, which a crash leaves behind. Here the file
+system reserves the space, and the file always ends at its data.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _KEEP_SIZE: Final = 1
 
 
 def reserve(descriptor: int, size_bytes: int) -> None:
-    """Set aside room for a file of `size_bytes`.
+    """Reserve space for a file of `size_bytes`.
 
     Raises:
-        OSError: there is no room, or the system does no such thing.
+        OSError: there is no space, or the system cannot reserve it.
     """
     library = ctypes.CDLL(None, use_errno=True)
     call = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)

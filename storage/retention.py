@@ -1,4 +1,4 @@
-"""What may be forgotten: whole segments, too old or too much (UnifiedLog.deleteOldSegments)."""
+"""Deletes whole segments by age and size (UnifiedLog.deleteOldSegments)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from .time_search import known_in_steps as times_known_in_steps
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
-    """Remove what `retention.ms`, `retention.bytes` and the log start offset leave over.
+    """Delete segments beyond `retention.ms`, `retention.bytes` or before the log start offset.
 
-    The active segment is ended when it is too old itself, so that it can go. A log that is only
-    compacted loses nothing but what lies before its start.
+    The active segment is rolled if it is too old itself. A log with only `cleanup.policy=compact`
+    loses just the segments before its start.
 
     Returns:
-        How many segments were removed.
+        The number of deleted segments.
 
     Raises:
-        OSError: a file could not be removed or made.
+        OSError: a file cannot be removed or created.
     """
     end = 0
     if log.config.deletes:
@@ -30,18 +30,18 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
 
 
 def known_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
-    """Have the times known that `delete_old_segments` and a roll go by, in short steps.
+    """Determine the timestamps that `delete_old_segments` and rolling need, in short steps.
 
-    After a restart that may take as long as reading the files. Raises OSError.
+    After a restart it may have to read whole files. Raises OSError.
     """
     if log.config.deletes and log.config.retention_ms >= 0:
         yield from times_known_in_steps(log.segments, now_ms - log.config.retention_ms)
-    with suppress(OSError):  # a roll looks at it again; what can be read may go all the same
+    with suppress(OSError):  # a roll tries again; readable segments can be deleted all the same
         yield from log.segments[-1].load_times_in_steps()
 
 
 def delete_old_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
-    """`known_in_steps`, then `delete_old_segments`, and a step more when that waited for the disk.
+    """`known_in_steps`, then `delete_old_segments`, then one more step if that waited for the disk.
 
     Raises OSError.
     """
@@ -51,7 +51,7 @@ def delete_old_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
 
 
 def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
-    """Up to where every segment's newest record is older than `retention.ms`."""
+    """The end of the leading segments whose newest record is older than `retention.ms`."""
     if log.config.retention_ms < 0:
         return 0
     end = 0
@@ -63,7 +63,7 @@ def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
 
 
 def _end_of_the_excess(log: PartitionLog) -> int:
-    """Up to where segments can go and `retention.bytes` still be left."""
+    """The end of the leading segments that can go while `retention.bytes` remain."""
     if log.config.retention_bytes < 0:
         return 0
     excess = log.size_bytes - log.config.retention_bytes

@@ -1,8 +1,8 @@
-"""One data file of a log with its two indexes; it knows batches and positions, not producers.
+"""One segment of a log: a data file with its two indexes. It knows batches, not producers.
 
-The file is opened at the first append or read. The newest segment's indexes live in memory and go
-to disk when it is rolled or closed; an older one's are read when first needed, and rebuilt from the
-data when they are missing or damaged (Kafka's LogSegment).
+The file is opened at the first append or read. The active segment's indexes are in memory and are
+written when it is rolled or closed; those of older segments are read at first use, and rebuilt from
+the data if they are missing or damaged (Kafka's LogSegment).
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ def file_name(base_offset: int, suffix: str) -> str:
 
 
 def _never_again(descriptor: int, data: Bytes) -> int:
-    raise OSError("where the file ends is not known since an earlier failure")
+    raise OSError("the file's end is unknown since an earlier failure")
 
 
 class Segment:
-    """A stretch of the log.
+    """One segment of a log.
 
     Attributes:
-        base_offset: in the files' names; the first record may lie behind it.
-        next_offset: behind the last record.
-        size_bytes: of the data file.
-        mark: at the end of its files' names: one of the above while it is no part of the log.
-        first_timestamp_ms: the max timestamp of its first batch; -1 when empty or unknown.
-        max_timestamp_ms: the largest of all its batches; -1 when empty. See `load_times`.
-        doubt: what an earlier life wrote is checked by it; None: this process wrote all.
-        has_transaction_index: a transaction index is on disk, which a loss of power may have left
-            behind without its data.
-        was_used: its file was, since `OpenFiles` last looked.
+        base_offset: the offset in the files' names; the first record may have a later one.
+        next_offset: offset behind the last record.
+        size_bytes: size of the data file.
+        mark: suffix of its files' names: one of the above while it is not part of the log.
+        first_timestamp_ms: max timestamp of its first batch; -1 if empty or unknown.
+        max_timestamp_ms: largest of all its batches; -1 if empty. See `load_times`.
+        doubt: verifies data from an earlier process; None: this process wrote all data.
+        has_transaction_index: a transaction index is on disk; after a loss of power its data may be
+            missing.
+        was_used: the file was used since the last pass of `OpenFiles`.
     """
 
     __slots__ = (
@@ -99,16 +99,20 @@ class Segment:
         self._descriptor = -1
         self._holds = 0
         self._is_to_close = False
-        self._ranges = 0  # of its file that are to be sent
+        self._ranges = 0  # ranges of its file waiting to be sent
         self._is_held_for_ranges = False
         self._is_reserved = False
         self._offset_index = OffsetIndex()
         self._time_index = TimeIndex()
-        self._doubted_times: tuple[int, int] | None = None  # the last entry of the index on disk
+        self._doubted_times: tuple[int, int] | None = (
+            None  # last entry of an index from an earlier process
+        )
         self._bytes_since_index = 0
-        self._interval = _CHUNK_BYTES  # of an index that is built anew
+        self._interval = _CHUNK_BYTES  # interval of an index being rebuilt
         self._max_timestamp_offset = base_offset
-        self._tail_offsets = array("q")  # base offsets of the newest batches: readers are here
+        self._tail_offsets = array(
+            "q"
+        )  # base offsets of the newest batches, which most consumers read
         self._tail_positions = array("q")
         self.base_offset = base_offset
         self.next_offset = base_offset
@@ -118,14 +122,14 @@ class Segment:
         self.max_timestamp_ms = NO_TIMESTAMP
         self.doubt: Doubt | None = None
         self.has_transaction_index = False
-        self.is_loaded = True  # an empty one has nothing to load
+        self.is_loaded = True  # an empty segment has nothing to load
         self.was_used = False
 
     @classmethod
     def found(
         cls, files: Files, directory: str, base_offset: int, next_offset: int, mark: str = ""
     ) -> Segment:
-        """A segment that is on disk; only its size is read."""
+        """An existing segment; reads only its size."""
         segment = cls(files, directory, base_offset, mark)
         segment.size_bytes = files.size(segment.path(LOG))
         segment.next_offset = next_offset
@@ -141,7 +145,7 @@ class Segment:
         """Append one batch, with one write.
 
         Args:
-            header: its times are indexed; its offsets are not looked at.
+            header: its timestamps go into the index; its offsets are ignored.
             interval: bytes of data between two entries of the indexes.
 
         Raises:
@@ -163,7 +167,7 @@ class Segment:
         self._index(header, last_offset - header.last_offset_delta, position, written, interval)
 
     def _take_back(self, descriptor: int, size_bytes: int) -> None:
-        """A write failed half way: cut off what it left, or take no more."""
+        """Cut off the bytes of a failed write; if that fails, refuse further appends."""
         try:
             self._files.truncate(descriptor, size_bytes)
         except OSError:
@@ -172,7 +176,7 @@ class Segment:
     def _index(
         self, header: BatchHeader, base_offset: int, position: int, size: int, interval: int
     ) -> None:
-        """Remember a batch that lies at `position`."""
+        """Add the batch at `position` to the indexes."""
         timestamp_ms = header.max_timestamp_ms
         last_offset = base_offset + header.last_offset_delta
         if position == 0:
@@ -188,7 +192,7 @@ class Segment:
         self._bytes_since_index = since + size
         tail = self._tail_offsets
         if base_offset != self.next_offset:
-            del tail[:], self._tail_positions[:]  # compaction left a gap; the tail has none
+            del tail[:], self._tail_positions[:]  # compaction left a gap; the tail must have none
         elif len(tail) == _TAIL_BATCHES:
             del tail[: _TAIL_BATCHES // 2], self._tail_positions[: _TAIL_BATCHES // 2]
         tail.append(base_offset)
@@ -211,10 +215,10 @@ class Segment:
     # Reading
 
     def find(self, offset: int, limits: ReadLimits) -> Found | None:
-        """Whole batches from the one that holds `offset` or the next; None when all lie before.
+        """Whole batches from the one that contains `offset`, or the next; None if all are earlier.
 
         Raises:
-            Refused: CORRUPT_MESSAGE where data are damaged.
+            Refused: CORRUPT_MESSAGE at damaged data.
         """
         doubt = self.doubt
         if doubt is not None and offset < doubt.end_offset:
@@ -222,7 +226,7 @@ class Segment:
         return self.find_sound(offset, limits)
 
     def find_sound(self, offset: int, limits: ReadLimits) -> Found | None:
-        """`find`, where nothing is in doubt."""
+        """`find` for data that needs no verification."""
         position = self.position_of(offset)
         if position is None:
             return None
@@ -241,14 +245,14 @@ class Segment:
         return part_of(self, position, offset, limits)
 
     def range(self, position: int, end: int, next_offset: int, at_once: int) -> Found:
-        """What lies between two positions, read when it is no more than `at_once`."""
+        """The data between two positions; a `FileRange` if it is larger than `at_once`."""
         size_bytes = end - position
         if size_bytes <= at_once:
             return Found(self.read_at(size_bytes, position), next_offset)
         return Found(FileRange(self, position, size_bytes), next_offset)
 
     def position_of(self, offset: int) -> int | None:
-        """Where the first batch begins whose last offset is at or behind `offset`."""
+        """Position of the first batch whose last offset is at or behind `offset`."""
         if offset >= self.next_offset:
             return None
         tail = self._tail_offsets
@@ -263,20 +267,20 @@ class Segment:
         return None
 
     def _start_for(self, relative_offset: int) -> int:
-        """Where to begin the search for an offset."""
+        """Position to start the search for an offset."""
         index = self._indexes()[0]
         if self.doubt is not None:
             return self.doubt.start_for(relative_offset)
         return index.position_before(relative_offset)
 
     def indexed_batch(self, position: int) -> int:
-        """Where a batch begins: the last one of the index at or before a position, or the first."""
+        """Position of the last indexed batch at or before a position, or of the first batch."""
         return self._indexes()[0].position_up_to(position)
 
     def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of each batch from `start` on, which must be where one begins.
+        """Position and header of each batch from `start` on, which must be a batch's position.
 
-        Of what an earlier life wrote only what is sound.
+        Data from an earlier process is verified; damaged batches are left out.
         """
         if self.doubt is not None:
             yield from self.doubt.headers(start)
@@ -290,12 +294,12 @@ class Segment:
                 chunk = self.read_at(min(_CHUNK_BYTES, end - position), position)
             header = BatchHeader._make(HEADER.unpack_from(chunk, at))
             if header.length < HEADER_SIZE - LOG_OVERHEAD:
-                return  # not a batch: the file was changed by somebody else
+                return  # not a batch: another process changed the file
             yield position, header
             position += header.length + LOG_OVERHEAD
 
     def batch_at(self, position: int, header: BatchHeader) -> bytes:
-        """The whole batch whose header was found at `position`."""
+        """The whole batch with that header at `position`."""
         return self.read_at(header.length + LOG_OVERHEAD, position)
 
     # Times
@@ -303,9 +307,9 @@ class Segment:
     def find_timestamp(
         self, timestamp_ms: int, from_offset: int
     ) -> Iterator[tuple[int, BatchHeader]]:
-        """Batches that may hold the first record of that time or later, at or behind an offset."""
+        """Batches that may contain the first record with that timestamp, at or behind an offset."""
         self.load_times()
-        # One entry earlier where the index itself is in doubt.
+        # One entry earlier if the index itself is unverified.
         before = self._time_index.offset_before(timestamp_ms, skip=int(self.doubt is not None))
         relative = max(before, from_offset - self.base_offset)
         for position, header in self.headers(self._start_for(relative)):
@@ -324,29 +328,29 @@ class Segment:
         return None
 
     def newest_ms(self) -> int:
-        """The time of its newest record; of its file, where its records have none, as in Kafka."""
+        """The timestamp of its newest record; without one, that of its file, as in Kafka."""
         self.load_times()
         if self.max_timestamp_ms >= 0:
             return self.max_timestamp_ms
         return self._files.modified_ms(self.path(LOG))
 
     def refuse_if_damaged(self, before: int = _INT_MAX) -> None:
-        """Raise Refused (CORRUPT_MESSAGE) when data before a position are known to be damaged."""
+        """Raise Refused (CORRUPT_MESSAGE) if data before a position is known to be damaged."""
         if self.doubt is not None:
             self.doubt.refuse_if_damaged(before)
 
     # Indexes on disk
 
     def load_times(self) -> None:
-        """Have the times known, as the data have them."""
+        """Determine the timestamps from the data."""
         for _ in self.load_times_in_steps():
             pass
 
     def load_times_in_steps(self) -> Iterator[None]:
-        """`load_times`, in steps of half a millisecond between which anything may be done.
+        """`load_times`, in steps of half a millisecond, between which other work can run.
 
-        What the index of an earlier life says last is held against the data from there on: that is
-        the whole file where times do not rise.
+        The last entry of an index from an earlier process is compared with the data behind it,
+        which is the whole file if timestamps do not rise.
 
         Raises:
             OSError: the file cannot be read.
@@ -354,7 +358,7 @@ class Segment:
         self._indexes()
         if self._doubted_times is not None and self.doubt is not None:
             agrees = yield from self.doubt.times_end_with(*self._doubted_times)
-            if not agrees and self._doubted_times is not None:  # nobody else was here meanwhile
+            if not agrees and self._doubted_times is not None:  # not rebuilt meanwhile
                 self.scan()
             self._doubted_times = None
 
@@ -364,7 +368,7 @@ class Segment:
         return self._offset_index, self._time_index
 
     def _load_indexes(self) -> bool:
-        """Take the indexes from disk; False when they are missing or cannot be this file's.
+        """Read the indexes from disk; False if they are missing or do not fit the file.
 
         Raises:
             OSError: no file can be opened.
@@ -387,7 +391,7 @@ class Segment:
         return True
 
     def load_as_newest(self, interval: int) -> None:
-        """After a clean stop: the indexes, and what lies behind the last entry."""
+        """After a clean stop: read the indexes, and the batches behind the last entry."""
         self.next_offset, self._interval = self.base_offset, interval
         if self.size_bytes == 0:
             return
@@ -400,20 +404,20 @@ class Segment:
         index = self._offset_index
         start = self._start_for(_INT_MAX)
         if self._offset_index is not index:
-            return  # its last entry was wrong: all was read and indexed anew
+            return  # its last entry was wrong: the indexes were rebuilt
         for position, header in self.headers(start):
             self._index(header, header.base_offset, position, header.size_bytes, _INT_MAX)
-        self._bytes_since_index = 0  # as Kafka counts after a start, of either kind
-        if self.next_offset == self.base_offset:  # what the last entry leads to is damaged
+        self._bytes_since_index = 0  # as in Kafka after every start
+        if self.next_offset == self.base_offset:  # the data at the last entry is damaged
             self.scan()
 
     def scan(self) -> None:
-        """Read the headers of the whole file and build the indexes anew."""
+        """Read the headers of the whole file and rebuild the indexes."""
         for _ in self.rebuild(self._interval):
             pass
 
     def rebuild(self, interval: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Read the whole file and build the indexes anew, giving each batch on the way."""
+        """Read the whole file and rebuild the indexes, yielding each batch."""
         self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
         del self._tail_offsets[:], self._tail_positions[:]
         self.max_timestamp_ms, self._bytes_since_index = NO_TIMESTAMP, 0
@@ -426,15 +430,15 @@ class Segment:
             self._bytes_since_index = 0
             self.is_loaded = True
         finally:
-            if not self.is_loaded:  # a read failed: what is behind it must not be forgotten
+            if not self.is_loaded:  # a read failed: keep the part behind it
                 self.next_offset = max(end_offset, self.next_offset)
                 del self._tail_offsets[:], self._tail_positions[:]
         self._index_time()
 
     def cut(self, size_bytes: int) -> None:
-        """Shorten the file to what was found to be whole: no batch that was given lies behind.
+        """Cut the file behind its last whole batch; no batch that was served lies behind.
 
-        It is synced: were a loss of power to undo it, the damage would come back in front of later
+        The cut is synced. If a loss of power undid it, the damage would reappear before later
         segments, which may have been acknowledged by then and would be cut off with it.
         """
         descriptor = self.open()
@@ -443,18 +447,18 @@ class Segment:
         self.size_bytes = size_bytes
 
     def finish(self) -> None:
-        """Another segment takes the appends from now on."""
+        """The segment was rolled: another one is active now."""
         del self._tail_offsets[:], self._tail_positions[:]
         self.trim()
 
     def reserve(self, size_bytes: int) -> None:
-        """Take the room that it may need (`preallocate`), as far as the disk lets it."""
+        """Reserve space for the segment (`preallocate`), if the disk can."""
         with suppress(OSError):
             self._files.reserve(self.open(), size_bytes)
             self._is_reserved = True
 
     def trim(self, *, even_if_unknown: bool = False) -> None:
-        """Give back the room that was taken and not used; a life before this one may have taken it.
+        """Release reserved and unused space; an earlier process may have reserved it.
 
         Raises:
             OSError: the file cannot be opened or cut.
@@ -464,16 +468,16 @@ class Segment:
             self._files.truncate(self.open(), self.size_bytes)
 
     def write_indexes(self, *, even_if_empty: bool = False) -> None:
-        """Put the indexes on disk: nothing will be appended for now."""
+        """Write the indexes to disk, because no append is expected."""
         if (self.size_bytes or even_if_empty) and self.is_loaded:
-            with suppress(OSError):  # what cannot be read now is checked by the next life
-                self.load_times()  # what is written behind a wrong entry makes it look right
+            with suppress(OSError):  # the next process checks unreadable data
+                self.load_times()  # entries written behind a wrong one would hide it
             self._index_time()
             write_atomically(self._files, self.path(INDEX), self._offset_index.encode())
             write_atomically(self._files, self.path(TIME_INDEX), self._time_index.encode())
 
     def index_sizes(self) -> tuple[int, int]:
-        """Of the offset's and the time's index on disk, in bytes."""
+        """Sizes of `.index` and `.timeindex` on disk, in bytes."""
         sizes = [0, 0]
         for at, suffix in enumerate((INDEX, TIME_INDEX)):
             with suppress(FileNotFoundError):
@@ -487,10 +491,10 @@ class Segment:
     # Files
 
     def open(self) -> int:
-        """The data file's descriptor; the file is made when there is nothing in it.
+        """The data file's descriptor; creates the file if the segment is empty.
 
         Raises:
-            OSError: it cannot be opened, or is not what was written.
+            OSError: it cannot be opened, or does not have the expected size.
         """
         if self._descriptor < 0:
             path = self.path(LOG)
@@ -505,17 +509,17 @@ class Segment:
             raise OSError(f"{path} has {size_bytes} bytes, and had {self.size_bytes}")
 
     def is_in_place(self) -> bool:
-        """False: the data file was removed or renamed while it is open, and nobody will find it."""
+        """False if the open data file was removed or renamed: the next start will not find it."""
         descriptor = self._descriptor
         return descriptor < 0 or self._files.is_at(descriptor, self.path(LOG))
 
     def sync(self) -> None:
-        """Return when the data would survive a loss of power."""
+        """Return when the data survives a loss of power."""
         if self.size_bytes:
             self._files.sync(self.open())
 
     def hold(self) -> int:
-        """The data file's descriptor, which stays open until `release`: another thread has it."""
+        """The data file's descriptor for another thread; it stays open until `release`."""
         descriptor = self.open()
         self._holds += 1
         return descriptor
@@ -526,26 +530,26 @@ class Segment:
             self.close_for_now()
 
     def begin_reading(self) -> None:
-        """A range of it is to be sent."""
+        """A range of the file waits to be sent."""
         self._ranges += 1
 
     def end_reading(self) -> None:
-        """That range is sent, or never will be."""
+        """The range is sent, or was dropped."""
         self._ranges -= 1
         if self._is_held_for_ranges and not self._ranges:
             self._is_held_for_ranges = False
             self.release()
 
     def close(self) -> None:
-        """Close the file, which may be renamed or removed then: ranges of it keep it open."""
+        """Close the file, which may then be renamed or removed; unsent ranges keep it open."""
         if self._ranges and not self._is_held_for_ranges:
-            with suppress(OSError):  # whoever reads the range will be told
+            with suppress(OSError):  # a read of the range reports the error
                 self.hold()
                 self._is_held_for_ranges = True
         self.close_for_now()
 
     def close_for_now(self) -> None:
-        """Close the file until it is needed again; one that is held when it is released."""
+        """Close the file until its next use; if another thread holds it, at the release."""
         self._is_to_close = self._holds > 0
         if self._descriptor >= 0 and not self._is_to_close:
             OPEN_FILES.closed(self)
@@ -554,15 +558,15 @@ class Segment:
 
     @property
     def takes_appends(self) -> bool:
-        """False after a failure that left behind what could not be cut off."""
+        """False after a failed append whose bytes could not be cut off."""
         return self._append is not _never_again
 
     def refuse_appends(self) -> None:
-        """Take no more, for the life of the process."""
+        """Refuse appends until the process ends."""
         self._append = _never_again
 
     def rename(self, mark: str, *, with_snapshot: bool = False) -> list[str]:
-        """Give its files another mark; the data file last. Returns their new paths."""
+        """Rename its files to another mark, the data file last. Returns their new paths."""
         renamed = []
         suffixes = (TRANSACTION_INDEX, TIME_INDEX, INDEX, LOG)
         for suffix in (SNAPSHOT, *suffixes) if with_snapshot else suffixes:
@@ -581,11 +585,11 @@ class Segment:
                 self._files.remove(self.path(suffix))
 
     def mend(self, data: Bytes, position: int) -> None:
-        """Write over a few bytes that are known to be wrong. Raises OSError."""
+        """Overwrite a few wrong bytes. Raises OSError."""
         self._files.write_at(self.path(LOG), data, position)
 
     def read_at(self, size_bytes: int, position: int) -> bytes:
-        """At most so many bytes of the data file."""
+        """At most `size_bytes` bytes of the data file."""
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self.open()

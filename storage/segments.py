@@ -1,7 +1,7 @@
-"""The segments of one log, oldest first, and the files of those that are none of it any more.
+"""The segments of one log, oldest first, and the files of removed segments.
 
-What is taken out is renamed at once and removed `file.delete.delay.ms` later, as Kafka does
-(LogSegments, LocalLog.deleteSegmentFiles). Offsets and producers are the log's business.
+Files of removed segments are renamed at once and deleted `file.delete.delay.ms` later, as in Kafka
+(LogSegments, LocalLog.deleteSegmentFiles). `log.py` handles offsets and producers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Later = Callable[[Sequence[str]], None]
 
 
 class Segments:
-    """The parts of a log.
+    """The segments of a log.
 
     Attributes:
-        all: at least one; the last one takes the appends.
+        all: at least one; the last one is active.
     """
 
     __slots__ = ("_deleted", "_files", "all")
@@ -34,15 +34,15 @@ class Segments:
         self._deleted: list[tuple[int | None, list[str]]] = []
 
     def index_of(self, offset: int) -> int:
-        """Of the segment that holds an offset, or would; the first one for what lies before it."""
+        """Index of the segment for an offset; 0 for offsets before the first."""
         return max(bisect_right(self.all, offset, key=_base_offset) - 1, 0)
 
     def since(self, offset: int) -> list[Segment]:
-        """The segment that holds an offset, and all behind it."""
+        """The segment that contains an offset, and all later ones."""
         return self.all[self.index_of(offset) :]
 
     def find(self, offset: int, limits: ReadLimits) -> Found:
-        """Batches from the one that holds `offset` on. Raises OSError, Refused."""
+        """Batches from the one that contains `offset` on. Raises OSError, Refused."""
         newest = self.all[-1]
         if offset >= newest.base_offset:
             return newest.find(offset, limits) or Found(b"", offset)
@@ -53,9 +53,9 @@ class Segments:
         return Found(b"", offset)
 
     def start_of_batch(self, offset: int) -> int:
-        """The base offset of the batch that holds an offset; the offset itself, where none does."""
+        """The base offset of the batch that contains an offset; without one the offset itself."""
         segment = self.all[self.index_of(offset)]
-        with suppress(OSError):  # whoever reads there will be told
+        with suppress(OSError):  # a read there reports the error
             position = segment.position_of(offset)
             if position is not None:
                 _, header = next(segment.headers(position))
@@ -63,12 +63,12 @@ class Segments:
         return offset
 
     def drop(self, count: int) -> None:
-        """Take out the oldest ones. Raises OSError."""
+        """Remove the oldest segments. Raises OSError."""
         for _ in range(count):
             self._set_aside(self.all.pop(0))
 
     def put(self, new: Segment, *, in_place_of: Sequence[Segment]) -> bool:
-        """Let one segment stand for a few; False when they are not all there, one by one."""
+        """Replace neighbouring segments by one; False if they are not all present in that order."""
         old = list(in_place_of)
         at = bisect_right(self.all, old[0].base_offset, key=_base_offset) - 1
         if at < 0 or self.all[at : at + len(old)] != old:
@@ -77,25 +77,25 @@ class Segments:
         return True
 
     def set_aside_replaced(self, old: Sequence[Segment]) -> None:
-        """Take the files out of the way of the one that `put` has put there. Raises OSError."""
+        """Rename the files of the segments that `put` replaced. Raises OSError."""
         for segment in reversed(old):
             self._set_aside(segment, with_snapshot=segment is not old[0])
 
     def _set_aside(self, segment: Segment, *, with_snapshot: bool = True) -> None:
-        """Take its files out of the log; `remove_deleted` removes them."""
+        """Rename a segment's files; `remove_deleted` deletes them."""
         segment.close()
         self._deleted.append((None, segment.rename(DELETED, with_snapshot=with_snapshot)))
 
     def remove_deleted(self, now_ms: int, delay_ms: int, later: Later | None = None) -> None:
-        """Remove the files of what was taken out `delay_ms` ago.
+        """Delete the files of segments removed `delay_ms` ago.
 
-        The time is counted from the first call that sees them.
+        The time counts from the first call after the removal.
 
         Args:
-            later: is given their paths, to remove them; None: they are at once.
+            later: called with the paths, to delete them; None: they are deleted at once.
 
         Raises:
-            OSError: one could not be removed.
+            OSError: a file cannot be deleted.
         """
         waiting: list[tuple[int | None, list[str]]] = []
         due: list[str] = []
@@ -110,6 +110,6 @@ class Segments:
             later(due)
             due = []
         for path in due:
-            with suppress(FileNotFoundError):  # replaced by a later one of that name
+            with suppress(FileNotFoundError):  # replaced by a later file of that name
                 self._files.remove(path)
         self._deleted = waiting

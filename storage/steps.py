@@ -1,7 +1,7 @@
-"""Long work as a generator of short steps: between two of them anything else may be done.
+"""Runs long work as a generator of short steps, so that other work can run between two steps.
 
-What would block is handed out, to be called on whatever thread, and done when the generator goes
-on. Whoever takes the steps decides how long to go on without a pause.
+A step yields blocking work as a function; the caller runs it on any thread before it resumes the
+generator. The caller also decides when to pause.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ Steps = Generator[Blocking | None, None, T]
 
 
 def elsewhere(work: Callable[[], T]) -> Steps[T]:
-    """Hand out `work`; what it returns. What it raises, is raised by whoever calls it."""
+    """Yield `work` to the caller and return its result. Its exception is raised in the caller."""
     done: list[T] = []
     yield lambda: done.append(work())
     return done[0]
 
 
 def at_once(steps: Steps[T]) -> T:
-    """Take all steps without a pause; what they return."""
+    """Run all steps without a pause; return their result."""
     while True:
         try:
             blocking = next(steps)

@@ -1,7 +1,8 @@
-"""Segments that a crash caught while compacted ones took the place of others (Kafka's LogLoader).
+"""Finishes, after a crash, the replacement of segments by compacted ones (Kafka's LogLoader).
 
-A `.cleaned` file was never finished: it goes. A `.swap` was finished, and what it was made of may
-be gone in part: it takes its place. Where both are found, not all were renamed to `.swap` yet.
+A `.cleaned` file is incomplete and is deleted. A `.swap` is complete, and some of its source
+segments may be deleted already: it replaces them. If both exist, not all files were renamed to
+`.swap` yet.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ _SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
 
 
 def finish_swaps(files: Files, directory: str, names: list[str]) -> list[str]:
-    """Leave no `.cleaned` and no `.swap` in a partition's directory.
+    """Remove every `.cleaned` and resolve every `.swap` in a partition's directory.
 
     Args:
-        names: what is in the directory.
+        names: the names in the directory.
 
     Returns:
-        What is in it then.
+        The names in it afterwards.
 
     Raises:
-        OSError: a file could not be read, renamed or removed.
+        OSError: a file cannot be read, renamed or removed.
     """
     if not any(name.endswith((CLEANED, SWAP)) for name in names):
         return names
@@ -45,7 +46,7 @@ def finish_swaps(files: Files, directory: str, names: list[str]) -> list[str]:
 
 
 def _remove_replaced(files: Files, directory: str, names: list[str], base_offset: int) -> None:
-    """The segments whose records are in the swapped one, as far as they are left."""
+    """Remove the remaining segments whose records are in the swapped one."""
     swapped = Segment.found(files, directory, base_offset, base_offset, SWAP)
     end_offset = base_offset
     for _, header in swapped.headers():

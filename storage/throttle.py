@@ -1,7 +1,7 @@
-"""How long to rest so that no more than so many bytes a second are read and written.
+"""Computes pauses that limit reading and writing to a number of bytes per second.
 
-Pure: bytes are counted, times are given. As Kafka's Throttler, it looks after 300 ms at the
-soonest, so that work goes on in pieces that are worth a rest.
+Pure: callers pass bytes and times. As in Kafka's Throttler, it measures at least 300 ms before a
+pause, so that pauses are worthwhile.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ _LOOKS_AFTER_S: Final = 0.3
 
 
 class Throttle:
-    """What was read and written since the last look.
+    """The bytes read and written since the last measurement.
 
     Args:
-        now_s: of a clock that only goes forward.
+        now_s: time of a monotonic clock.
     """
 
     __slots__ = ("_bytes", "_since_s")
@@ -25,11 +25,11 @@ class Throttle:
         self._bytes = 0
 
     def count(self, size_bytes: int) -> None:
-        """So many bytes were read or written."""
+        """Count bytes read or written."""
         self._bytes += size_bytes
 
     def rest_s(self, bytes_per_second: float, now_s: float) -> float:
-        """For how long to do nothing from now on; mostly 0."""
+        """How long to pause from now on, in seconds; mostly 0."""
         elapsed_s = now_s - self._since_s
         if elapsed_s <= _LOOKS_AFTER_S or not self._bytes:
             return 0.0

@@ -1,4 +1,4 @@
-"""Finding records by their time, over the segments of a log (Kafka's ListOffsets)."""
+"""Finds records by timestamp over the segments of a log (ListOffsets)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .record_stream import Head, RecordStream
 from .segment import Segment
 from .steps import Steps
 
-# What is larger is opened, and read record by record, with pauses.
+# Larger batches are decompressed and read record by record, with pauses.
 _AT_ONCE_RECORDS: Final = 256
 _AT_ONCE_BYTES: Final = 1 << 14
 
 
 class TimedOffset(NamedTuple):
-    """A record found by its time."""
+    """A record found by its timestamp."""
 
     offset: int
     timestamp_ms: int
@@ -26,9 +26,9 @@ class TimedOffset(NamedTuple):
 
 
 def known_in_steps(segments: Sequence[Segment], timestamp_ms: int | None) -> Iterator[None]:
-    """Have the times known that `first_since` goes by, or `latest` (None), in short steps.
+    """Determine the timestamps that `first_since`, or `latest` (None), needs, in short steps.
 
-    After a restart that may take as long as reading the files. Raises OSError.
+    After a restart it may have to read whole files. Raises OSError.
     """
     for segment in segments:
         yield from segment.load_times_in_steps()
@@ -39,10 +39,11 @@ def known_in_steps(segments: Sequence[Segment], timestamp_ms: int | None) -> Ite
 def first_since(
     segments: Sequence[Segment], timestamp_ms: int, log_start_offset: int
 ) -> Steps[TimedOffset | None]:
-    """The first record, in the order of offsets, of that time or later.
+    """The first record, by offset, with that timestamp or a later one.
 
-    Of the first segment that has one, as in Kafka: when what is that late in it has been deleted,
-    or has no time and is only by its file that late, nothing is found, whatever follows.
+    Only the first segment that has such a record is searched, as in Kafka. If those records were
+    deleted, or the segment's time is only its file's time, nothing is found, even in later
+    segments.
 
     Raises:
         Refused: CORRUPT_MESSAGE. OSError.
@@ -64,7 +65,7 @@ def first_since(
 
 
 def latest(segments: Sequence[Segment]) -> Steps[TimedOffset | None]:
-    """The first record that has the largest timestamp of all. Raises as `first_since` does."""
+    """The first record with the largest timestamp of all. Raises as `first_since` does."""
     for segment in segments:
         segment.load_times()
         segment.refuse_if_damaged()
@@ -85,7 +86,7 @@ def latest(segments: Sequence[Segment]) -> Steps[TimedOffset | None]:
 def _first_in(
     data: bytes, header: BatchHeader, is_wanted: Callable[[int, int], bool]
 ) -> Steps[TimedOffset | None]:
-    """The first record of a batch whose offset and time in ms are wanted."""
+    """The first record of a batch whose offset and timestamp are high enough."""
     found: list[TimedOffset] = []
 
     def look_at(head: Head) -> bool:
@@ -98,7 +99,7 @@ def _first_in(
 
     payload = Payload(data, 0, header)
     if header.record_count > _AT_ONCE_RECORDS or len(data) > _AT_ONCE_BYTES:
-        yield None  # before any of it is opened
+        yield None  # before anything is decompressed
     else:
         payload.at_hand()
     if header.record_count > 0:

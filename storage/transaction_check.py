@@ -1,8 +1,8 @@
-"""Whether the indexes of aborted transactions, which carry no checksum, say what the data say.
+"""Compares the indexes of aborted transactions, which have no checksum, with the data.
 
-A reader of committed records hides what the index names, so the index is compared with the markers
-behind each stretch that is read, once, for what an earlier life of the broker wrote. That goes as
-far as the markers of what is read, and what was met on the way is known from then on.
+A `read_committed` consumer skips the transactions in the index. So for data from an earlier process
+the index is compared with the markers behind each range that is read, once. The comparison reads up
+to the markers of the range; all transactions passed on the way are known afterwards.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _BATCHES_IN_A_STEP: Final = 128
 
 
 class TransactionCheck:
-    """Compares, and remembers what was compared.
+    """Compares ranges, and remembers the compared ones.
 
     Args:
-        until: the end of what an earlier life wrote.
+        until: the end of the data from an earlier process.
     """
 
     def __init__(self, until: int) -> None:
         self.until = until
-        self._known: list[tuple[int, int]] = []  # stretches of offsets, rising, apart
+        self._known: list[tuple[int, int]] = []  # disjoint ranges of offsets, rising
         self._is_begun = False
 
     def is_known(self, first_offset: int, last_offset: int) -> bool:
@@ -45,10 +45,10 @@ class TransactionCheck:
         first_offset: int,
         last_offset: int,
     ) -> bool:
-        """Whether each batch in a range is hidden just when its marker says so.
+        """Whether the index contains exactly those batches of a range whose marker aborts them.
 
         Args:
-            segments: from the one that holds `first_offset` on.
+            segments: from the one that contains `first_offset` on.
         """
         steps = self.agrees_in_steps(segments, aborted, first_offset, last_offset)
         while True:
@@ -64,10 +64,10 @@ class TransactionCheck:
         first_offset: int,
         last_offset: int,
     ) -> Generator[None, None, bool]:
-        """As `agrees`, in steps of half a millisecond between which others have their turns.
+        """As `agrees`, in steps of half a millisecond, between which other work can run.
 
-        A consumer that meets a marker hides no more of that producer, whatever the index said
-        before. It ends where damage may have taken a marker: what comes behind is not known.
+        A marker ends a consumer's skipping of its producer, whatever the index contains before it.
+        The comparison ends where damage may have removed a marker: later markers prove nothing.
         """
         if self.is_known(first_offset, last_offset):
             return True
@@ -75,7 +75,7 @@ class TransactionCheck:
             self._is_begun = True
             if not aborted.may_be_believed():
                 return False
-        waiting: dict[int, tuple[int, int]] = {}  # a producer's first and last undecided batch
+        waiting: dict[int, tuple[int, int]] = {}  # first and last undecided batch by producer
         markers: dict[int, int] = {}
         end_offset = first_offset
         for count, (segment, position, header) in enumerate(_batches(segments, first_offset), 1):
@@ -125,10 +125,10 @@ def _agrees(
     *,
     is_aborted: bool,
 ) -> bool:
-    """Whether a transaction's batches, from the first to the last one, are hidden or not.
+    """Whether a transaction's batches, from the first to the last, all agree with the index.
 
     Args:
-        since: the producer's last marker before; -1: not known.
+        since: offset of the producer's previous marker; -1: unknown.
     """
     first, last = batches
     entries = [
@@ -154,6 +154,6 @@ def _batches(
 def _commits(segment: Segment, position: int, header: BatchHeader) -> bool:
     try:
         marker = read_marker(segment.batch_at(position, header), 0, header)
-    except Refused:  # compaction took its record: nothing of its transaction is left
+    except Refused:  # compaction removed its record, as no batch of its transaction is left
         return True
     return marker is None or marker.commit

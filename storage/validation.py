@@ -1,8 +1,8 @@
-"""What a client's records must be before they may be appended: Kafka's LogValidator.
+"""Validates the header and frame of a client's batch before the append: Kafka's LogValidator.
 
-One batch of format v2, whole and unharmed, its header agreeing with its records. The answers and
-their order are those of ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords and
-LogValidator. Nothing here changes a log.
+There must be one batch of format v2, whole and undamaged, with a header that matches its records.
+Errors and their order are those of ProduceRequest.validateRecords,
+UnifiedLog.analyzeAndValidateRecords and LogValidator. No function here changes a log.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from ..protocol.batch import (
 from ..protocol.checksum import crc32c
 from ..protocol.errors import Code, Refused
 
-_MIN_LENGTH: Final = 14  # what the oldest format needs behind its length
+_MIN_LENGTH: Final = 14  # size of the oldest format behind its length field
 _UP_TO_MAGIC: Final = 17
 _LENGTH: Final = struct.Struct(">i")
 MEANT: Final = 0x7F
-"""The attributes that mean something; others go with a change of the header."""
+"""The defined attributes; a change of the header drops the others."""
 
 
 class RecordError(NamedTuple):
-    """What is wrong with one record: its place in the batch, and a sentence."""
+    """An invalid record: its index in the batch, and a sentence."""
 
     batch_index: int
     why: str
 
 
 class NotOneBatch(Refused):
-    """INVALID_RECORD: a request that no log is asked about (ProduceRequest.validateRecords)."""
+    """INVALID_RECORD: not exactly one batch per partition (ProduceRequest.validateRecords)."""
 
     def __init__(self, why: str) -> None:
         super().__init__(Code.INVALID_RECORD, why)
 
 
 class InvalidRecords(Refused):
-    """Some records of a batch may not be appended, and so none of them.
+    """A batch is refused because some of its records are invalid.
 
     Args:
-        record_errors: the first bad records, in order (KIP-467).
+        record_errors: the first invalid records, in order (KIP-467).
     """
 
     def __init__(self, code: Code, why: str, record_errors: tuple[RecordError, ...]) -> None:
@@ -63,14 +63,14 @@ class InvalidRecords(Refused):
 def one_batch(
     records: Bytes, max_message_bytes: int, header: BatchHeader | None = None
 ) -> BatchHeader:
-    """The header of the only batch in `records`; what follows a whole batch is not looked at.
+    """The header of the first batch in `records`; bytes behind a whole batch are ignored.
 
     Args:
-        header: what `records` begin with, where it was read before.
+        header: the header, if it was read before.
 
     Raises:
-        Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE; for a codec that nobody has
-            defined UNKNOWN_SERVER_ERROR, as Kafka.
+        Refused: INVALID_RECORD, CORRUPT_MESSAGE or MESSAGE_TOO_LARGE; for an undefined codec
+            UNKNOWN_SERVER_ERROR, as in Kafka.
     """
     size = len(records)
     if size < HEADER_SIZE:
@@ -97,7 +97,7 @@ def one_batch(
 
 
 def check_size(size_bytes: int, max_message_bytes: int) -> None:
-    """Raises Refused(MESSAGE_TOO_LARGE)."""
+    """Raise Refused(MESSAGE_TOO_LARGE) for a batch above the limit."""
     if size_bytes > max_message_bytes:
         raise Refused(
             Code.MESSAGE_TOO_LARGE,
@@ -106,7 +106,7 @@ def check_size(size_bytes: int, max_message_bytes: int) -> None:
 
 
 def _refuse_unless_framed(records: Bytes) -> None:
-    """Read the frames as ByteBufferLogInputStream does; exactly one of format v2 may pass."""
+    """Check that `records` is exactly one frame of format v2, as ByteBufferLogInputStream does."""
     end = frame_end(records, 0)
     if end is None:
         raise NotOneBatch("there must be one record batch for each partition")
@@ -117,10 +117,10 @@ def _refuse_unless_framed(records: Bytes) -> None:
 
 
 def frame_end(records: Bytes, start: int) -> int | None:
-    """Where the batch at `start` ends; None when no whole one begins there.
+    """Where the batch at `start` ends; None if no whole one begins there.
 
     Raises:
-        Refused: CORRUPT_MESSAGE, in Kafka's words (ByteBufferLogInputStream).
+        Refused: CORRUPT_MESSAGE, with Kafka's message (ByteBufferLogInputStream).
     """
     left = len(records) - start
     if left < LOG_OVERHEAD:
@@ -140,7 +140,7 @@ def frame_end(records: Bytes, start: int) -> int | None:
 
 
 def check_client_header(header: BatchHeader) -> None:
-    """What only a client gets wrong (LogValidator.validateBatch): Refused(INVALID_RECORD)."""
+    """Check fields that only clients get wrong (LogValidator.validateBatch): INVALID_RECORD."""
     count = header.record_count
     if count <= 0 or header.last_offset_delta != count - 1:
         raise Refused(
@@ -154,13 +154,13 @@ def check_client_header(header: BatchHeader) -> None:
 
 
 def of_now(header: BatchHeader, now_ms: int) -> BatchHeader:
-    """The header that a batch must have where the time of all records is the broker's."""
+    """The header of the batch if all records get the broker's timestamp."""
     attributes = header.attributes & MEANT | LOG_APPEND_TIME
     return header._replace(attributes=attributes, max_timestamp_ms=now_ms)
 
 
 def with_times(records: Bytes, header: BatchHeader) -> bytearray:
-    """A copy of the batch with the attributes and the max timestamp of `header`, and its CRC."""
+    """A copy of the batch with the attributes and max timestamp of `header`, and a new CRC."""
     batch = bytearray(memoryview(records)[: header.size_bytes])
     HEADER.pack_into(batch, 0, *header)
     seal(batch)

@@ -17,7 +17,7 @@ from ottla.storage import checking, payloads
 from ottla.storage.checking import Checked, Rules, check
 from ottla.storage.log_config import LONG_MAX, LogConfig
 from ottla.storage.payloads import AT_HAND_BYTES
-from ottla.storage.record_errors import MOST_TOLD
+from ottla.storage.record_errors import MOST_REPORTED
 from ottla.storage.steps import Steps, at_once
 from ottla.storage.validation import InvalidRecords
 from tests.protocol.bombs import SIZES, one_record, packed
@@ -161,7 +161,7 @@ def test_of_very_many_bad_records_the_first_are_told_and_how_many_there_are() ->
         at_once(_steps(check(data, rules(cleanup_policy=COMPACTED))))
     assert "rejected due to 20000 record errors in total" in str(refused.value)
     told = refused.value.record_errors
-    assert [error.batch_index for error in told] == list(range(MOST_TOLD))
+    assert [error.batch_index for error in told] == list(range(MOST_REPORTED))
 
 
 @pytest.mark.parametrize("wanted", ["uncompressed", "snappy"])
