@@ -1,20 +1,40 @@
-"""The broker's only clock. Everything below takes the time as an argument.
+"""The broker's only clock: it tells the time, and calls what is due.
 
-Records carry the wall time. What is measured in memory alone (sessions of members, rates, delays)
-goes by the monotonic time, so that a step of the wall clock neither ends nor prolongs it.
-
-And whether there are turns of an event loop, to do later what need not be done now.
+Nothing else in the rooms reads the time or schedules (tests/test_layers.py), so another clock can
+replace it as a whole. Records carry the wall time. What is measured in memory alone (sessions of
+members, rates, delays) goes by the monotonic time, so that a step of the wall clock neither ends
+nor prolongs it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final, Protocol
+
+JUMP_CHECK_MS: Final = 1000
+JUMP_MS: Final = 500
+"""The wall time jumps when it gains or loses more than this between two checks."""
+
+
+class Timer(Protocol):
+    """A call that is due later."""
+
+    def cancel(self) -> None:
+        """Do not call it; one that was called or cancelled stays as it is."""
 
 
 class Clock(Protocol):
-    """What tells the time."""
+    """The time, and timers.
+
+    Attributes:
+        monotonic_s: a function: seconds since some moment. Hot paths keep the function itself.
+    """
+
+    @property
+    def monotonic_s(self) -> Callable[[], float]: ...
 
     def now_ms(self) -> int:
         """Milliseconds since 1970, as Kafka's timestamps are. It may step, forward and back."""
@@ -25,11 +45,31 @@ class Clock(Protocol):
         It stands still while the machine is suspended: no member has missed a heartbeat then.
         """
 
+    def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Call something at a monotonic time, or in the next turn if that has passed."""
+
+    def call_after_ms(self, wait_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Call something after a while."""
+
+    async def sleep_ms(self, wait_ms: float) -> None:
+        """Return after a while."""
+
+    def on_jump(self, observer: Callable[[int], None]) -> Timer:
+        """Call an observer with the milliseconds of each jump of the wall clock, until cancelled.
+
+        A suspended machine wakes up with a jump forward. The event loop runs.
+        """
+
 
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock, with the timers of the running event loop."""
 
-    __slots__ = ()
+    def __init__(self) -> None:
+        self._observers: list[_JumpObserver] = []
+        self._check: Timer | None = None
+        self._ahead_ms = 0
+
+    monotonic_s = staticmethod(time.monotonic)
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -37,10 +77,62 @@ class SystemClock:
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
 
+    def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+        return self.call_after_ms(max(0, due_ms - self.monotonic_ms()), callback, *args)
 
-# Seconds since some moment: how long work takes, also within one turn of the event loop. The loop's
-# own time is too coarse for it: uvloop's counts whole milliseconds.
-monotonic_s: Final = time.monotonic
+    def call_after_ms(self, wait_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+        return asyncio.get_running_loop().call_later(wait_ms / 1000, callback, *args)
+
+    async def sleep_ms(self, wait_ms: float) -> None:
+        await asyncio.sleep(wait_ms / 1000)
+
+    def on_jump(self, observer: Callable[[int], None]) -> Timer:
+        watching = _JumpObserver(self._observers, observer)
+        self._observers.append(watching)
+        if self._check is None:
+            self._ahead_ms = self.now_ms() - self.monotonic_ms()
+            self._check = self.call_after_ms(JUMP_CHECK_MS, self._look_for_jump)
+        return watching
+
+    def _look_for_jump(self) -> None:
+        """Compare the clocks; once a second, as long as there is an observer."""
+        self._check = None
+        before_ms, self._ahead_ms = self._ahead_ms, self.now_ms() - self.monotonic_ms()
+        by_ms = self._ahead_ms - before_ms
+        if self._observers:
+            self._check = self.call_after_ms(JUMP_CHECK_MS, self._look_for_jump)
+        if abs(by_ms) > JUMP_MS:
+            self.jumped(by_ms)
+
+    def jumped(self, by_ms: int) -> None:
+        """Tell the observers of a jump of the wall clock."""
+        for watching in [*self._observers]:
+            watching.observer(by_ms)
+
+
+class _JumpObserver:
+    """An entry of a clock's list of observers; it can be cancelled."""
+
+    __slots__ = ("_entries", "observer")
+
+    def __init__(self, entries: list[_JumpObserver], observer: Callable[[int], None]) -> None:
+        self._entries = entries
+        self.observer = observer
+
+    def cancel(self) -> None:
+        if self in self._entries:
+            self._entries.remove(self)
+
+
+@asynccontextmanager
+async def within_ms(clock: Clock, limit_ms: float) -> AsyncIterator[None]:
+    """Limit the time of a block. Raises TimeoutError, and the block is cancelled."""
+    async with asyncio.timeout(None) as limit:
+        timer = clock.call_after_ms(limit_ms, limit.reschedule, 0.0)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 def is_in_event_loop() -> bool:

@@ -6,7 +6,6 @@ in sync as soon as that node is there, and moving a leader is a record of the me
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +20,7 @@ from ..storage.files import RealFiles
 from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_log import MetadataLog
-from .clock import Clock
+from .clock import Clock, Timer
 from .log_output import Log
 from .runtime.controller import Controller
 from .runtime.fetch_waits import FetchWaits
@@ -30,6 +29,7 @@ from .runtime.loading import Loading
 from .runtime.storage_trouble import StorageTrouble
 from .scheduling.large_requests import LargeRequests
 from .scheduling.long_work import LongWork
+from .scheduling.turns import measure_slices_by
 from .scheduling.workers import Workers
 from .settings.config import BrokerConfig
 from .upkeep.background import Background
@@ -114,9 +114,10 @@ class Cluster:
             self.logs, config, clock,
             flushes=self.flushes, removals=self.removals, loading=self.loading,
         )  # fmt: skip
-        self.directory_watch = DirectoryWatch(self.logs)
+        self.directory_watch = DirectoryWatch(self.logs, clock)
         self._runs = False
-        self._balancing: asyncio.TimerHandle | None = None
+        self._balancing: Timer | None = None
+        self._jump_watch: Timer | None = None
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None: see `Node.why_missing`."""
@@ -157,6 +158,8 @@ class Cluster:
         """Begin with what is done by the clock, once; the event loop runs."""
         if not self._runs:
             self._runs = True
+            measure_slices_by(self.clock.monotonic_s)
+            self._jump_watch = self.clock.on_jump(self._clock_jumped)
             self.controller.fence_others(self.nodes.keys())
             self._background.start()
             self.directory_watch.start()
@@ -166,7 +169,7 @@ class Cluster:
 
     def _balance_later(self) -> None:
         interval_s = self.config["leader.imbalance.check.interval.seconds"]
-        self._balancing = asyncio.get_running_loop().call_later(interval_s, self._balance)
+        self._balancing = self.clock.call_after_ms(interval_s * 1000, self._balance)
 
     def _balance(self) -> None:
         """Preferred replicas lead again: a node that was away has its part of the work back."""
@@ -179,8 +182,9 @@ class Cluster:
     def close(self, *, clean: bool = True) -> None:
         """Stop all nodes, flush and close all logs, and leave the clean mark."""
         self.loading.stop()
-        if self._balancing is not None:
-            self._balancing.cancel()
+        for timer in (self._balancing, self._jump_watch):
+            if timer is not None:
+                timer.cancel()
         for node in self.nodes.values():
             node.stop_coordinating()
         self._background.stop()
@@ -217,6 +221,13 @@ class Cluster:
         self._follow(topic)
         for node in self._running():
             node.marker_channel.leaders_changed()
+
+    def _clock_jumped(self, by_ms: int) -> None:
+        """Coordinators have deadlines in wall time: timeouts of transactions, expiry of offsets."""
+        for node in self._running():
+            for coordinator in node.coordinators.values():
+                for shard in coordinator.shards():
+                    shard.start_timer()
 
     def _configs_changed(self, resource_type: int, resource_name: str) -> None:
         if resource_type == ResourceType.BROKER:

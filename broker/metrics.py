@@ -39,14 +39,14 @@ class Metrics:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = tuple(nodes)
         for node in self._nodes:
-            node.transaction_metrics = TransactionMetrics()
+            node.transaction_metrics = TransactionMetrics(node.clock.monotonic_s)
         self._close: Callable[[], None] = lambda: None
 
     def open(self, host: str, port: int) -> int:
         """Serve; the port, which is another one than 0. Raises OSError."""
         registry = CollectorRegistry()
         registry.register(_InLoop(asyncio.get_running_loop(), self._nodes))
-        page = Page(registry)
+        page = Page(registry, self._nodes[0].clock.monotonic_s)
         try:
             bound_port = page.open(host, port)
         except OSError as trouble:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
-
-from .clock import monotonic_s
 
 CONNECTIONS_AT_MOST: Final = 16
 SECONDS_EACH: Final = 10.0
@@ -22,9 +21,14 @@ _POLL_S: Final = 0.5
 
 
 class Page:
-    """The page of a registry, from `open` to `close`."""
+    """The page of a registry, from `open` to `close`.
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    Args:
+        now_s: a clock's `monotonic_s`, which threads call.
+    """
+
+    def __init__(self, registry: CollectorRegistry, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
         self._app = make_wsgi_app(registry)
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
@@ -40,6 +44,7 @@ class Page:
         server_class = type("_OfFamily", (_Server,), {"address_family": family})
         self._server = server_class((host, port), _Request)
         self._server.set_app(self._app)
+        self._server.now_s = self._now_s
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_POLL_S,), daemon=True, name="metrics"
         )
@@ -66,6 +71,8 @@ class _Request(WSGIRequestHandler):
 class _Server(WSGIServer):
     """A thread for each connection, a bounded number of them, for a bounded time."""
 
+    now_s: Callable[[], float]
+
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self.since_s: dict[socket.socket, float] = {}
@@ -85,7 +92,7 @@ class _Server(WSGIServer):
                 oldest = next(iter(self.since_s))
                 del self.since_s[oldest]
                 _cut(oldest)
-            self.since_s[request] = monotonic_s()
+            self.since_s[request] = self.now_s()
         threading.Thread(
             target=self._served, args=(request, client_address), daemon=True, name="metrics-peer"
         ).start()
@@ -101,7 +108,7 @@ class _Server(WSGIServer):
 
     def service_actions(self) -> None:
         """Called about twice a second: cut who takes too long."""
-        self.cut(before_s=monotonic_s() - SECONDS_EACH)
+        self.cut(before_s=self.now_s() - SECONDS_EACH)
 
     def cut(self, *, before_s: float) -> None:
         """End all connections that began before a time."""

@@ -138,7 +138,8 @@ class Node:
     def _marker_requests(self) -> MarkerRequests:
         from .runtime.marker_requests import MarkerRequests
 
-        return MarkerRequests(self.node_id, self.cluster.nodes, self.cluster.peers, self.config)
+        cluster = self.cluster
+        return MarkerRequests(self.node_id, cluster.nodes, cluster.peers, self.config, self.clock)
 
     def _resume_markers(self, shard: Shard[Transactions]) -> None:
         from .runtime.marker_channel import resume

@@ -142,11 +142,11 @@ class _Server:
             from .settings.node_configs import configs_of
 
             configs = configs_of(self._config, nodes)
-        doors = [NodeSockets(config) for config in configs]
-        first = Node(configs[0], self._directory, SystemClock(), cluster_id=self._cluster_id)
+        clock = SystemClock()
+        doors = [NodeSockets(config, clock) for config in configs]
+        first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id)
         others = [
-            Node(config, self._directory, first.clock, cluster=first.cluster)
-            for config in configs[1:]
+            Node(config, self._directory, clock, cluster=first.cluster) for config in configs[1:]
         ]
         served = dict(zip([first, *others], doors, strict=True))
         page = None
@@ -167,7 +167,7 @@ class _Server:
             from .control import Control
 
             control_server = await Control(served).open(control)
-        garbage = Garbage()  # modules and settings are never any: no collection looks at them
+        garbage = Garbage(clock)  # modules and settings are never any: no collection looks at them
         garbage.start()
         self._say_what_does_nothing(first)
         self._tell([door.address for door in doors], ready_file)

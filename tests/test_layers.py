@@ -78,6 +78,8 @@ FOR_TYPES: dict[str, set[str]] = {
 PURE_ROOMS = {"protocol", "metadata", "coordinator"}
 WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
 CLOCK = "broker/clock.py"
+# The rooms that a broker runs in.
+TIMELESS = {"protocol", "metadata", "storage", "coordinator", "broker"}
 MODULES = sorted(
     path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
 )
@@ -217,7 +219,56 @@ def test_what_decides_reaches_for_nothing_outside(module: str) -> None:
 )
 def test_the_time_comes_from_the_clock(module: str) -> None:
     if module != CLOCK:
-        assert "time" not in {name for _, name in imports(module)}
+        assert not {"time", "sched", "datetime"} & {name for _, name in imports(module)}
+
+
+TIMED = {"call_at", "call_later", "time", "timeout", "timeout_at", "wait_for", "Timer"}
+"""Functions of asyncio, of its event loops and of threading that read the time or schedule."""
+
+
+def timed_calls(source: str) -> Iterator[str]:
+    """Line and text of what reads the time or schedules.
+
+    `sleep(0)` only lets other tasks run. `self._runs.time` of an object of ours is none of them,
+    but a name of TIMED is best not used for anything else.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module in ("asyncio", "threading"):
+            wrong = any(name.name in TIMED | {"sleep"} for name in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("asyncio.sleep"):
+            wrong = ast.unparse(node) != "asyncio.sleep(0)"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("asyncio.wait"):
+            wrong = any(keyword.arg == "timeout" for keyword in node.keywords)
+        else:
+            wrong = isinstance(node, ast.Attribute) and node.attr in TIMED
+        if wrong:
+            yield f"{node.lineno}: {ast.unparse(node)}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in MODULES if module.split("/")[0] in TIMELESS]
+)
+def test_only_the_clock_reads_the_time_and_schedules(module: str) -> None:
+    if module != CLOCK:
+        assert not [*timed_calls((ROOT / module).read_text())]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "await asyncio.sleep(0.1)", "await asyncio.sleep(wait_s)", "loop.call_later(1, f)",
+        "asyncio.get_running_loop().call_at(1, f)", "now_s = loop.time()",
+        "async with asyncio.timeout(1): pass", "await asyncio.wait_for(done, 1)",
+        "await asyncio.wait(tasks, timeout=1)", "from asyncio import sleep",
+        "threading.Timer(1, f)", "now = self._loop.time",
+    ],
+)  # fmt: skip
+def test_what_reads_the_time_is_found(source: str) -> None:
+    assert [*timed_calls(source)]
+
+
+def test_letting_other_tasks_run_is_not_found() -> None:
+    assert not [*timed_calls("await asyncio.sleep(0)")]
 
 
 def test_the_rooms_are_found() -> None:

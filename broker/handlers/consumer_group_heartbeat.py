@@ -42,7 +42,7 @@ async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -
     reply = await shard.run(
         lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(heartbeat, now=now)
     )
-    await linger(node.config, shard.log, end_before)
+    await linger(node.clock, node.config, shard.log, end_before)
     return {
         "member_id": reply.member_id,
         "member_epoch": reply.member_epoch,

@@ -194,8 +194,7 @@ async def _read_later(
     Args:
         parts: the partitions as read before the wait.
     """
-    loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + request.max_wait_ms / 1000
+    deadline_ms = node.clock.monotonic_ms() + request.max_wait_ms
     places = [(name, index) for (_, index), name, _ in plan.items]
     hastened = False
 
@@ -208,7 +207,7 @@ async def _read_later(
     while True:
         awaited = AwaitedBytes(node, limits, request.min_bytes)
         waiting = node.fetch_waits.wait((), awaited.has_enough)
-        timer = loop.call_at(deadline_s, time_is_up, waiting)
+        timer = node.clock.call_at_ms(deadline_ms, time_is_up, waiting)
         context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
             for start in range(0, len(places), MANY):

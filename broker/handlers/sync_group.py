@@ -47,7 +47,7 @@ async def sync_group(node: Node, context: Context, request: Any) -> dict[str, An
     reply: SyncReply = await shard.run_parked(
         lambda machine, now, ticket: machine.sync(sync, ticket=ticket, now=now)
     )
-    await linger(node.config, shard.log, end_before)
+    await linger(node.clock, node.config, shard.log, end_before)
     return {
         "error_code": reply.error,
         "protocol_type": reply.protocol_type,

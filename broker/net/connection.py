@@ -16,6 +16,7 @@ from ...protocol.batch import Bytes
 from ...protocol.errors import Malformed
 from ...protocol.frames import BadLength, Frames
 from ...protocol.messages import read_request_header
+from ..clock import Clock, Timer
 from ..log_output import Log
 from ..principals import NODE
 from ..requests.complaints import Complaints
@@ -40,12 +41,14 @@ class Shared(NamedTuple):
         turns: schedules the connections.
         requests, answers: count the memory that each connection holds for them.
         complaints: limits the log lines about clients.
+        clock: the time.
     """
 
     turns: FairTurns
     requests: RequestMemory
     answers: AnswerMemory
     complaints: Complaints
+    clock: Clock
 
 
 class Connection(asyncio.Protocol):
@@ -75,7 +78,8 @@ class Connection(asyncio.Protocol):
         nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
-        self._turns, self._requests, self._answers, self._complaints = shared
+        self._turns, self._requests, self._answers, self._complaints, self._clock = shared
+        self._now_s = shared.clock.monotonic_s
         self._counts = [False, False]  # whether its memory for requests, for answers is counted
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
         self._number = number
@@ -94,11 +98,10 @@ class Connection(asyncio.Protocol):
         self._holds = 0  # the number of `hold` calls without `release`
         self._end: Malformed | None = None  # closes it once all earlier requests are answered
         self._writable = True
-        self._muted: asyncio.TimerHandle | None = None  # runs while it is throttled by a quota
+        self._muted: Timer | None = None  # runs while it is throttled by a quota
         self._draining = False
         self._is_made = False
         self._transport: asyncio.Transport
-        self._loop: asyncio.AbstractEventLoop
         self.info: ConnectionInfo
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -107,7 +110,6 @@ class Connection(asyncio.Protocol):
         if self._draining:  # drained between accept and this call
             self._transport.close()
             return
-        self._loop = asyncio.get_running_loop()
         here, there = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         local, peer = f"{here[0]}:{here[1]}", f"{there[0]}:{there[1]}"
         self.info = ConnectionInfo(
@@ -120,7 +122,7 @@ class Connection(asyncio.Protocol):
         if refusal_ms > 0:
             self._draining = True
             self._mute(refusal_ms, self._transport.close)
-        self._used_s = self._loop.time()
+        self._used_s = self._now_s()
         if self._on_opened is not None:
             self._on_opened(self)
 
@@ -163,7 +165,7 @@ class Connection(asyncio.Protocol):
 
     def is_idle_since(self, seconds: float) -> bool:
         """Whether it had neither a request nor an answer for this time."""
-        return self._busy is None and self._loop.time() - self._used_s >= seconds
+        return self._busy is None and self._now_s() - self._used_s >= seconds
 
     def end(self) -> None:
         """Close it once all written bytes are sent; at once if the client does not read them."""
@@ -177,7 +179,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._draining:
             return
-        self._used_s = self._loop.time()
+        self._used_s = self._now_s()
         frames = self._frames
         frames.receive(data)
         if len(data) > SMALL_BYTES:
@@ -199,7 +201,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._used_s = self._loop.time()
+        self._used_s = self._now_s()
         if self._counts[1]:
             self._counts[1] = self._answers.holds(self, 0)
         self._go_on()
@@ -404,7 +406,7 @@ class Connection(asyncio.Protocol):
         context = self._context
         assert context is not None
         self._busy = self._context = None
-        self._used_s = self._loop.time()
+        self._used_s = self._now_s()
         if self._counts[0]:
             self._count_requests()
         if reply.cancelled() or self._transport.is_closing():
@@ -429,7 +431,7 @@ class Connection(asyncio.Protocol):
     def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
         """Throttle the client: neither read nor serve for this time (KIP-219)."""
         self._pause()
-        self._muted = asyncio.get_running_loop().call_later(wait_ms / 1000, then)
+        self._muted = self._clock.call_after_ms(wait_ms, then)
 
     def _unmute(self) -> None:
         self._muted = None

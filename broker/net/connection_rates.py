@@ -7,10 +7,10 @@ The setting may change at any time; that does not change the wait of a connectio
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from ..clock import Clock, Timer
 from ..log_output import Log
 from ..runtime.quota_rates import Rate, Window
 from ..settings.config import BrokerConfig
@@ -27,11 +27,15 @@ class CreationRates:
 
     Args:
         config: the limits, read at each new connection.
+        clock: the time.
         admit: called with listener and connection once the connection may go on.
     """
 
-    def __init__(self, config: BrokerConfig, admit: Callable[[str, Connection], None]) -> None:
+    def __init__(
+        self, config: BrokerConfig, clock: Clock, admit: Callable[[str, Connection], None]
+    ) -> None:
         self._config = config
+        self._clock = clock
         self._admit = admit
         self._window = Window(
             config["quota.window.num"], config["quota.window.size.seconds"] * 1000
@@ -39,7 +43,7 @@ class CreationRates:
         self._rate = Rate(self._window)
         self._rates: dict[str, Rate] = {}
         self._waiting: dict[str, dict[Connection, None]] = {}  # by listener, in order of arrival
-        self._turns: dict[str, asyncio.TimerHandle] = {}  # for the first one of each listener
+        self._turns: dict[str, Timer] = {}  # for the first one of each listener
 
     def holds(self, listener: str, connection: Connection) -> bool:
         """Whether a new connection is held back; it is admitted later, or closed if too many are.
@@ -76,8 +80,7 @@ class CreationRates:
         self._waiting.clear()
 
     def _set_turn(self, listener: str, wait_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        self._turns[listener] = loop.call_later(wait_ms / 1000, self._turn, listener)
+        self._turns[listener] = self._clock.call_after_ms(wait_ms, self._turn, listener)
 
     def _turn(self, listener: str) -> None:
         """Admit the first waiting connection, and further ones until the rate is too high again."""
@@ -95,7 +98,7 @@ class CreationRates:
 
     def _wait_ms(self, listener: str) -> int:
         """Count one more connection; return its wait in ms."""
-        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        now_ms = self._clock.monotonic_ms()
         waits = [0]
         limit = self._config[RATE]
         if limit < _UNLIMITED and not self._is_protected(listener):

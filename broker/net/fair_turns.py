@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from ..clock import monotonic_s
-
 SLICE_S: Final = 0.001  # for one connection before the next
 TURN_S: Final = 0.004  # for all connections in one turn of the loop
 READ_BYTES: Final = 4 << 20  # of large requests received in one turn
@@ -50,9 +48,7 @@ class FairTurns:
         read_bytes: the bytes of large requests received in one turn.
     """
 
-    def __init__(
-        self, now_s: Callable[[], float] = monotonic_s, read_bytes: int = READ_BYTES
-    ) -> None:
+    def __init__(self, now_s: Callable[[], float], read_bytes: int = READ_BYTES) -> None:
         self.now_s = now_s
         self._read_bytes = self._left_to_read = read_bytes
         self._reads_later: deque[Served] = deque()

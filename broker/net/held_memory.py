@@ -13,9 +13,11 @@ Answers: beyond the limit the connections that have not read for the longest tim
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from ..clock import Clock, Timer
 
 SMALL_BYTES: Final = 1 << 16
 UNLIMITED_REQUESTS_BYTES: Final = 224 << 20
@@ -53,11 +55,15 @@ class RequestMemory:
 
     Args:
         limit_bytes: the limit for all connections together.
+        clock: the time.
         on_freed: called a second after all requests are served, if they held `MUCH_BYTES`.
     """
 
-    def __init__(self, limit_bytes: int, on_freed: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, limit_bytes: int, clock: Clock, on_freed: Callable[[], None] | None = None
+    ) -> None:
         self.used_bytes = 0
+        self._clock = clock
         self._limit_bytes = limit_bytes
         self._on_freed = on_freed
         self._most_bytes = 0  # the maximum since `used_bytes` was 0
@@ -65,7 +71,7 @@ class RequestMemory:
         self._waiting: dict[Holder, None] = {}  # the oldest first
         self._first: Holder | None = None  # is read although the limit is reached
         self._seen: dict[Holder, int] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
     def holds(self, one: Holder, size_bytes: int) -> bool:
         """Set the bytes that a connection holds; return whether they count."""
@@ -87,7 +93,7 @@ class RequestMemory:
 
     def _all_served(self) -> None:
         if self._most_bytes >= MUCH_BYTES and self._on_freed is not None:
-            asyncio.get_running_loop().call_later(_FREED_AFTER_S, self._on_freed)
+            self._clock.call_after_ms(_FREED_AFTER_S * 1000, self._on_freed)
         self._most_bytes = 0
 
     def lost(self, one: Holder) -> None:
@@ -123,7 +129,7 @@ class RequestMemory:
         one.release()
 
     def _look_later(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(STALLED_S, self._look_for_stalled)
+        self._timer = self._clock.call_after_ms(STALLED_S * 1000, self._look_for_stalled)
 
     def _look_for_stalled(self) -> None:
         """Close connections that stopped in the middle of a request while others wait."""

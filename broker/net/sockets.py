@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from ...storage.open_files import OPEN_FILES, RESERVED
+from ..clock import Clock, Timer, within_ms
 from ..log_output import Log
 from ..node import Node
 from ..requests.complaints import Complaints
@@ -50,8 +51,9 @@ class NodeSockets:
         OSError: a port is taken; the text has the address.
     """
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
         self._config = config
+        self._clock = clock
         self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
         self._listeners = [
             listener._replace(port=bound.getsockname()[1])
@@ -62,13 +64,14 @@ class NodeSockets:
         self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
-        requests = RequestMemory(_request_memory_bytes(config), give_back_freed_memory)
-        self._shared = Shared(FairTurns(), requests, AnswerMemory(), Complaints())
+        requests = RequestMemory(_request_memory_bytes(config), clock, give_back_freed_memory)
+        turns = FairTurns(clock.monotonic_s)
+        self._shared = Shared(turns, requests, AnswerMemory(), Complaints(clock), clock)
         self._limits = ConnectionLimits(config)
-        self._rates = CreationRates(config, self._admit)
+        self._rates = CreationRates(config, clock, self._admit)
         self._waiting: dict[Connection, str] = {}  # over max.connections, with listeners
         self._served: dict[Connection, str] = {}  # counted in the limits, with listeners
-        self._idle_check: asyncio.TimerHandle | None = None
+        self._idle_check: Timer | None = None
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
@@ -139,7 +142,8 @@ class NodeSockets:
         if not self._connections:
             return
         try:
-            await asyncio.wait_for(self._all_gone.wait(), _DRAIN_S)
+            async with within_ms(self._clock, _DRAIN_S * 1000):
+                await self._all_gone.wait()
         except TimeoutError:
             _log.warning("connections cut while stopping", count=len(self._connections))
             self.cut()
@@ -199,13 +203,12 @@ class NodeSockets:
 
     def _close_idle(self) -> None:
         """Close the connections that were idle for `connections.max.idle.ms`."""
-        loop = asyncio.get_running_loop()
         limit_s = self._config["connections.max.idle.ms"] / 1000
         if limit_s >= 0:
             for connection in [each for each in self._served if each.is_idle_since(limit_s)]:
                 connection.end()
         pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
-        self._idle_check = loop.call_later(pause_s, self._close_idle)
+        self._idle_check = self._clock.call_after_ms(pause_s * 1000, self._close_idle)
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)

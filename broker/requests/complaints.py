@@ -6,9 +6,9 @@ malformed requests could fill the disk with log lines.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
+from ..clock import Clock, Timer
 from ..log_output import Log
 
 LINES: Final = 3  # of one kind and address in a window
@@ -22,9 +22,10 @@ _log = Log("connection")
 class Complaints:
     """Counts the log lines about the clients of a node."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._counts: dict[tuple[str, str], int] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
     def may_log(self, host: str, kind: str) -> bool:
         """Whether a line may be written now; if not, it is counted.
@@ -39,7 +40,7 @@ class Complaints:
         count = self._counts.get(key, 0) + 1
         self._counts[key] = count
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(WINDOW_S, self.log_rest)
+            self._timer = self._clock.call_after_ms(WINDOW_S * 1000, self.log_rest)
         return count <= LINES
 
     def log_rest(self) -> None:

@@ -53,7 +53,7 @@ class Context:
         hasten: answers a waiting request at once; set by a handler that may answer early (a Fetch
             below min_bytes), else None.
         size_bytes: the size of the request, without its length field; set if there are quotas.
-        started_s: the monotonic time at which the request was taken up; set if there are quotas.
+        started_s: the monotonic time at which the request was taken up; -1 if there are no quotas.
         throttle_time_ms: the time for which the connection must not be read.
         is_large: set by a handler: a Produce or Fetch with very many partitions.
         on_rest: lets the next large request begin.
@@ -79,7 +79,7 @@ class Context:
         self.connection = connection
         self.hasten: Callable[[], None] | None = None
         self.size_bytes = 0
-        self.started_s = 0.0
+        self.started_s = -1.0
         self.throttle_time_ms = 0
         self.is_large = False
         self._turns: RequestTurns | None = None

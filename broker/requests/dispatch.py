@@ -27,7 +27,6 @@ from ...protocol.messages import (
     read_request_header,
 )
 from ...protocol.produce_answer import encode_produce_answer
-from ..clock import monotonic_s
 from ..log_output import Log
 from ..scheduling.large_requests import MOST_ELEMENTS
 from ..scheduling.large_values import free_in_steps
@@ -128,7 +127,7 @@ class Dispatch:
         _, version, correlation_id, client_id, _ = header
         context = Context(key, version, correlation_id, client_id, connection)
         if self._node.quotas is not None:
-            context.size_bytes, context.started_s = len(frame), monotonic_s()
+            context.size_bytes, context.started_s = len(frame), self._node.clock.monotonic_s()
         if key is ApiKey.API_VERSIONS:
             *_, highest = self._versions[key]
             if not 0 <= version <= highest:
@@ -170,7 +169,7 @@ class Dispatch:
         handler = handler_of(context.api_key)
         if self._node.authorizer is not None:
             handler = _guarded(context.api_key, handler)
-        if context.started_s:
+        if context.started_s >= 0:
             handler = _metered(handler)
         return handler(self._node, context, request)
 

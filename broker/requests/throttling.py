@@ -19,7 +19,6 @@ from ...metadata.client_quotas import (
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
 from ...protocol.messages import has_field
-from ..clock import monotonic_s
 from ..runtime.quotas import Exceeded
 
 if TYPE_CHECKING:
@@ -41,7 +40,8 @@ def metered(handler: Handler) -> Handler:
     """A handler whose time, and the size of whose requests, count against quotas."""
 
     async def both(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
-        steps = _Steps(monotonic_s() - context.started_s)  # begin with the time for decoding
+        now_s = node.clock.monotonic_s
+        steps = _Steps(now_s, now_s() - context.started_s)  # begin with the time for decoding
         try:
             body: dict[str, Any] | None = await _Timed(handler(node, context, request), steps)
         except Refused:
@@ -61,6 +61,7 @@ def metered(handler: Handler) -> Handler:
 class _Steps:
     """The time that a handler has worked, without its waits."""
 
+    now_s: Callable[[], float]
     spent_s: float
 
 
@@ -73,14 +74,15 @@ class _Timed:
 
     def __await__(self) -> Generator[Any, Any, Any]:
         step, argument = self._coroutine.send, None
+        now_s = self._steps.now_s
         while True:
-            started_s = monotonic_s()
+            started_s = now_s()
             try:
                 waited_for = step(argument)
             except StopIteration as done:
                 return done.value
             finally:
-                self._steps.spent_s += monotonic_s() - started_s
+                self._steps.spent_s += now_s() - started_s
             step = self._coroutine.send
             try:
                 argument = yield waited_for
@@ -115,7 +117,7 @@ class Fetching:
         self._quotas = node.quotas
         self._context = context
         self._who = client_of(context)
-        self._started_s = monotonic_s()
+        self._started_s = node.clock.monotonic_s()
         self.most_bytes = self._quotas.most_bytes(self._who)
 
     def use(self, size_bytes: int) -> int:
@@ -125,7 +127,7 @@ class Fetching:
         """
         now_ms = self._node.clock.monotonic_ms()
         # At most the time of reading: the Fetch may have waited for new records in between.
-        spent_s = min(monotonic_s() - self._started_s, _READING_S)
+        spent_s = min(self._node.clock.monotonic_s() - self._started_s, _READING_S)
         wait_ms = max(
             self._quotas.use(REQUEST_PERCENTAGE, self._who, spent_s * 100, now_ms),
             self._quotas.use(CONSUMER_BYTE_RATE, self._who, size_bytes, now_ms),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -17,6 +16,7 @@ from ..settings.config import BrokerConfig
 if TYPE_CHECKING:
     from ...coordinator.consumer.groups import ConsumerSetup
     from ...coordinator.consumer.requests import ConsumerGroupSettings, GroupLimits
+    from ..clock import Clock
 
 _SESSION = "consumer.session.timeout.ms"
 _HEARTBEAT = "consumer.heartbeat.interval.ms"
@@ -36,7 +36,7 @@ def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
     )
 
 
-async def linger(config: BrokerConfig, log: PartitionLog, end_before: int) -> None:
+async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_before: int) -> None:
     """Hold an answer back when there is something in the log since, as Kafka gathers records.
 
     librdkafka's tests count on it: an answer that overtakes its own change of a subscription leaves
@@ -45,7 +45,7 @@ async def linger(config: BrokerConfig, log: PartitionLog, end_before: int) -> No
     """
     linger_ms = config["group.coordinator.append.linger.ms"]
     if linger_ms and log.log_end_offset != end_before:
-        await asyncio.sleep(linger_ms / 1000)
+        await clock.sleep_ms(linger_ms)
 
 
 def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:

@@ -31,6 +31,7 @@ from . import markers
 from .shard import Shard
 
 if TYPE_CHECKING:
+    from ..clock import Timer
     from .flushes import FlushQueue
     from .partitions import Partitions
 
@@ -122,7 +123,7 @@ class Destination:
         self.entries: deque[Entry] = deque()
         self.in_flight = 0
         self.failures = 0
-        self.timer: asyncio.TimerHandle | None = None
+        self.timer: Timer | None = None
 
     def __len__(self) -> int:
         return len(self.entries) + self.in_flight
@@ -157,9 +158,10 @@ class MarkerChannel:
         self.retries = 0
         self._partitions = partitions
         self._node_id = partitions.node_id
+        self._clock = partitions.clock
         self._flushes = flushes
         self._connect = connect
-        self._completion_timer: asyncio.TimerHandle | None = None
+        self._completion_timer: Timer | None = None
         self._requests: Requests | None = None
         self._stopped = False
 
@@ -353,15 +355,14 @@ class MarkerChannel:
     def _send_soon(self, destination: Destination) -> None:
         """Begin a request in the next turn, with all that has gathered by then."""
         if destination.timer is None and not destination.in_flight:
-            loop = asyncio.get_running_loop()
-            destination.timer = loop.call_later(0, self._send, destination)
+            destination.timer = self._clock.call_after_ms(0, self._send, destination)
 
     def _again_later(self, destination: Destination, attempt: Any) -> None:
         if destination.timer is None and not self._stopped:
             wait_ms = min(RETRY_MS << min(destination.failures, 10), RETRY_MAX_MS)
             destination.failures += 1
-            destination.timer = asyncio.get_running_loop().call_later(
-                wait_ms / 1000, self._attempt, destination, attempt
+            destination.timer = self._clock.call_after_ms(
+                wait_ms, self._attempt, destination, attempt
             )
 
     @staticmethod
@@ -465,9 +466,7 @@ class MarkerChannel:
     def _complete_later(self, ending: Ending) -> None:
         self.completions.append(ending)
         if self._completion_timer is None and not self._stopped:
-            self._completion_timer = asyncio.get_running_loop().call_later(
-                RETRY_MAX_MS / 1000, self._complete_again
-            )
+            self._completion_timer = self._clock.call_after_ms(RETRY_MAX_MS, self._complete_again)
 
     def _complete_again(self) -> None:
         self._completion_timer = None

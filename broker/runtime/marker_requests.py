@@ -15,6 +15,7 @@ from ...coordinator.transactions.states import Partition
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...protocol.requests import read_answer, request_frame
+from ..clock import Clock, within_ms
 from . import markers
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class MarkerRequests:
         nodes: all nodes of the process, by id.
         peers: addresses, HOST:PORT, from which nodes connect to each other; this adds its own.
         config: the settings, of which `request.timeout.ms` is used.
+        clock: the time.
     """
 
     def __init__(
@@ -61,11 +63,13 @@ class MarkerRequests:
         nodes: Mapping[int, OtherNode],
         peers: set[str],
         config: BrokerConfig,
+        clock: Clock,
     ) -> None:
         self._node_id = node_id
         self._nodes = nodes
         self._peers = peers
         self._config = config
+        self._clock = clock
         self._connections: dict[int, _Connection] = {}
         self._sent = 0
 
@@ -83,7 +87,7 @@ class MarkerRequests:
             raise ConnectionError(f"node {node_id} is not there")
         if other.between_nodes is None:
             return [_appended(other, ending, place) for ending, place in entries]
-        timeout_s = self._config["request.timeout.ms"] / 1000
+        timeout_ms = self._config["request.timeout.ms"]
         self._sent += 1
         number = self._sent  # there may be others under way when the answer comes
         frame = request_frame(
@@ -94,7 +98,7 @@ class MarkerRequests:
             {"markers": _markers(entries)},
         )
         try:
-            async with asyncio.timeout(timeout_s):
+            async with within_ms(self._clock, timeout_ms):
                 answer = await self._answer(node_id, other.between_nodes, frame)
             body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
         except BaseException:

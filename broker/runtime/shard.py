@@ -18,7 +18,7 @@ from ...protocol.control import marker, read_marker
 from ...protocol.errors import Code, Refused
 from ...protocol.records import records_in
 from ...storage.log import Origin, PartitionLog
-from ..clock import Clock, is_in_event_loop, monotonic_s
+from ..clock import Clock, Timer, is_in_event_loop
 from ..log_output import Log
 from ..scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
@@ -121,7 +121,7 @@ class Shard(Generic[M]):
         self.observer: Observer | None = None
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
         self._ticks = False
@@ -243,18 +243,19 @@ class Shard(Generic[M]):
         """
         self._loading = True
         offset, end = self.log.log_start_offset, self.log.log_end_offset
-        until_s = monotonic_s() + _SLICE_S
+        now_s = self._clock.monotonic_s
+        until_s = now_s() + _SLICE_S
         while offset < end:
             data = self.log.read(offset, max_bytes=_LOAD_BYTES, up_to=end, min_one=True).records
             before = offset
             for position, header in headers_in(data):
                 offset = header.next_offset
                 self._replay_batch(data, position, header)
-                if monotonic_s() > until_s:
+                if now_s() > until_s:
                     yield
                     if self.is_closed:
                         return
-                    until_s = monotonic_s() + _SLICE_S
+                    until_s = now_s() + _SLICE_S
             if offset == before:
                 break
         self._loading = False
@@ -412,12 +413,9 @@ class Shard(Generic[M]):
         self._timer, self._timer_deadline_ms = None, None
         if deadline_ms is None:
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        if not is_in_event_loop():
             return  # loading before the loop runs; start_timer comes later
-        wait_s = max(0, deadline_ms - now.monotonic_ms) / 1000
-        self._timer = loop.call_later(wait_s, run_in_turn, self.tick)
+        self._timer = self._clock.call_at_ms(deadline_ms, run_in_turn, self.tick)
         self._timer_deadline_ms = deadline_ms
 
     def tick(self) -> None:
@@ -449,8 +447,7 @@ class Shard(Generic[M]):
         # Not at once, and not again for each request that comes meanwhile.
         self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(now), True
         if is_in_event_loop():
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_RETRY_S, run_in_turn, self.tick)
+            self._timer = self._clock.call_after_ms(_RETRY_S * 1000, run_in_turn, self.tick)
 
     def _do_what_is_due(self, now: Moment) -> Refused | None:
         """Why the log takes nothing more; None when it took all, or the slice is over.

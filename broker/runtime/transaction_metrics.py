@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from ...coordinator.outcome import Outcome
 from ...coordinator.transactions.states import PREPARED, State, Transaction
 from ...protocol.errors import Code
-from ..clock import monotonic_s
 
 BUCKETS_S: Final = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
@@ -54,6 +54,9 @@ class Histogram:
 class TransactionMetrics:
     """The counts of one node; an `Observer` of all its shards.
 
+    Args:
+        now_s: a clock's `monotonic_s`.
+
     Attributes:
         commits: decided.
         aborts: decided, by cause: client, timeout, new_producer.
@@ -63,7 +66,8 @@ class TransactionMetrics:
             the last marker.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
         self.commits = 0
         self.aborts: Counter[str] = Counter()
         self.fencings: Counter[str] = Counter()
@@ -86,7 +90,7 @@ class TransactionMetrics:
             elif record.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
                 prepared_at_s = self._prepared_at_s.pop(record.transactional_id, None)
                 if prepared_at_s is not None:
-                    self.phases[ENDING].observe(monotonic_s() - prepared_at_s)
+                    self.phases[ENDING].observe(self._now_s() - prepared_at_s)
 
     def refused(self, code: Code) -> None:
         """A request was refused."""
@@ -95,7 +99,7 @@ class TransactionMetrics:
             self.fencings[cause] += 1
 
     def _prepared(self, record: Transaction, now_ms: int, cause: str) -> None:
-        self._prepared_at_s[record.transactional_id] = monotonic_s()
+        self._prepared_at_s[record.transactional_id] = self._now_s()
         if record.started_ms >= 0:
             self.phases[OPEN].observe(max(0, now_ms - record.started_ms) / 1000)
         if record.state is State.PREPARE_COMMIT:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..clock import monotonic_s
+if TYPE_CHECKING:
+    from ..clock import Clock, Timer
 
 YOUNG_IN_A_STEP: Final = 4
 """Objects are set aside after so many middle collections, of some 8,000 objects each."""
@@ -27,12 +28,13 @@ _MIDDLE: Final = 1
 class Garbage:
     """Controls the garbage collection of this process, from `start` to `stop`."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._young = 0
         self._has_set_aside = False
         self._thresholds = gc.get_threshold()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
     def start(self) -> None:
         """Set all present objects aside and take control; needs a running event loop."""
@@ -42,7 +44,7 @@ class Garbage:
         gc.set_threshold(*self._thresholds[:2], _NEVER)
         gc.callbacks.append(self._collected)
         gc.enable()
-        self._timer = self._loop.call_later(ALL_EVERY_S, self._look_at_all_and_again)
+        self._look_later(ALL_EVERY_S)
 
     def stop(self) -> None:
         """Return control to Python."""
@@ -77,8 +79,10 @@ class Garbage:
     def _look_at_all_and_again(self) -> None:
         took_s = 0.0
         if self._has_set_aside:
-            began_s = monotonic_s()
+            began_s = self._clock.monotonic_s()
             self.look_at_all()
-            took_s = monotonic_s() - began_s
-        later_s = max(ALL_EVERY_S, took_s / _SHARE)
-        self._timer = asyncio.get_running_loop().call_later(later_s, self._look_at_all_and_again)
+            took_s = self._clock.monotonic_s() - began_s
+        self._look_later(max(ALL_EVERY_S, took_s / _SHARE))
+
+    def _look_later(self, wait_s: float) -> None:
+        self._timer = self._clock.call_after_ms(wait_s * 1000, self._look_at_all_and_again)

@@ -28,13 +28,14 @@ from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from ..clock import monotonic_s
+from ..clock import SystemClock
 
 Item = TypeVar("Item")
 
 SLICE_S: float = 0.0025
 """The time a job runs before `pause` lets the event loop run."""
 _SLOTS: Final = 4
+_SYSTEM_S: Final[Callable[[], float]] = SystemClock.monotonic_s
 
 
 class Turns:
@@ -43,26 +44,27 @@ class Turns:
     Without a running event loop there is no other work, and `pause` never waits.
     """
 
-    __slots__ = ("_ends_s", "_line")
+    __slots__ = ("_ends_s", "_line", "_now_s")
 
     def __init__(self) -> None:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._line, self._ends_s = None, math.inf
+            self._line, self._now_s, self._ends_s = None, _SYSTEM_S, math.inf
             return
-        self._line = _line_of(loop)
-        self._ends_s = self._line.first_slice_ends_s()
+        line = self._line = _line_of(loop)
+        self._now_s = line.now_s
+        self._ends_s = line.first_slice_ends_s()
 
     def is_over(self) -> bool:
         """Whether the slice is used up, for work that can stop but cannot wait."""
-        return monotonic_s() >= self._ends_s
+        return self._now_s() >= self._ends_s
 
     async def pause(self) -> None:
         """Let the event loop run if the slice is used up; otherwise return at almost no cost."""
-        if monotonic_s() >= self._ends_s and self._line is not None:
+        if self._now_s() >= self._ends_s and self._line is not None:
             await self._line.wait()
-            self._ends_s = monotonic_s() + SLICE_S
+            self._ends_s = self._now_s() + SLICE_S
 
     def each(self, items: Iterable[Item]) -> _Each[Item]:
         """The items, with a `pause` before each of them.
@@ -104,7 +106,7 @@ class RequestTurns(Turns):
 
     async def pause(self) -> None:
         """As `Turns.pause`; the first pause that waits also waits for a slot among the requests."""
-        if monotonic_s() >= self._ends_s and self._line is not None:
+        if self._now_s() >= self._ends_s and self._line is not None:
             if not self._has_slot:
                 await self._line.enter()
                 self._has_slot = True
@@ -125,10 +127,11 @@ class _Line:
 
     __slots__ = (
         "_due", "_ends_s", "_entering", "_is_turn_known", "_runs_due", "_slots", "_waiting",
-        "_wakes",
+        "_wakes", "now_s",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.now_s = _SYSTEM_S
         self._due: dict[Callable[[], None], None] = {}  # in order of arrival
         self._runs_due = False
         self._entering: deque[asyncio.Future[None]] = deque()
@@ -142,7 +145,7 @@ class _Line:
         """The end of the slice that all jobs beginning in this turn of the loop share."""
         if not self._is_turn_known:
             self._is_turn_known = True
-            self._ends_s = monotonic_s() + SLICE_S
+            self._ends_s = self.now_s() + SLICE_S
             asyncio.get_running_loop().call_soon(self._next_turn)
         return self._ends_s
 
@@ -214,6 +217,11 @@ class _Line:
         self._wakes = bool(waiting)
         if waiting:
             asyncio.get_running_loop().call_soon(self._wake)
+
+
+def measure_slices_by(now_s: Callable[[], float]) -> None:
+    """Measure the slices of the running event loop by a clock's `monotonic_s`."""
+    _line_of(asyncio.get_running_loop()).now_s = now_s
 
 
 def run_in_turn(work: Callable[[], None]) -> None:

@@ -90,7 +90,7 @@ class Background:
         if interval_ms >= _NEVER_MS:
             return
         while True:
-            await asyncio.sleep(delay_ms / 1000)
+            await self._clock.sleep_ms(delay_ms)
             delay_ms = interval_ms
             for count, log in enumerate(list(self._logs.logs())):
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
@@ -112,7 +112,7 @@ class Background:
 
     async def _checkpoint(self, delay_ms: int, interval_ms: int) -> None:
         while True:
-            await asyncio.sleep(delay_ms / 1000)
+            await self._clock.sleep_ms(delay_ms)
             delay_ms = interval_ms
             self._flushes.ask_for_metadata()
             try:

@@ -18,7 +18,6 @@ from weakref import WeakSet
 
 from ...protocol.errors import Refused
 from ...storage.log import PartitionLog
-from ..clock import monotonic_s
 from ..log_output import Log
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class Cleaner:
         """One of those that work side by side; their number may change while they do."""
         config = self._config
         while number < max(config["log.cleaner.threads"], 1):
-            await asyncio.sleep(config["log.cleaner.backoff.ms"] / 1000)
+            await self._clock.sleep_ms(config["log.cleaner.backoff.ms"])
             self._start_missing()
             self._failed.clear()
             while await self.clean_dirtiest():
@@ -204,7 +203,7 @@ class Cleaner:
 
         config = self._config
         if self._throttle is None:
-            self._throttle = Throttle(monotonic_s())
+            self._throttle = Throttle(self._clock.monotonic_s())
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
         steps = self._rounds[todo.log] = compact(
             todo,
@@ -224,7 +223,8 @@ class Cleaner:
         self, steps: Steps[Compacted], log: PartitionLog, throttle: Throttle
     ) -> Compacted | None:
         loop, config = asyncio.get_running_loop(), self._config
-        until = monotonic_s() + _STEP_S
+        now_s = self._clock.monotonic_s
+        until_s = now_s() + _STEP_S
         while True:
             try:
                 blocking = next(steps)
@@ -233,14 +233,15 @@ class Cleaner:
                 return did
             if blocking is not None:
                 await loop.run_in_executor(None, blocking)
-            elif monotonic_s() < until:
+            elif now_s() < until_s:
                 continue
             else:
                 limit = config["log.cleaner.io.max.bytes.per.second"]
-                await asyncio.sleep(max(throttle.rest_s(limit, monotonic_s()), _PAUSE_S))
+                rest_s = max(throttle.rest_s(limit, now_s()), _PAUSE_S)
+                await self._clock.sleep_ms(rest_s * 1000)
             if not self._is_there(log):
                 return None
-            until = monotonic_s() + _STEP_S
+            until_s = now_s() + _STEP_S
 
     def _is_there(self, log: PartitionLog) -> bool:
         """Whether it is a partition's log, and no coordinator is being loaded from it."""

@@ -8,7 +8,6 @@ writes its checkpoints, and halts (LogDirFailureChannel).
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from ..log_output import Log
 if TYPE_CHECKING:
     from ...storage.log import PartitionLog
     from ...storage.log_directory import LogDirectory
+    from ..clock import Clock, Timer
 
 INTERVAL_S: Final = 1.0
 LOGS_IN_A_LOOK: Final = 200
@@ -33,20 +33,22 @@ class DirectoryWatch:
 
     Args:
         logs: the directory.
+        clock: the time.
 
     Attributes:
         on_gone: called once, with the directory's path, when it is not there any more.
     """
 
-    def __init__(self, logs: LogDirectory) -> None:
+    def __init__(self, logs: LogDirectory, clock: Clock) -> None:
+        self._clock = clock
         self._logs = logs
         self._next = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self.on_gone: Callable[[str], None] = _tell
 
     def start(self) -> None:
         """Begin; the event loop runs."""
-        self._timer = asyncio.get_running_loop().call_later(INTERVAL_S, self._look_and_go_on)
+        self._timer = self._clock.call_after_ms(INTERVAL_S * 1000, self._look_and_go_on)
 
     def stop(self) -> None:
         """Look no more."""

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ottla.broker.clock import SystemClock
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
 from ottla.protocol.api_keys import ApiKey
 
+from ..clocks import LoopClock
 from .fakes import framed
 
 ASKED = framed(ApiKey.API_VERSIONS, 0, correlation_id=7)
@@ -23,7 +23,8 @@ async def door(directory: Path, **settings: str) -> AsyncIterator[tuple[Node, No
     """A node that listens; settings have _ for their dots."""
     given = {key.replace("_", "."): value for key, value in settings.items()}
     config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://127.0.0.1:0", **given})
-    node, sockets = Node(config, directory, SystemClock()), NodeSockets(config)
+    clock = LoopClock()
+    node, sockets = Node(config, directory, clock), NodeSockets(config, clock)
     node.start(sockets.advertised)
     await sockets.open(node)
     try:

@@ -15,11 +15,11 @@ import pytest
 from ottla.broker.requests.context import ConnectionInfo
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
+from tests.clocks import START_MS as START_MS
 from tests.protocol.message_values import reference_request, schema
 from tests.requests import check_names
 
 P = ParamSpec("P")
-START_MS = 1_700_000_000_000
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -48,24 +48,6 @@ class _NeverWaiting(selectors.DefaultSelector):
         if timeout and not events:
             self._loop.jump(timeout)
         return events
-
-
-class VirtualClock:
-    """The broker's clock by the loop's time.
-
-    Attributes:
-        step_ms: by how much the wall time has been set forward, or back.
-    """
-
-    def __init__(self) -> None:
-        self.step_ms = 0
-
-    def now_ms(self) -> int:
-        return START_MS + self.step_ms + self.monotonic_ms()
-
-    def monotonic_ms(self) -> int:
-        loop = asyncio._get_running_loop()  # None: before there is one, no time has passed
-        return 0 if loop is None else round(loop.time() * 1000)
 
 
 def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:

@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
-from tests.broker.fakes import VirtualClock
+from tests.clocks import LoopClock
 
 
 @cache
 def idle_node() -> Node:
     """The node of all tests of a process that do not change it."""
     directory = TemporaryDirectory()
-    node = Node(BrokerConfig.from_settings({}), Path(directory.name), VirtualClock())
+    node = Node(BrokerConfig.from_settings({}), Path(directory.name), LoopClock())
     atexit.register(directory.cleanup)
     atexit.register(node.close, clean=False)
     return node

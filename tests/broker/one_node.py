@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from ottla.broker.clock import SystemClock
 from ottla.broker.node import Node
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import Answer, Dispatch
@@ -17,7 +18,8 @@ from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import START_MS, VirtualClock, connection_info, frame
+from tests.broker.fakes import START_MS, connection_info, frame
+from tests.clocks import LoopClock
 from tests.library_classes import library_class
 from tests.protocol.message_values import plain
 from tests.protocol.pieces import joined
@@ -26,14 +28,19 @@ from tests.protocol.pieces import joined
 class OneNode:
     """A node, and a client's view of it.
 
+    Args:
+        clock: the node's; None: one that goes by the event loop.
+
     Attributes:
         connection: what the node knows of the client.
-        clock: the node's.
+        clock: the node's, unless it was given another one.
     """
 
-    def __init__(self, directory: Path, settings: dict[str, str]) -> None:
-        self.clock = VirtualClock()
-        self.node = Node(BrokerConfig.from_settings(settings), directory, self.clock)
+    def __init__(
+        self, directory: Path, settings: dict[str, str], clock: SystemClock | None = None
+    ) -> None:
+        self.clock = LoopClock()
+        self.node = Node(BrokerConfig.from_settings(settings), directory, clock or self.clock)
         self.node.start([Listener("PLAINTEXT", "broker", 9092)])
         self.connection: ConnectionInfo = connection_info()
         self._dispatch = Dispatch(self.node)

@@ -21,6 +21,7 @@ from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 
+from ..clocks import LoopClock
 from .fakes import FakeLog, FakeTransport, correlation_ids, framed
 from .idle_node import idle_node
 
@@ -65,8 +66,9 @@ class Peer:
         self.fetch_throttle_ms = 0
         self.cancelled = 0
         self.turns = FairTurns(lambda: self.now_s, read_bytes=1 << 40)
-        self.memory = RequestMemory(REQUESTS_BYTES), AnswerMemory(ANSWERS_BYTES)
-        self.shared = Shared(self.turns, *self.memory, Complaints())
+        clock = LoopClock()
+        self.memory = RequestMemory(REQUESTS_BYTES, clock), AnswerMemory(ANSWERS_BYTES)
+        self.shared = Shared(self.turns, *self.memory, Complaints(clock), clock)
         self.now_s = self.request_s = 0.0
         self.connection, self.transport = self.another()
 

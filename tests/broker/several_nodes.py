@@ -29,12 +29,11 @@ class SeveralNodes:
     def __init__(self, directory: Path, settings: dict[str, str], count: int) -> None:
         listeners = {"listeners": "PLAINTEXT://127.0.0.1:0", **settings}
         configs = configs_of(BrokerConfig.from_settings(listeners), count)
-        first = Node(configs[0], directory, SystemClock())
-        others = [
-            Node(config, directory, first.clock, cluster=first.cluster) for config in configs[1:]
-        ]
+        clock = SystemClock()
+        first = Node(configs[0], directory, clock)
+        others = [Node(config, directory, clock, cluster=first.cluster) for config in configs[1:]]
         self.nodes = {node.node_id: node for node in (first, *others)}
-        self.doors = {config.node_id: NodeSockets(config) for config in configs}
+        self.doors = {config.node_id: NodeSockets(config, clock) for config in configs}
         self.cluster = first.cluster
         self.controller = first.controller
 

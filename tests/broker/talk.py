@@ -15,6 +15,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.protocol.errors import Malformed
 
+from ..clocks import StillClock
 from ..protocol.pieces import joined
 from ..wire.client import decode, encode
 from .topic_requests import Step
@@ -22,14 +23,6 @@ from .topic_requests import Step
 NOW_MS = 1_700_000_000_000
 HERE = ("localhost", 9092)
 CONNECTION = ConnectionInfo("here-there-1", "there:1", "there", HERE)
-
-
-class StoppedClock:
-    def now_ms(self) -> int:
-        return NOW_MS
-
-    def monotonic_ms(self) -> int:
-        return 0
 
 
 class Talk:
@@ -66,7 +59,7 @@ def talk_with(data_dir: Path, settings: Mapping[str, str] | None = None) -> Iter
     config = BrokerConfig.from_settings({"node.id": "1", **(settings or {})})
 
     async def start() -> Node:
-        node = Node(config, data_dir, StoppedClock())
+        node = Node(config, data_dir, StillClock())
         node.start([Listener("PLAINTEXT", *HERE)])
         return node
 

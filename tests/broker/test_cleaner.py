@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -435,9 +434,9 @@ def test_it_reads_and_writes_no_more_a_second_than_it_may(
     now_s, counted = 100.0, 0
     count = Throttle.count
 
-    async def rest(delay_s: float) -> None:
+    async def rest(wait_ms: float) -> None:
         nonlocal now_s
-        now_s += delay_s
+        now_s += wait_ms / 1000
         await asyncio.sleep(0)
 
     def look() -> float:
@@ -450,8 +449,6 @@ def test_it_reads_and_writes_no_more_a_second_than_it_may(
         counted += size_bytes
         count(self, size_bytes)
 
-    only_it_rests = SimpleNamespace(sleep=rest, get_running_loop=asyncio.get_running_loop)
-
     async def took_s(limit: str) -> float:
         nonlocal now_s, counted
         settings = {"log_cleaner_enable": "false", "log_cleaner_io_max_bytes_per_second": limit}
@@ -459,9 +456,10 @@ def test_it_reads_and_writes_no_more_a_second_than_it_may(
             it.topic("t", **COMPACT)
             many(it, "t")
             size_bytes = it.log("t").size_bytes
+            await asyncio.sleep(0)  # the other timed jobs rest by the clock that it has now
             with monkeypatch.context() as patch:
-                patch.setattr(cleaner_module, "asyncio", only_it_rests)
-                patch.setattr(cleaner_module, "monotonic_s", look)
+                patch.setattr(it.clock, "sleep_ms", rest)
+                patch.setattr(it.clock, "monotonic_s", look)
                 patch.setattr(Throttle, "count", count_too)
                 started_s, counted = now_s, 0
                 assert await it.cleaner().clean_dirtiest()

@@ -16,9 +16,10 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import START_MS, FakeLog, VirtualClock, in_virtual_time
+from tests.broker.fakes import START_MS, FakeLog, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer
+from tests.clocks import LoopClock
 
 HOUR_MS = 60 * 60 * 1000
 FORWARD_AND_BACK = pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS], ids=["on", "back"])
@@ -99,7 +100,7 @@ async def test_a_quota_is_the_same_after_a_step(tmp_path: Path, step_ms: int) ->
 async def test_a_disk_that_fails_is_told_of_again_after_a_step_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, clock = FakeLog(), VirtualClock()
+    log, clock = FakeLog(), LoopClock()
     monkeypatch.setattr(storage_trouble, "_log", log)
     async with a_node(tmp_path) as one:
         trouble = StorageTrouble(clock)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.clock import SystemClock
 from ottla.broker.runtime.shard import Shard
 from ottla.coordinator import group_records
 from ottla.coordinator.classic.requests import GroupSettings
@@ -33,8 +34,9 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class Clock:
+class Clock(SystemClock):
     def __init__(self) -> None:
+        super().__init__()
         self.ms = 1_700_000_000_000
 
     def now_ms(self) -> int:

@@ -10,6 +10,7 @@ import pytest
 from ottla.broker.requests import complaints as complaints_module
 from ottla.broker.requests.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
 
+from ..clocks import LoopClock
 from .fakes import FakeLog, in_virtual_time
 from .peers import Peer, heartbeat
 
@@ -55,7 +56,7 @@ async def test_a_fault_that_a_client_meets_again_and_again_makes_a_few_lines(
 
 @in_virtual_time
 async def test_addresses_and_kinds_have_lines_of_their_own(log: FakeLog) -> None:
-    it = Complaints()
+    it = Complaints(LoopClock())
     for host in ("a", "b"):
         for kind in ("x", "y"):
             assert [it.may_log(host, kind) for _ in range(LINES + 1)] == [True] * LINES + [False]
@@ -65,7 +66,7 @@ async def test_addresses_and_kinds_have_lines_of_their_own(log: FakeLog) -> None
 
 @in_virtual_time
 async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: FakeLog) -> None:
-    it = Complaints()
+    it = Complaints(LoopClock())
     for _ in range(3):
         assert it.may_log("a", "x")
         await asyncio.sleep(WINDOW_S + 1)
@@ -74,7 +75,7 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Fa
 
 @in_virtual_time
 async def test_what_is_remembered_is_bounded(log: FakeLog) -> None:
-    it = Complaints()
+    it = Complaints(LoopClock())
     told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * ADDRESSES))
     assert told == ADDRESSES + LINES
     assert len(it._counts) == ADDRESSES + 1

@@ -23,20 +23,13 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.protocol.messages import answer
 from tests.broker.fakes import connection_info
+from tests.clocks import StillClock
 from tests.requests import request
 
 RECORDED: dict[str, Any] = json.loads(Path(__file__).with_name("kafka_defaults.json").read_text())
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 ORDERS = "orders"
-
-
-class StillClock:
-    def now_ms(self) -> int:
-        return 1_700_000_000_000
-
-    def monotonic_ms(self) -> int:
-        return 0
 
 
 class Talk:

@@ -10,6 +10,7 @@ from ottla.broker.net.connection_rates import WAITING_AT_MOST, CreationRates
 from ottla.broker.requests.context import ConnectionInfo
 from ottla.broker.settings.config import BrokerConfig
 
+from ..clocks import LoopClock
 from .fakes import in_virtual_time
 
 RATE = "max.connection.creation.rate"
@@ -21,7 +22,7 @@ class Door:
     def __init__(self, **settings: str) -> None:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         self.config = BrokerConfig.from_settings(given)
-        self.rates = CreationRates(self.config, self._admit)
+        self.rates = CreationRates(self.config, LoopClock(), self._admit)
         self.began_s = asyncio.get_running_loop().time()
         self.admitted: list[tuple[int, float]] = []
         self.closed: list[int] = []

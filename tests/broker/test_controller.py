@@ -17,19 +17,12 @@ from ottla.metadata.records import BeginTransactionRecord, EndPoint, TopicRecord
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
+from tests.clocks import StillClock
 from tests.storage.disk import Disk, PowerCut
 from tests.storage.logs import batch
 
 NOW_MS = 1_700_000_000_000
 HERE = EndPoint("PLAINTEXT", "localhost", 9092)
-
-
-class StoppedClock:
-    def now_ms(self) -> int:
-        return NOW_MS
-
-    def monotonic_ms(self) -> int:
-        return 0
 
 
 class Life:
@@ -45,7 +38,7 @@ class Life:
         numbers = count(1000 + self.catalog.last_offset)
         self.controller = Controller(
             self.catalog, self.metadata_log, self.directory,
-            node_id=1, config=self.config, clock=StoppedClock(),
+            node_id=1, config=self.config, clock=StillClock(),
             new_id=lambda: UUID(int=next(numbers)),
         )  # fmt: skip
         self.controller.bootstrap()

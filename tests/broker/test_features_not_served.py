@@ -16,8 +16,9 @@ from ottla.metadata.records import FeatureLevelRecord
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.storage.log_directory import WrongDirectory
-from tests.broker.fakes import VirtualClock, in_virtual_time
+from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
+from tests.clocks import LoopClock
 
 CLIENT = {"client_software_name": "test", "client_software_version": "1"}
 SHARE = "share.version"
@@ -92,7 +93,7 @@ async def test_a_directory_under_another_version_of_the_metadata_is_refused(
     async with one_node(tmp_path) as it:
         finalize(it, "metadata.version", level)
     with pytest.raises(WrongDirectory, match=f"metadata.version is {level}, and Ottla reads 7"):
-        Node(BrokerConfig.from_settings({}), tmp_path, VirtualClock())
+        Node(BrokerConfig.from_settings({}), tmp_path, LoopClock())
 
 
 @in_virtual_time

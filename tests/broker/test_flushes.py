@@ -24,6 +24,7 @@ from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import FakeLog
 from tests.broker.one_node import OneNode, one_node
+from tests.clocks import StillClock
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
 
@@ -374,18 +375,10 @@ class Notes:
         yield from ()
 
 
-class _Clock:
-    def now_ms(self) -> int:
-        return NOW_MS
-
-    def monotonic_ms(self) -> int:
-        return 0
-
-
 def shard_of(broker: Broker, rung: list[str]) -> Shard[Notes]:
     return Shard(
         broker.orders, Notes(), (lambda record: (b"k", record.encode()), lambda _, v: v),
-        clock=_Clock(), carry_out=lambda _, effect: rung.append(effect.name),  # type: ignore[attr-defined]
+        clock=StillClock(), carry_out=lambda _, effect: rung.append(effect.name),  # type: ignore[attr-defined]
         on_append=lambda _: None, flushes=broker.flushes,
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ import pytest
 
 from ottla.broker.scheduling.garbage import ALL_EVERY_S, Garbage
 from tests.broker.fakes import in_virtual_time
+from tests.clocks import LoopClock
 
 MANY, IN_A_TURN = 200_000, 1000
 
@@ -25,7 +26,7 @@ class Node:
 
 @pytest.fixture
 def garbage() -> Iterator[Garbage]:
-    made = Garbage()
+    made = Garbage(LoopClock())
     yield made
     made.stop()
     gc.unfreeze()
@@ -59,7 +60,7 @@ async def test_however_much_there_is_a_collection_looks_at_what_has_come_since_t
 
 @in_virtual_time
 async def test_a_cycle_of_what_was_set_aside_is_found_when_all_is_looked_at() -> None:
-    garbage = Garbage()
+    garbage = Garbage(LoopClock())
     garbage.start()
     try:
         first, second = Node(), Node()

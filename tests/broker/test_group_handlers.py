@@ -21,7 +21,8 @@ from ottla.metadata.records import EndPoint
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.messages import answer
-from tests.broker.fakes import VirtualClock, connection_info
+from tests.broker.fakes import connection_info
+from tests.clocks import LoopClock
 from tests.requests import fields_of, request
 
 COMMIT = {
@@ -67,7 +68,7 @@ Ask = Callable[..., dict[str, Any]]
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Ask a node with one topic; the answer of the handler, or of dispatch to its refusal."""
     directory: Path = tmp_path_factory.mktemp("node")
-    node = Node(BrokerConfig.from_settings({}), directory, VirtualClock())
+    node = Node(BrokerConfig.from_settings({}), directory, LoopClock())
     node.controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9092, 0)])
     node.controller.create_topic("orders", partitions=2)
 

@@ -12,6 +12,7 @@ from ottla.broker.net.connection import Connection
 from ottla.broker.net.held_memory import MUCH_BYTES, SMALL_BYTES, STALLED_S, RequestMemory
 from ottla.broker.requests.complaints import LINES
 
+from ..clocks import LoopClock
 from .fakes import FakeTransport, correlation_ids, in_virtual_time, settle
 from .peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat
 
@@ -154,7 +155,7 @@ async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
 ) -> None:
     given_back: list[float] = []
     loop = asyncio.get_running_loop()
-    requests = RequestMemory(REQUESTS_BYTES, lambda: given_back.append(loop.time()))
+    requests = RequestMemory(REQUESTS_BYTES, LoopClock(), lambda: given_back.append(loop.time()))
     for connection in "ab":
         requests.holds(connection, held_bytes // 2)  # type: ignore[arg-type]
     began_s = loop.time()

@@ -21,7 +21,8 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.metadata.catalog import TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import VirtualClock, connection_info
+from tests.broker.fakes import connection_info
+from tests.clocks import LoopClock
 from tests.requests import request
 
 IDS = ["shop", "shop+1", "a=b"]
@@ -32,7 +33,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node that coordinates a transactional id of each name."""
     settings = {"transaction.state.log.num.partitions": "1"}
     directory = tmp_path_factory.mktemp("node")
-    node = Node(BrokerConfig.from_settings(settings), directory, VirtualClock())
+    node = Node(BrokerConfig.from_settings(settings), directory, LoopClock())
     node.register([Listener("PLAINTEXT", "broker", 9092)])
     node.follow(node.controller.create_internal_topic(TRANSACTION_STATE))
     for each in IDS:

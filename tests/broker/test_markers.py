@@ -21,18 +21,11 @@ from ottla.protocol.batch import build, headers_in
 from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code, Refused
 from tests.broker.fakes import broken_markers
+from tests.clocks import StillClock
 
 SHOP = "shop"
 NOW_MS = 1_700_000_000_000
 BOTH = [("orders", 0), ("orders", 1)]
-
-
-class StillClock:
-    def now_ms(self) -> int:
-        return NOW_MS
-
-    def monotonic_ms(self) -> int:
-        return 0
 
 
 def on_a_node(directory: Path, talk: Callable[[Node], Awaitable[None]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from ottla.broker.metrics_page import CONNECTIONS_AT_MOST, SECONDS_EACH, Page
 def page() -> Iterator[tuple[Page, int]]:
     registry = CollectorRegistry()
     Counter("things", "Things", registry=registry).inc(3)
-    page = Page(registry)
+    page = Page(registry, time.monotonic)
     port = page.open("127.0.0.1", 0)
     yield page, port
     page.close()
@@ -65,7 +66,7 @@ def test_a_connection_that_takes_too_long_is_cut(page: tuple[Page, int]) -> None
 
 
 def test_a_page_that_closes_cuts_who_is_silent() -> None:
-    page = Page(CollectorRegistry())
+    page = Page(CollectorRegistry(), time.monotonic)
     port = page.open("127.0.0.1", 0)
     with socket.create_connection(("127.0.0.1", port), timeout=30) as silent:
         scraped(port)

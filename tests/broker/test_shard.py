@@ -19,11 +19,11 @@ from ottla.storage.log import PartitionLog
 from tests.broker.fakes import (
     START_MS,
     FakeLog,
-    VirtualClock,
     VirtualLoop,
     in_virtual_time,
     settle,
 )
+from tests.clocks import LoopClock
 from tests.storage.disk import Disk
 from tests.storage.logs import open_log
 
@@ -105,7 +105,7 @@ class Place:
             self.log,
             Words(),
             (encode, decode),
-            clock=VirtualClock(),
+            clock=LoopClock(),
             carry_out=self._carry_out,
             on_append=self._appended,
         )

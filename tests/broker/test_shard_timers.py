@@ -17,7 +17,8 @@ from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import FakeLog, VirtualClock, in_virtual_time, settle
+from tests.broker.fakes import FakeLog, in_virtual_time, settle
+from tests.clocks import LoopClock
 from tests.storage.disk import Disk
 from tests.storage.logs import open_log
 
@@ -66,7 +67,7 @@ class Place:
             self.log,
             self.machine,
             (lambda record: (record.encode(), b""), lambda key, value: key.decode()),
-            clock=VirtualClock(),
+            clock=LoopClock(),
             carry_out=lambda shard, effect: None,
             on_append=lambda log: None,
         )

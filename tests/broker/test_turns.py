@@ -18,7 +18,7 @@ class Watch:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 100.0
-        monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
+        monkeypatch.setattr(module, "_SYSTEM_S", lambda: self.now_s)
 
 
 @pytest.fixture

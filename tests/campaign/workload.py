@@ -33,6 +33,7 @@ from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog, MetadataLogConfig
 from tests.campaign.crash_disk import CrashDisk
+from tests.clocks import StillClock
 from tests.storage.compacting import committed, compacted, values
 from tests.storage.logs import batch, everything, in_transaction, sent_by
 
@@ -53,7 +54,7 @@ class World:
 
     def __init__(self, disk: CrashDisk, now_ms: int) -> None:
         self.disk = disk
-        self.time_ms = now_ms
+        self.clock = StillClock(now_ms)
         self.damages: list[Damage] = []
         self.directory = LogDirectory.open(
             disk, "data", node_id=1, cluster_id="campaign", now_ms=now_ms
@@ -65,7 +66,7 @@ class World:
         ids = count(len(self.catalog.topics) + 1)
         self.metadata_log = metadata_log
         self.controller = Controller(
-            self.catalog, metadata_log, self.directory, node_id=1, config=CONFIG, clock=self,
+            self.catalog, metadata_log, self.directory, node_id=1, config=CONFIG, clock=self.clock,
             new_id=lambda: UUID(bytes=Random(f"{self.time_ms} {next(ids)}").randbytes(16)),
         )  # fmt: skip
         self.controller.bootstrap()
@@ -75,11 +76,14 @@ class World:
         self.transactions: Shard[Transactions] | None = None
         self.refresh()
 
-    def now_ms(self) -> int:
-        return self.time_ms
+    @property
+    def time_ms(self) -> int:
+        """The time of all clocks."""
+        return self.clock.wall_ms
 
-    def monotonic_ms(self) -> int:
-        return self.time_ms
+    @time_ms.setter
+    def time_ms(self, now_ms: int) -> None:
+        self.clock.wall_ms = now_ms
 
     def refresh(self) -> None:
         """Small segments, and the coordinators of what is there."""
@@ -99,8 +103,9 @@ class World:
         records = group_records if topic == CONSUMER_OFFSETS else transaction_records
         codec: Any = (records.encode, records.decode)
         return Shard(
-            self.log(topic), machine, codec, clock=self, carry_out=_nothing, on_append=_nothing
-        )
+            self.log(topic), machine, codec,
+            clock=self.clock, carry_out=_nothing, on_append=_nothing,
+        )  # fmt: skip
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
         log = self.directory.log_of(topic, partition)

@@ -18,15 +18,8 @@ from ottla.storage.files import RealFiles
 from ottla.storage.log import Origin
 from ottla.storage.log_directory import LogDirectory
 from ottla.storage.metadata_log import MetadataLog
+from tests.clocks import StillClock
 from tests.storage.logs import NOW_MS, batch, config, end_of, in_transaction, sent_by
-
-
-class Clock:
-    def now_ms(self) -> int:
-        return NOW_MS
-
-    def monotonic_ms(self) -> int:
-        return 0
 
 
 def made(path: Path) -> LogDirectory:
@@ -38,7 +31,7 @@ def made(path: Path) -> LogDirectory:
     metadata_log = MetadataLog.open(directory, now_ms=NOW_MS)
     settings = BrokerConfig.from_settings({"offsets.topic.num.partitions": "1"})
     controller = Controller(
-        catalog, metadata_log, directory, node_id=1, config=settings, clock=Clock()
+        catalog, metadata_log, directory, node_id=1, config=settings, clock=StillClock()
     )
     controller.bootstrap()
     controller.register_broker(1, [EndPoint("PLAINTEXT", "localhost", 9092)])

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
+from ottla.broker.clock import SystemClock
 from ottla.broker.runtime.marker_channel import resume
 from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.classic.requests import GroupSettings
@@ -131,18 +132,17 @@ class _NotedLog(PartitionLog):
         return appended
 
 
-class _Clock:
+class _Clock(SystemClock):
     """The brokers' clock.
 
     Attributes:
-        step_ms: by how much the wall clock has been set forward, or back.
-        has_stepped: ever.
+        step_ms, has_stepped: by how much the wall clock was set, and whether it ever was.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__()
         self._scheduler = scheduler
-        self._latest_step_ms = self.step_ms = 0
-        self.has_stepped = False
+        self._latest_step_ms, self.step_ms, self.has_stepped = 0, 0, False
 
     def step(self, by_ms: int) -> None:
         """Set the wall clock, forward or back."""
