@@ -32,7 +32,7 @@ def test_the_table_is_what_the_broker_offers() -> None:
     assert {key.value for key in HANDLERS} <= table.keys()
 
 
-def test_what_is_offered_is_offered_as_by_kafka() -> None:
+def test_apis_are_offered_in_kafkas_versions() -> None:
     differing = [name for _, name, kafka, ottla in rows() if ottla not in ("-", kafka)]
     assert differing == []
 

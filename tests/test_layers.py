@@ -195,7 +195,7 @@ def test_no_file_imports_itself_by_way_of_others_not_even_for_types() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_room_uses_only_the_packages_it_is_there_for(module: str) -> None:
+def test_a_room_imports_only_its_own_third_party_packages(module: str) -> None:
     room = module.split("/")[0]
     allowed = ROOMS[room][1] | set(sys.stdlib_module_names)
     wrong = [
@@ -209,7 +209,7 @@ def test_a_room_uses_only_the_packages_it_is_there_for(module: str) -> None:
 @pytest.mark.parametrize(
     "module", [module for module in MODULES if module.split("/")[0] in PURE_ROOMS]
 )
-def test_what_decides_reaches_for_nothing_outside(module: str) -> None:
+def test_pure_rooms_import_no_clock_disk_or_network(module: str) -> None:
     wrong = [f"{module}:{line}: {name}" for line, name in imports(module) if name in WORLD]
     assert not wrong
 

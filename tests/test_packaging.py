@@ -74,7 +74,7 @@ def test_the_command_and_the_fixtures_are_where_the_metadata_says() -> None:
     assert import_module(PROJECT["project"]["entry-points"]["pytest11"]["ottla"])
 
 
-def test_the_changelog_tells_of_this_version() -> None:
+def test_the_changelog_lists_this_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert f"## [{ottla.__version__}]" in changelog or "## [Unreleased]" in changelog
 

@@ -116,7 +116,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_what_several_tests_share_is_in_no_test(path: Path) -> None:
+def test_shared_code_of_tests_is_in_no_test_file(path: Path) -> None:
     assert not [each for each in imported(path) if each.startswith("test_")]
 
 
@@ -146,5 +146,5 @@ def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> No
     assert not uses or name(path) in SIMPLE_NAMESPACES
 
 
-def test_there_is_something_to_look_at() -> None:
+def test_the_project_has_modules_to_check() -> None:
     assert len(MODULES) > 20

@@ -39,7 +39,7 @@ def test_every_scene_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("asked", [[], [2, 16, 32]])
-def test_what_may_have_settings_is_listed_in_apache_kafka_s_order(
+def test_resources_with_settings_are_listed_in_kafkas_order(
     asked: list[int], tmp_path: Path
 ) -> None:
     with talk_with(tmp_path) as talk:
@@ -59,7 +59,7 @@ def test_what_may_have_settings_is_listed_in_apache_kafka_s_order(
     ]
 
 
-def test_clients_are_told_of_the_brokers_rack(tmp_path: Path) -> None:
+def test_metadata_returns_the_rack_of_each_broker(tmp_path: Path) -> None:
     with talk_with(tmp_path, {"broker.rack": "cellar"}) as talk:
         for step in (metadata(version=9), cluster(2)):
             answer = talk.ask(step)
@@ -91,7 +91,7 @@ def leaders(talk: Talk) -> tuple[list[int], list[int]]:
     )
 
 
-def test_who_has_logged_in_is_told_that_there_are_no_delegation_tokens(tmp_path: Path) -> None:
+def test_delegation_token_requests_are_refused_after_a_login(tmp_path: Path) -> None:
     """As by an Apache Kafka without delegation.token.secret.key."""
     with talk_with(tmp_path) as talk:
         CONNECTION.principal = "User:somebody"

@@ -29,7 +29,7 @@ def of_kafka(version: int) -> Any:
 
 @pytest.mark.parametrize("version", range(5))
 @in_virtual_time
-async def test_what_is_served_is_offered_with_kafkas_own_versions(
+async def test_each_served_api_is_offered_with_kafkas_versions(
     tmp_path: Path, version: int
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -57,7 +57,7 @@ async def test_the_features_are_those_of_kafka(tmp_path: Path, version: int) -> 
 
 @pytest.mark.parametrize("name", ["a", "kafka-python", "librdkafka", "a.b-c.9", "7"])
 @in_virtual_time
-async def test_a_client_tells_its_software(tmp_path: Path, name: str) -> None:
+async def test_api_versions_records_the_client_software(tmp_path: Path, name: str) -> None:
     async with one_node(tmp_path) as it:
         await it.ask(KEY, 3, client_software_name=name, client_software_version="1.0")
         assert it.connection.client_software == (name, "1.0")

@@ -227,7 +227,7 @@ OF_TRANSACTIONS: dict[str, Callable[[Scene], Awaitable[Codes]]] = {
 
 
 @pytest.mark.parametrize(("of_log", "of_groups", "of_transactions"), ROWS)
-def test_a_client_is_told_what_the_table_says(
+def test_a_client_gets_the_error_of_the_table(
     tmp_path: Path, of_log: Code, of_groups: Code, of_transactions: Code
 ) -> None:
     @in_virtual_time
@@ -244,7 +244,7 @@ def test_a_client_is_told_what_the_table_says(
 
 
 @in_virtual_time
-async def test_all_who_wait_for_an_assignment_are_told_that_the_log_refused_it(
+async def test_all_members_waiting_for_an_assignment_get_the_error_of_the_log(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path, **ONE) as it:
@@ -274,7 +274,7 @@ async def test_all_who_wait_for_an_assignment_are_told_that_the_log_refused_it(
 
 
 @in_virtual_time
-async def test_a_static_member_keeps_its_place_when_the_log_does_not_take_its_successor(
+async def test_a_static_member_stays_when_the_log_refuses_its_replacement(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path, **ONE) as it:
@@ -297,7 +297,7 @@ async def test_a_static_member_keeps_its_place_when_the_log_does_not_take_its_su
 
 
 @in_virtual_time
-async def test_a_group_that_nobody_is_left_in_gets_empty_when_the_log_takes_that(
+async def test_a_group_without_members_becomes_empty_once_the_log_accepts_it(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path, **ONE) as it:

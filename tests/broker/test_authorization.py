@@ -47,13 +47,11 @@ def test_every_row_of_rights_is_answered_as_apache_kafka_answers_it(
     assert answers[index] == RECORDED[index]
 
 
-def test_something_is_said_of_who_may_use_every_api() -> None:
+def test_every_api_has_an_authorization_rule() -> None:
     assert [api_name(key) for key in HANDLERS if not is_known(ApiKey(key))] == []
 
 
-def test_who_is_denied_is_told_of_to_those_who_look_for_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_denial_is_logged_at_debug_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     log = ChattyLog()
     monkeypatch.setattr(authorization, "_log", log)
     asked = Step("ListPartitionReassignments", 0, {"timeout_ms": 1, "topics": None})

@@ -80,18 +80,18 @@ def allows(decides: Authorizer, question: str) -> bool:
         (["allow bob ALL orders", "deny bob READ orders"], "bob DESCRIBE orders", True),
     ],
 )
-def test_it_is_decided(entries: list[str], question: str, expected: bool) -> None:
+def test_access_control_entries_decide(entries: list[str], question: str, expected: bool) -> None:
     assert allows(authorizer(*entries), question) is expected
 
 
-def test_what_no_entry_is_about_is_for_everybody_if_it_is_set_so() -> None:
+def test_resources_without_entries_are_open_if_configured() -> None:
     decides = authorizer("allow bob READ orders+", allow_if_no_acl=True)
     assert allows(decides, "eve WRITE lines")
     assert not allows(decides, "eve WRITE orders")
     assert not allows(decides, "bob WRITE orders-new")
 
 
-def test_what_was_decided_is_forgotten_when_an_entry_comes_or_goes() -> None:
+def test_a_change_of_entries_drops_cached_decisions() -> None:
     acls = Acls()
     decides = Authorizer(acls, super_users=frozenset(), allow_if_no_acl=False)
     assert not allows(decides, "bob READ orders")
@@ -119,7 +119,7 @@ def test_what_was_decided_is_forgotten_when_an_entry_comes_or_goes() -> None:
         (["allow bob WRITE orders", "deny * WRITE *"], False),
     ],
 )
-def test_whether_there_is_a_topic_that_may_be_written(entries: list[str], expected: bool) -> None:
+def test_a_right_to_write_some_topic_is_found(entries: list[str], expected: bool) -> None:
     decides = authorizer(*entries)
     assert decides.allows_some("User:bob", "10.0.0.1", Operation.WRITE, TOPIC) is expected
 
@@ -140,7 +140,7 @@ def test_an_authorizer_that_cannot_be_stops_the_start(given: dict[str, str], nam
     assert wrong.value.name == named
 
 
-def test_what_is_remembered_is_bounded_in_bytes() -> None:
+def test_cached_decisions_are_bounded_in_bytes() -> None:
     """A name of a transactional id or a group may have 32,000 characters."""
     decides = authorizer("allow bob READ orders")
     tracemalloc.start()

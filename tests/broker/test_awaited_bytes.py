@@ -79,7 +79,7 @@ async def test_the_log_is_not_read_at_each_append(
 
 
 @in_virtual_time
-async def test_what_is_undecided_counts_once_it_is_committed(tmp_path: Path) -> None:
+async def test_records_of_an_open_transaction_count_once_committed(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         answered = begin(it, min_bytes=3 * BATCH_BYTES, isolation_level=1)
@@ -117,7 +117,7 @@ async def test_a_partition_counts_no_more_than_may_be_read_of_it(tmp_path: Path)
 
 
 @in_virtual_time
-async def test_more_than_the_answer_may_have_is_answered_when_it_is_there(tmp_path: Path) -> None:
+async def test_min_bytes_above_the_limit_of_the_answer_is_waited_for(tmp_path: Path) -> None:
     """DelayedFetch counts what is there, and then what fits is answered."""
     async with one_node(tmp_path) as it:
         it.topic("orders")
@@ -147,7 +147,7 @@ async def test_an_older_segment_is_enough(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_an_offset_that_is_gone_is_told_at_the_next_append(tmp_path: Path) -> None:
+async def test_a_deleted_offset_is_reported_at_the_next_append(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         answered = begin(it, min_bytes=1 << 19)
@@ -159,7 +159,7 @@ async def test_an_offset_that_is_gone_is_told_at_the_next_append(tmp_path: Path)
 
 
 @in_virtual_time
-async def test_what_comes_in_while_very_many_partitions_begin_to_wait_counts(
+async def test_appends_count_while_many_partitions_begin_to_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "SLICE_S", 0.0)

@@ -72,7 +72,7 @@ def test_the_dirtiest_log_is_compacted_first(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_was_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
+def test_the_cleaner_offset_survives_a_restart(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
@@ -86,7 +86,7 @@ def test_what_was_compacted_is_known_after_a_restart(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_it_runs_by_the_clock(tmp_path: Path) -> None:
+def test_the_cleaner_runs_by_the_clock(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
             it.topic("t", **COMPACT)
@@ -97,7 +97,7 @@ def test_it_runs_by_the_clock(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_it_can_be_forbidden(tmp_path: Path) -> None:
+def test_the_cleaner_can_be_disabled(tmp_path: Path) -> None:
     async def scene() -> None:
         settings = {"log_cleaner_enable": "false", "log_cleaner_backoff_ms": "0"}
         async with one_node(tmp_path, **settings) as it:
@@ -125,7 +125,7 @@ def fill_with_old(it: OneNode, topic: str) -> None:
         ("log_initial_task_delay_ms", "deleted"),  # until then for the first time
     ],
 )
-def test_what_is_too_old_goes_by_the_cleaners_clock_where_it_compacts_too(
+def test_old_segments_of_compacted_and_deleted_topics_go_by_the_cleaners_clock(
     by_the_clock: str, gone: str, tmp_path: Path
 ) -> None:
     """In Kafka logs that are compacted are the cleaner's alone, every fifteen seconds."""
@@ -143,7 +143,7 @@ def test_what_is_too_old_goes_by_the_cleaners_clock_where_it_compacts_too(
     asyncio.run(scene())
 
 
-def test_what_is_too_old_is_tried_again_when_the_disk_refused(
+def test_a_failed_deletion_of_old_segments_is_retried(
     tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused: list[int] = []
@@ -200,7 +200,7 @@ def files(it: OneNode, topic: str) -> list[str]:
     return sorted(path.name for path in Path(it.log(topic).directory).iterdir())
 
 
-def test_what_is_appended_meanwhile_stays(tmp_path: Path) -> None:
+def test_records_appended_during_a_compaction_stay(tmp_path: Path) -> None:
     def append(it: OneNode) -> None:
         fill(it, "t", b"key 1", b"key 1", b"new")
 
@@ -427,9 +427,7 @@ def test_how_many_work_side_by_side_may_change(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_it_reads_and_writes_no_more_a_second_than_it_may(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cleaner_respects_its_io_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that goes forward where the cleaner rests, and a little when it looks at it."""
     now_s, counted = 100.0, 0
     count = Throttle.count

@@ -97,7 +97,7 @@ async def test_a_quota_is_the_same_after_a_step(tmp_path: Path, step_ms: int) ->
 
 
 @in_virtual_time
-async def test_a_disk_that_fails_is_told_of_again_after_a_step_back(
+async def test_a_failing_disk_is_logged_again_after_a_step_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, clock = FakeLog(), LoopClock()
@@ -139,7 +139,7 @@ async def test_the_files_of_deleted_segments_go_after_their_delay_whatever_the_w
 
 @FORWARD_AND_BACK
 @in_virtual_time
-async def test_what_waits_for_flush_ms_is_flushed_after_that_time(
+async def test_a_clock_step_does_not_change_flush_ms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ms: int
 ) -> None:
     settings = {

@@ -74,7 +74,7 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Fa
 
 
 @in_virtual_time
-async def test_what_is_remembered_is_bounded(log: FakeLog) -> None:
+async def test_remembered_complaints_are_bounded(log: FakeLog) -> None:
     it = Complaints(LoopClock())
     told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * ADDRESSES))
     assert told == ADDRESSES + LINES

@@ -97,7 +97,7 @@ def test_the_names_that_tables_point_to_exist() -> None:
         (GROUP_DOCS, GROUP_SETTINGS),
     ],
 )
-def test_documentation_is_one_sentence_of_a_setting_there_is(
+def test_each_documentation_is_one_sentence_of_a_known_setting(
     docs: dict[str, str], table: Table
 ) -> None:
     for name, sentence in docs.items():
@@ -180,7 +180,7 @@ def test_kafkas_internal_segment_size_may_be_below_the_least_one() -> None:
     assert log.segment_bytes == 5_000
 
 
-def test_what_a_newer_kafka_left_in_the_metadata_log_is_passed_over() -> None:
+def test_settings_of_a_newer_kafka_in_the_metadata_log_are_ignored() -> None:
     config = BrokerConfig.from_settings({})
     assert config.log_config({"retention.ms": "soon", "not.yet": "1"}) == config.log_config({})
     config.use_dynamic({"log.retention.ms": "soon"}, {"node.id": "9", "log.roll.ms": "x"})
@@ -235,7 +235,7 @@ def test_topics_without_settings_of_their_own_share_one_log_config() -> None:
         ),
     ],
 )
-def test_listeners_and_what_clients_are_told(
+def test_listeners_and_advertised_listeners_follow_the_settings(
     given: dict[str, str], listeners: list[Any], advertised: list[Any]
 ) -> None:
     config = BrokerConfig.from_settings(given)

@@ -117,7 +117,7 @@ def rows(table: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("settings", "name", "sentence"), rows(BAD) + rows(OWN))
-def test_a_bad_setting_is_refused_with_what_is_right(
+def test_a_bad_setting_is_refused_with_the_legal_values(
     settings: str, name: str, sentence: str
 ) -> None:
     given = dict(pair.split("=", 1) for pair in settings.split(";"))
@@ -148,7 +148,7 @@ def test_a_password_that_is_wrong_is_not_repeated() -> None:
         {"controller.quorum.voters": "1@localhost:9093"},
     ],
 )
-def test_what_kafka_accepts_is_accepted(given: dict[str, str]) -> None:
+def test_values_that_kafka_accepts_are_accepted(given: dict[str, str]) -> None:
     assert BrokerConfig.from_settings(given).given == given
 
 

@@ -167,7 +167,7 @@ def test_a_broker_of_the_same_settings_is_described_as_kafka_describes_itself(
     assert found == wanted
 
 
-def test_only_the_keys_asked_for_are_described(talk: Talk) -> None:
+def test_only_the_requested_keys_are_described(talk: Talk) -> None:
     assert talk.values(TOPIC, ORDERS, "retention.ms", "nonsense") == {
         "retention.ms": ("604800000", 5)
     }
@@ -223,7 +223,7 @@ def test_documentation_is_returned_on_request_since_version_3(talk: Talk) -> Non
     assert described(2, wanted=False) is None
 
 
-def test_synonyms_come_when_asked_for_and_the_source_always(talk: Talk) -> None:
+def test_synonyms_are_returned_on_request_and_the_source_always(talk: Talk) -> None:
     talk.alter(TOPIC, ORDERS, ("segment.bytes", SET, "+2000000"))
     (entry,) = talk.describe(TOPIC, ORDERS, "segment.bytes")["configs"]
     assert [(s["name"], s["value"], int(s["source"])) for s in entry["synonyms"]] == [
@@ -249,7 +249,9 @@ DESCRIBE_REFUSED = """
 
 
 @pytest.mark.parametrize("row", DESCRIBE_REFUSED.strip().splitlines())
-def test_what_there_is_not_is_not_described(row: str, talk: Talk) -> None:
+def test_a_resource_that_cannot_be_described_has_an_error_and_no_settings(
+    row: str, talk: Talk
+) -> None:
     resource_type, name, code = row.split()
     result = talk.describe(int(resource_type), "" if name == "-" else name)
     assert (result["error_code"], result["configs"]) == (Code[code], [])
@@ -392,7 +394,7 @@ def test_a_brokers_setting_reaches_the_logs_of_topics_without_their_own(talk: Ta
     assert set(talk.values(BROKER, "")) == {"log.retention.ms", "min.insync.replicas"}
 
 
-def test_what_was_set_live_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_a_dynamic_setting_survives_a_restart(tmp_path: Path) -> None:
     node = node_with({}, tmp_path)
     Talk(node).alter(BROKER, "1", ("log.retention.ms", SET, "7000"))
     Talk(node).alter(TOPIC, ORDERS, ("segment.bytes", SET, "2000000"))
@@ -435,14 +437,14 @@ def test_one_wrong_change_of_several_changes_nothing(talk: Talk) -> None:
     assert talk.values(TOPIC, ORDERS, "flush.ms")["flush.ms"][1] == 5
 
 
-def test_a_resource_may_be_there_only_once(talk: Talk) -> None:
+def test_a_resource_may_appear_only_once(talk: Talk) -> None:
     assert talk.alter(TOPIC, ORDERS, ("flush.ms", SET, "1"), times=2) == (
         Code.INVALID_REQUEST,
         "Each resource must appear at most once.",
     )
 
 
-def test_what_is_not_kafkas_is_kept_and_shown_as_a_secret(talk: Talk) -> None:
+def test_an_unknown_setting_is_kept_and_shown_as_sensitive(talk: Talk) -> None:
     talk.alter(BROKER, "1", ("nonsense.setting", SET, "1"))
     (entry,) = talk.describe(BROKER, "1", "nonsense.setting")["configs"]
     assert comparable([entry])["nonsense.setting"] == [
@@ -491,9 +493,7 @@ REFUSED = """
 
 
 @pytest.mark.parametrize("row", REFUSED.strip().splitlines())
-def test_what_guards_and_is_not_there_cannot_be_set_while_the_broker_runs(
-    row: str, talk: Talk
-) -> None:
+def test_a_security_setting_without_effect_here_is_refused(row: str, talk: Talk) -> None:
     broker, words = row.split(maxsplit=1)
     before = talk.node.catalog.last_offset
     code, why = talk.alter(BROKER, broker, change(words))

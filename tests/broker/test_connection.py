@@ -109,7 +109,7 @@ async def test_acks_0_gets_no_answer_and_the_next_request_its_own(peer: Any) -> 
 @pytest.mark.parametrize("key", [LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH])
 @pytest.mark.parametrize("together", [True, False])
 @in_virtual_time
-async def test_who_asks_for_offsets_behind_a_waiting_fetch_gets_both_answers_now(
+async def test_a_request_behind_a_waiting_fetch_hastens_both_answers(
     peer: Any, key: ApiKey, together: bool
 ) -> None:
     it = peer()
@@ -141,7 +141,7 @@ async def test_other_requests_wait_for_the_fetch_in_front_of_them(peer: Any, beh
 
 
 @in_virtual_time
-async def test_what_does_not_wait_because_it_may_is_not_hastened(peer: Any) -> None:
+async def test_a_request_whose_wait_is_necessary_is_not_hastened(peer: Any) -> None:
     it = peer()
     it.may_hasten = False
     it.send(fetch(1), list_offsets(2))
@@ -171,7 +171,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 @in_virtual_time
-async def test_what_is_no_request_closes_the_connection_with_one_log_line(
+async def test_a_malformed_request_closes_the_connection_with_one_log_line(
     peer: Any, name: str
 ) -> None:
     it = peer()
@@ -189,7 +189,7 @@ async def test_what_is_no_request_closes_the_connection_with_one_log_line(
 
 
 @in_virtual_time
-async def test_what_was_asked_before_is_answered_and_what_comes_after_is_not(peer: Any) -> None:
+async def test_requests_before_a_close_are_answered_and_later_ones_are_not(peer: Any) -> None:
     it = peer()
     it.send(heartbeat(1), heartbeat(2), BAD["an unknown API"], heartbeat(3))
     it.connection.data_received(heartbeat(4))
@@ -210,7 +210,7 @@ async def test_a_bad_request_behind_a_waiting_fetch_closes_when_it_is_its_turn(p
 
 
 @in_virtual_time
-async def test_bytes_that_are_no_frame_close_when_what_is_before_them_is_answered(
+async def test_a_malformed_frame_closes_the_connection_after_the_earlier_answers(
     peer: Any,
 ) -> None:
     it = peer()
@@ -234,7 +234,7 @@ async def test_a_failed_produce_with_acks_0_closes(peer: Any, timeout_ms: int) -
 
 
 @in_virtual_time
-async def test_refusals_and_bugs_are_answers_and_the_connection_lives(peer: Any) -> None:
+async def test_refusals_and_bugs_are_answered_and_the_connection_stays_open(peer: Any) -> None:
     it = peer()
     it.send(heartbeat(1, "refused"), heartbeat(2, "bug"), heartbeat(3))
     assert it.answered == [1, 2, 3]
@@ -281,7 +281,7 @@ async def test_many_small_requests_are_served_without_being_held_back(peer: Any)
 
 
 @in_virtual_time
-async def test_who_does_not_read_answers_is_not_served(peer: Any) -> None:
+async def test_a_client_that_reads_no_answers_is_not_served(peer: Any) -> None:
     it = peer()
     it.connection.pause_writing()
     it.send(heartbeat(1), heartbeat(2))
@@ -358,7 +358,7 @@ async def test_a_waiting_fetch_is_answered_at_once_when_the_broker_stops(peer: A
 
 
 @in_virtual_time
-async def test_what_waits_for_something_else_is_answered_before_the_end(peer: Any) -> None:
+async def test_a_waiting_request_is_answered_before_the_connection_ends(peer: Any) -> None:
     it = peer()
     it.may_hasten = False
     it.send(fetch(1))
@@ -431,7 +431,7 @@ async def test_thousands_that_leave_at_once_are_let_go_over_a_few_turns(peer: An
 
 
 @in_virtual_time
-async def test_what_was_sent_before_a_goodbye_is_served_to_its_end(peer: Any) -> None:
+async def test_requests_sent_before_a_half_close_are_served(peer: Any) -> None:
     """2,000 requests and an end of file: Kafka answers them all before it closes."""
     it = peer()
     it.request_s = SLICE_S
@@ -464,7 +464,7 @@ async def test_half_a_request_before_a_goodbye_is_none(peer: Any) -> None:
 
 
 @in_virtual_time
-async def test_who_used_too_much_is_answered_at_once_and_not_read_from_for_a_while(
+async def test_a_client_over_its_quota_is_answered_at_once_and_muted(
     peer: Any,
 ) -> None:
     it = peer()

@@ -22,7 +22,7 @@ def limits(**settings: str) -> ConnectionLimits:
     return ConnectionLimits(BrokerConfig.from_settings(given))
 
 
-def test_whoever_comes_beyond_the_limit_waits_until_somebody_leaves() -> None:
+def test_a_connection_beyond_the_limit_waits_until_another_closes() -> None:
     counted = limits(max_connections="2")
     assert [counted.admit("PLAINTEXT", host) for host in (HERE, THERE, HERE)] == [
         ADMITTED, ADMITTED, WAITS
@@ -85,7 +85,7 @@ async def test_a_client_too_many_of_its_address_is_turned_away(tmp_path: Path) -
 
 
 @in_virtual_time
-async def test_who_says_nothing_for_long_is_sent_away(tmp_path: Path) -> None:
+async def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
     async with door(tmp_path, connections_max_idle_ms="600000") as (_, sockets):
         client, busy = await Client.of(sockets), await Client.of(sockets)
         assert await client.answer()

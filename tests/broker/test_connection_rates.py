@@ -61,7 +61,7 @@ class Held:
 
 
 @in_virtual_time
-async def test_without_a_limit_nobody_waits() -> None:
+async def test_no_connection_waits_without_a_rate_limit() -> None:
     door = Door()
     for number in range(5000):
         door.connect(number)
@@ -129,7 +129,7 @@ async def test_a_rate_can_be_set_and_taken_away_while_the_broker_runs() -> None:
 
 
 @in_virtual_time
-async def test_who_leaves_while_waiting_is_not_taken_up_and_delays_nobody() -> None:
+async def test_a_client_that_leaves_while_it_waits_does_not_delay_others() -> None:
     door = Door(max_connection_creation_rate="1")
     waiting = [door.connect(number) for number in range(14)][10:]
     for connection in waiting[:3]:
@@ -139,7 +139,7 @@ async def test_who_leaves_while_waiting_is_not_taken_up_and_delays_nobody() -> N
 
 
 @in_virtual_time
-async def test_those_that_wait_are_bounded() -> None:
+async def test_waiting_connections_are_bounded() -> None:
     door = Door(max_connection_creation_rate="1")
     for number in range(10 + WAITING_AT_MOST + 5):
         door.connect(number)
@@ -157,7 +157,7 @@ async def test_a_rate_of_0_lets_one_in_for_each_sample() -> None:
 
 
 @in_virtual_time
-async def test_a_node_that_stops_takes_nobody_up() -> None:
+async def test_a_stopping_node_accepts_no_waiting_connection() -> None:
     door = Door(max_connection_creation_rate="0")
     door.connect(1)
     door.rates.stop()

@@ -181,7 +181,7 @@ async def prepared_again(it: OneNode) -> None:
 
 
 @in_virtual_time
-async def test_without_the_feature_there_are_no_consumer_groups(tmp_path: Path) -> None:
+async def test_consumer_groups_need_their_feature(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         await prepared(it)
         await beat(it)
@@ -200,7 +200,7 @@ async def test_a_broker_may_be_set_to_have_none(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_a_group_that_is_not_there_has_its_own_error(tmp_path: Path) -> None:
+async def test_an_unknown_group_has_its_own_error(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         await prepared(it)
         codes = [each["error_code"] for each in await describe(it, "nobody", "")]
@@ -215,7 +215,7 @@ class OnlyOrders:
 
 
 @in_virtual_time
-async def test_what_must_not_be_known_is_refused_and_not_matched(tmp_path: Path) -> None:
+async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         await prepared(it)
         it.topic("orders-secret")

@@ -56,7 +56,7 @@ async def test_a_line_without_an_end_is_an_error_and_ends_the_connection(tmp_pat
             assert await peer[0].read() == b""
 
 
-async def test_a_peer_that_leaves_without_its_answer_harms_nobody(tmp_path: Path) -> None:
+async def test_a_peer_that_disconnects_before_its_answer_does_no_harm(tmp_path: Path) -> None:
     async with controlled(tmp_path) as (_, writer):
         writer.write(b"queues\n" * 100)
         writer.transport.abort()

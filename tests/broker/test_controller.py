@@ -146,7 +146,7 @@ def test_assignments_may_be_a_mapping() -> None:
     assert [partition.leader_id for partition in topic.partitions] == [2, 1]
 
 
-def test_who_listens_hears_of_topics_when_their_logs_are_there_or_gone() -> None:
+def test_listeners_are_called_after_logs_are_created_or_removed() -> None:
     life = Life(Disk())
     heard: list[tuple[str, str, bool]] = []
 
@@ -241,7 +241,7 @@ def test_settings_of_the_broker_hold_after_a_restart() -> None:
     assert log.config.retention_ms == 10
 
 
-def test_logs_write_under_the_leader_epochs_that_clients_are_told() -> None:
+def test_logs_write_under_the_leader_epochs_of_the_metadata() -> None:
     disk = Disk()
     life = Life(disk, (1, 2))
     life.controller.create_topic("orders", assignments={0: [1, 2]})
@@ -265,7 +265,7 @@ def test_a_clean_stop_is_marked_with_the_epoch_of_the_broker() -> None:
     assert mark == b'{"version":0,"brokerEpoch":%d}' % epoch
 
 
-def test_no_producer_id_is_given_out_twice_in_all_lives() -> None:
+def test_no_producer_id_is_allocated_twice_across_restarts() -> None:
     disk = Disk()
     blocks = []
     for _ in range(3):
@@ -275,7 +275,7 @@ def test_no_producer_id_is_given_out_twice_in_all_lives() -> None:
     assert blocks == [(first, 1000) for first in range(0, 6000, 1000)]
 
 
-def test_what_kafka_had_not_decided_when_it_died_is_closed() -> None:
+def test_a_metadata_transaction_left_open_by_kafka_is_aborted() -> None:
     disk = Disk()
     life = Life(disk)
     undecided = [BeginTransactionRecord("topics"), TopicRecord("half", UUID(int=5))]

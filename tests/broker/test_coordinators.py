@@ -65,7 +65,7 @@ def all_of(count: int, *, epoch: int = 0) -> tuple[int, dict[int, int]]:
     return count, dict.fromkeys(range(count), epoch)
 
 
-def test_nobody_coordinates_before_the_topic_exists() -> None:
+def test_no_partition_has_a_coordinator_before_the_topic_exists() -> None:
     groups, _ = coordinator()
     for ask in (groups.shard_of, groups.partition_of):
         with pytest.raises(Refused) as refused:
@@ -93,7 +93,7 @@ def test_a_key_is_coordinated_by_the_partition_that_kafka_gives_it() -> None:
     assert [shard.partition for shard in made] == list(range(50))
 
 
-def test_more_partitions_are_loaded_and_those_that_are_there_stay() -> None:
+def test_added_partitions_are_loaded_and_loaded_ones_stay() -> None:
     groups, made = coordinator()
     groups.follow(*all_of(2))
     groups.follow(*all_of(5))
@@ -103,7 +103,7 @@ def test_more_partitions_are_loaded_and_those_that_are_there_stay() -> None:
 
 
 @pytest.mark.parametrize("partition", [-1, 5, 1000])
-def test_a_partition_that_is_not_there_coordinates_nothing(partition: int) -> None:
+def test_a_missing_partition_has_no_coordinator(partition: int) -> None:
     groups, made = coordinator()
     groups.follow(*all_of(5))
     assert cast(Any, groups.shard_at(4)) is made[4]
@@ -111,7 +111,7 @@ def test_a_partition_that_is_not_there_coordinates_nothing(partition: int) -> No
         groups.shard_at(partition)
 
 
-def test_what_is_unloaded_is_closed_and_can_be_loaded_anew() -> None:
+def test_an_unloaded_partition_is_closed_and_can_be_loaded_again() -> None:
     groups, made = coordinator()
     groups.follow(*all_of(3))
     groups.unload()
@@ -122,7 +122,7 @@ def test_what_is_unloaded_is_closed_and_can_be_loaded_anew() -> None:
     assert [shard.partition for shard in made] == [0, 1, 2, 0, 1]
 
 
-def test_a_partition_whose_log_is_damaged_coordinates_nothing_and_the_others_go_on() -> None:
+def test_a_partition_with_a_damaged_log_has_no_coordinator_and_the_others_do() -> None:
     groups, made = coordinator(damaged={1})
     groups.follow(*all_of(3))
     assert [groups.is_unusable(partition) for partition in range(4)] == [False, True, False, False]
@@ -145,7 +145,7 @@ def test_a_log_that_could_not_be_opened_coordinates_as_soon_as_it_can_be() -> No
     assert made[1].loaded == 1
 
 
-def test_what_another_node_leads_from_now_on_is_let_go_and_the_rest_stays() -> None:
+def test_partitions_that_move_to_another_node_are_unloaded_and_the_others_stay() -> None:
     groups, made = coordinator()
     groups.follow(*all_of(3))
     groups.follow(3, {0: 0, 2: 0})

@@ -25,7 +25,7 @@ async def delete(it: OneNode, offsets: dict[int, int]) -> list[tuple[str, int]]:
 
 
 @in_virtual_time
-async def test_what_was_deleted_stays_so_after_a_kill(tmp_path: Path) -> None:
+async def test_deleted_records_stay_deleted_after_a_kill(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", 3)
         for partition in range(3):

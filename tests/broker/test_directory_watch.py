@@ -50,7 +50,7 @@ async def produced(it: OneNode, topic: str) -> Code:
 
 @pytest.mark.parametrize("how", ["removed", "renamed", "replaced"])
 @in_virtual_time
-async def test_a_directory_that_goes_is_noticed_at_the_next_look_and_told_once(
+async def test_a_removed_directory_is_noticed_at_the_next_check_and_logged_once(
     tmp_path: Path, how: str
 ) -> None:
     data = tmp_path / "data"
@@ -87,7 +87,7 @@ async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("what", ["file", "directory"])
 @in_virtual_time
-async def test_a_partition_whose_file_is_removed_takes_no_more_appends_and_others_do(
+async def test_a_removed_file_stops_appends_to_its_partition_only(
     tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = FakeLog()

@@ -168,7 +168,7 @@ def codes_in(answer: Any) -> set[Code]:
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize(("key", "version", "fields", "expected"), REFUSED)
 @in_virtual_time
-async def test_what_cannot_be_written_is_refused_with_a_code_and_is_no_fault(
+async def test_a_write_without_disk_space_is_refused_with_an_error_code(
     tmp_path: Path, files: Files, faults: FakeLog, key: ApiKey, version: int,
     fields: dict[str, Any], expected: Code, trouble: int,
 ) -> None:  # fmt: skip
@@ -199,7 +199,7 @@ async def test_topics_can_be_deleted_though_not_all_that_is_beside_them_can_be_w
 
 
 @in_virtual_time
-async def test_a_deleted_topic_whose_files_cannot_be_removed_is_deleted_and_may_be_made_anew(
+async def test_a_topic_whose_files_cannot_be_removed_is_deleted_and_can_be_recreated(
     tmp_path: Path, files: Files
 ) -> None:
     async with node_on(tmp_path, files) as it:

@@ -116,7 +116,7 @@ def test_an_api_versions_of_an_unknown_version_is_answered_in_version_0(version:
     ],
 )
 @in_virtual_time
-async def test_a_refusal_tells_how_long_to_wait_where_its_answer_has_a_place_for_it(
+async def test_a_refusal_has_the_throttle_time_where_its_answer_has_that_field(
     handled: Callable[[ApiKey, Handling], None],
     key: ApiKey,
     version: int,
@@ -138,7 +138,7 @@ async def test_a_refusal_tells_how_long_to_wait_where_its_answer_has_a_place_for
     assert told.get("throttle_time_ms") == (None if fields is None else 1234)
 
 
-def test_what_does_not_wait_is_answered_at_once_and_needs_no_loop(handled: Any) -> None:
+def test_a_handler_that_does_not_wait_answers_without_an_event_loop(handled: Any) -> None:
     handled(ApiKey.JOIN_GROUP, says_member)
     answered = serve(frame(ApiKey.JOIN_GROUP, 4, correlation_id=77, member_id="me"))
     assert int.from_bytes(cast(bytearray, answered)[4:8], "big") == 77
@@ -195,7 +195,7 @@ class TestFailures:
         assert read(ApiKey.HEARTBEAT, 4, answered)["error_code"] == Code.NOT_COORDINATOR
 
     @in_virtual_time
-    async def test_a_refusal_says_why_where_there_is_a_place(
+    async def test_a_refusal_has_the_message_where_its_answer_has_that_field(
         self, handled: Any, first_wait: bool
     ) -> None:
         refused = Refused(Code.INVALID_REQUEST, "no such endpoint type")
@@ -205,7 +205,7 @@ class TestFailures:
         assert (said["error_code"], said["error_message"]) == (42, "no such endpoint type")
 
     @in_virtual_time
-    async def test_a_refusal_without_a_place_closes_the_connection(
+    async def test_a_refusal_closes_the_connection_when_its_answer_has_no_error_field(
         self, handled: Any, first_wait: bool
     ) -> None:
         """Metadata has an error code from version 13 on: an empty answer would be a lie before."""
@@ -308,7 +308,7 @@ async def test_a_handler_may_wait_many_times_for_many_things(handled: Any) -> No
 
 
 @in_virtual_time
-async def test_what_it_waits_for_may_fail_and_the_handler_may_catch_it(handled: Any) -> None:
+async def test_a_handler_can_catch_the_failure_of_its_await(handled: Any) -> None:
     waited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def handler(node: Node, context: Context, request: Any) -> Body:

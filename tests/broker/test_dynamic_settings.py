@@ -51,7 +51,7 @@ def test_how_large_a_batch_may_be(broker: str, tmp_path: Path) -> None:
         assert produced(talk, 2000) == "NONE"
 
 
-def test_whose_time_a_batch_has(tmp_path: Path) -> None:
+def test_message_timestamp_type_decides_the_timestamp_of_a_batch(tmp_path: Path) -> None:
     with talk_with(tmp_path) as talk:
         talk.ask(create("orders"))
         assert produced(talk) == "NONE"

@@ -57,7 +57,7 @@ class Worker:
 
 
 @in_virtual_time
-async def test_what_fits_in_a_slice_is_done_at_once() -> None:
+async def test_work_within_a_slice_is_done_at_once() -> None:
     bench = Bench()
     for name in "abc":
         bench.turns.take(bench.worker(name, 2))
@@ -88,7 +88,7 @@ async def test_a_turn_of_the_loop_ends_though_work_is_left() -> None:
 
 
 @in_virtual_time
-async def test_those_that_want_more_have_slices_in_turn() -> None:
+async def test_longer_work_gets_slices_in_turn() -> None:
     bench = Bench()
     for name in "abc":
         bench.turns.take(bench.worker(name, 1000))
@@ -147,7 +147,7 @@ async def test_one_that_is_lost_is_served_no_more() -> None:
 
 
 @in_virtual_time
-async def test_one_that_takes_work_again_while_it_waits_is_there_once() -> None:
+async def test_a_connection_that_gets_more_work_while_it_waits_is_queued_once() -> None:
     bench = Bench()
     flood = bench.worker("flood", 8)
     for _ in range(3):

@@ -52,7 +52,7 @@ async def test_share_groups_cannot_be_switched_on_while_they_are_not_served(tmp_
 
 
 @in_virtual_time
-async def test_what_a_kafka_has_finalized_is_kept_and_not_advertised(tmp_path: Path) -> None:
+async def test_features_finalized_by_kafka_are_kept_and_not_advertised(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         finalize(it, SHARE, 1)
     async with one_node(tmp_path) as it:
@@ -61,7 +61,7 @@ async def test_what_a_kafka_has_finalized_is_kept_and_not_advertised(tmp_path: P
 
 
 @in_virtual_time
-async def test_what_a_kafka_has_finalized_can_be_lowered_as_by_kafka(tmp_path: Path) -> None:
+async def test_features_finalized_by_kafka_can_be_lowered_as_in_kafka(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         finalize(it, SHARE, 1)
         assert await share_version(it, 0) is Code.INVALID_UPDATE_VERSION

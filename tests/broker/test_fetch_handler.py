@@ -128,7 +128,7 @@ async def test_the_request_takes_from_one_limit_in_the_order_asked(tmp_path: Pat
 
 
 @in_virtual_time
-async def test_who_reads_committed_gets_no_undecided_record_and_a_list_of_the_aborted(
+async def test_read_committed_stops_at_the_last_stable_offset_and_lists_aborted_transactions(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -164,7 +164,7 @@ async def test_who_reads_committed_gets_no_undecided_record_and_a_list_of_the_ab
     ],
 )
 @in_virtual_time
-async def test_what_is_wrong_is_told_of_the_partition_and_at_once(
+async def test_a_partition_error_is_answered_at_once(
     tmp_path: Path, part: tuple[str, int, int], fields: dict[str, Any], error: str
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -220,7 +220,7 @@ def begin(it: OneNode, *parts: tuple[Any, int, int], **fields: Any) -> tuple[Any
 
 
 @in_virtual_time
-async def test_it_waits_as_long_as_it_may_and_then_answers_with_nothing(tmp_path: Path) -> None:
+async def test_a_fetch_waits_for_max_wait_ms_and_answers_without_records(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         (told,) = await fetch(it, ("orders", 0, 0), max_wait_ms=500)
@@ -244,7 +244,7 @@ async def test_an_append_ends_the_wait(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_it_waits_for_min_bytes_and_is_woken_by_each_append(tmp_path: Path) -> None:
+async def test_a_fetch_waits_for_min_bytes_and_checks_at_each_append(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         _, answered = begin(it, ("orders", 0, 0), min_bytes=200)
@@ -259,7 +259,7 @@ async def test_it_waits_for_min_bytes_and_is_woken_by_each_append(tmp_path: Path
 
 @pytest.mark.parametrize("fields", [{"max_wait_ms": 0}, {"min_bytes": 0}])
 @in_virtual_time
-async def test_who_does_not_want_to_wait_is_answered_at_once(
+async def test_a_fetch_without_max_wait_is_answered_at_once(
     tmp_path: Path, fields: dict[str, int]
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -375,7 +375,7 @@ async def test_a_partition_in_error_is_named_each_time_and_once_more_when_it_is_
 
 
 @in_virtual_time
-async def test_what_is_forgotten_is_not_answered(tmp_path: Path) -> None:
+async def test_a_forgotten_partition_is_not_answered(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", 2)
         consumer = Consumer(it)
@@ -388,7 +388,7 @@ async def test_what_is_forgotten_is_not_answered(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_who_gave_data_is_read_last_so_that_nobody_starves(tmp_path: Path) -> None:
+async def test_a_partition_that_returned_data_is_read_last_next_time(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", 3)
         for index in range(3):
@@ -456,7 +456,7 @@ async def test_without_room_a_consumer_goes_on_without_a_session(tmp_path: Path)
 
 @pytest.mark.parametrize("isolation_level", [0, 1])
 @in_virtual_time
-async def test_others_have_their_turns_while_what_an_earlier_life_wrote_is_checked(
+async def test_other_requests_run_while_old_batches_are_verified(
     tmp_path: Path, isolation_level: int
 ) -> None:
     async with one_node(tmp_path) as it:

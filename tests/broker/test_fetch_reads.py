@@ -56,7 +56,7 @@ def three_epochs(it: OneNode) -> None:
     ],
 )
 @in_virtual_time
-async def test_a_reader_whose_log_parts_is_told_where(
+async def test_a_diverging_reader_gets_the_offset_of_the_divergence(
     tmp_path: Path, offset: int, epoch: int, diverging: tuple[int, int] | None
 ) -> None:
     async with one_node(tmp_path) as it:

@@ -32,7 +32,7 @@ def refusal(sessions: FetchSessions, session_id: int, epoch: int, *, by_id: bool
     return refused.value.code
 
 
-def test_a_full_fetch_makes_a_session_whose_next_epoch_is_1() -> None:
+def test_a_full_fetch_creates_a_session_whose_next_epoch_is_1() -> None:
     session = begun(FetchSessions(limit=10), "orders", "bills")
     assert session.session_id > 0
     assert (session.epoch, keys(session)) == (1, ["orders", "bills"])
@@ -104,7 +104,7 @@ def test_an_incremental_fetch_names_only_what_changed() -> None:
     assert keys(session) == ["b", "c", "d"]
 
 
-def test_what_the_consumer_was_told_of_a_partition_outlives_its_update() -> None:
+def test_the_last_answer_for_a_partition_survives_an_update_of_the_session() -> None:
     session = begun(FetchSessions(limit=10), "a")
     session.partitions["a", 0].high_watermark = 9
     session.update([item("a", offset=9)], [], 0)
@@ -117,7 +117,7 @@ def test_a_partition_that_is_added_and_forgotten_at_once_is_forgotten() -> None:
     assert keys(session) == ["a"]
 
 
-def test_who_was_answered_with_data_is_asked_last_next_time() -> None:
+def test_a_partition_answered_with_data_moves_to_the_end_of_the_session() -> None:
     session = begun(FetchSessions(limit=10), "a", "b", "c", "d")
     session.rotate([("a", 0), ("c", 0), ("gone", 0)])
     assert keys(session) == ["b", "d", "a", "c"]
@@ -143,7 +143,7 @@ def test_when_all_slots_are_taken_a_newcomer_gets_no_session() -> None:
         assert sessions.resume(session.session_id, 1, uses_topic_ids=False) is session
 
 
-def test_without_slots_there_are_no_sessions() -> None:
+def test_no_sessions_exist_without_slots() -> None:
     sessions = FetchSessions(limit=0)
     assert sessions.begin([item("a")], uses_topic_ids=False, now_ms=0) is None
 

@@ -13,7 +13,7 @@ ORDERS, BILLS = ("orders", 0), ("bills", 3)
 
 
 @in_virtual_time
-async def test_an_append_wakes_who_waits_for_that_partition() -> None:
+async def test_an_append_wakes_the_fetches_of_its_partition() -> None:
     waits = FetchWaits()
     orders, bills = waits.wait([ORDERS]), waits.wait([BILLS])
     waits.wake(*ORDERS)
@@ -21,7 +21,7 @@ async def test_an_append_wakes_who_waits_for_that_partition() -> None:
 
 
 @in_virtual_time
-async def test_other_partitions_of_a_topic_wake_nobody() -> None:
+async def test_an_append_wakes_no_fetch_of_another_partition() -> None:
     waits = FetchWaits()
     waiting = waits.wait([ORDERS])
     waits.wake("orders", 1)
@@ -30,7 +30,7 @@ async def test_other_partitions_of_a_topic_wake_nobody() -> None:
 
 
 @in_virtual_time
-async def test_who_waits_for_many_is_woken_by_any_and_once() -> None:
+async def test_a_fetch_of_many_partitions_is_woken_once_by_any() -> None:
     waits = FetchWaits()
     waiting = waits.wait([ORDERS, BILLS])
     waits.wake(*BILLS)
@@ -40,7 +40,7 @@ async def test_who_waits_for_many_is_woken_by_any_and_once() -> None:
 
 
 @in_virtual_time
-async def test_all_who_wait_for_a_partition_are_woken() -> None:
+async def test_an_append_wakes_all_fetches_of_its_partition() -> None:
     waits = FetchWaits()
     everybody = [waits.wait([ORDERS]) for _ in range(10)]
     everybody[3].cancel()
@@ -49,7 +49,7 @@ async def test_all_who_wait_for_a_partition_are_woken() -> None:
 
 
 @in_virtual_time
-async def test_who_is_forgotten_is_not_woken_and_nothing_is_left() -> None:
+async def test_a_removed_fetch_is_not_woken_and_leaves_nothing_behind() -> None:
     waits = FetchWaits()
     places = [ORDERS, BILLS, ORDERS]  # a request may name a partition twice
     first, second = waits.wait(places), waits.wait([ORDERS])
@@ -62,7 +62,7 @@ async def test_who_is_forgotten_is_not_woken_and_nothing_is_left() -> None:
 
 
 @in_virtual_time
-async def test_everybody_looks_again_when_the_broker_stops() -> None:
+async def test_a_stop_wakes_all_fetches() -> None:
     waits = FetchWaits()
     everybody = [waits.wait([ORDERS]), waits.wait([BILLS]), waits.wait([ORDERS, BILLS])]
     waits.wake_all()

@@ -122,7 +122,7 @@ def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("flush")]
 
 
-async def test_one_sync_serves_all_who_wait_and_the_loop_goes_on_meanwhile(broker: Broker) -> None:
+async def test_one_sync_serves_all_waiting_requests_while_the_loop_runs(broker: Broker) -> None:
     log, flushes = broker.orders, broker.flushes
     log.append(batch(), now_ms=NOW_MS)
     first = flushes.flushed(log)
@@ -139,7 +139,7 @@ async def test_one_sync_serves_all_who_wait_and_the_loop_goes_on_meanwhile(broke
     assert broker.disk.data_syncs() == 2
 
 
-async def test_what_was_waited_for_survives_a_loss_of_power(broker: Broker) -> None:
+async def test_acknowledged_records_survive_a_power_loss(broker: Broker) -> None:
     broker.disk.may_sync.set()
     broker.orders.append(batch(b"kept"), now_ms=NOW_MS)
     assert await broker.flushes.flushed(broker.orders) is None
@@ -149,7 +149,7 @@ async def test_what_was_waited_for_survives_a_loss_of_power(broker: Broker) -> N
     assert {"orders-0", ""} <= set(broker.disk.synced), "the names are to be there, too"
 
 
-async def test_what_came_while_a_sync_ran_waits_for_the_next(broker: Broker) -> None:
+async def test_appends_during_a_sync_wait_for_the_next_one(broker: Broker) -> None:
     log = broker.orders
     log.append(batch(b"early"), now_ms=NOW_MS)
     early = broker.flushes.flushed(log)
@@ -164,7 +164,7 @@ async def test_what_came_while_a_sync_ran_waits_for_the_next(broker: Broker) -> 
     assert log.recovery_point == 2
 
 
-async def test_a_flush_takes_what_is_new_of_the_metadata_with_it(broker: Broker) -> None:
+async def test_a_flush_includes_new_metadata_records(broker: Broker) -> None:
     broker.disk.may_sync.set()
     broker.metadata.append(batch(b"a topic"), now_ms=NOW_MS)
     broker.orders.append(batch(), now_ms=NOW_MS)
@@ -204,7 +204,7 @@ async def test_a_flush_that_could_not_take_the_metadata_with_it_is_none(
     assert broker.disk.data_syncs() == 0
 
 
-async def test_a_sync_that_fails_is_told_to_all_and_the_log_takes_no_more(broker: Broker) -> None:
+async def test_a_failed_sync_fails_all_waiting_requests_and_later_appends(broker: Broker) -> None:
     log = broker.orders
     log.append(batch(b"kept"), now_ms=NOW_MS)
     waiting = [broker.flushes.flushed(log)]
@@ -252,7 +252,7 @@ async def test_a_duplicate_waits_for_the_sync_of_the_first(broker: Broker) -> No
     assert await retried is None
 
 
-async def test_every_fifth_record_asks_for_a_flush_and_the_others_do_not_wait(
+async def test_only_every_fifth_record_waits_for_a_flush(
     broker: Broker,
 ) -> None:
     log = broker.open("fifth-0", flush_messages=5)
@@ -316,7 +316,7 @@ async def test_a_log_that_is_deleted_under_a_sync_lets_go_and_is_no_trouble(brok
     assert broker.disk._open == {}, "a descriptor was left open"
 
 
-async def test_a_file_that_cannot_be_opened_now_is_asked_for_again(broker: Broker) -> None:
+async def test_a_flush_retries_a_file_that_cannot_be_opened(broker: Broker) -> None:
     log = broker.orders
     broker.disk.may_sync.set()
     log.append(batch(), now_ms=NOW_MS)
@@ -334,7 +334,7 @@ def _no_descriptors(_path: str) -> int:
     raise OSError(24, "Too many open files")
 
 
-async def test_closing_waits_for_the_sync_that_runs_and_for_those_who_wait(broker: Broker) -> None:
+async def test_closing_waits_for_the_running_sync_and_its_requests(broker: Broker) -> None:
     log = broker.orders
     log.append(batch(), now_ms=NOW_MS)
     first = broker.flushes.flushed(log)
@@ -416,7 +416,7 @@ async def test_a_request_that_might_have_waited_is_answered_when_its_records_are
     assert await joined == "joined"
 
 
-async def test_a_coordinator_whose_records_cannot_be_synced_is_none(broker: Broker) -> None:
+async def test_requests_whose_records_cannot_be_synced_get_not_coordinator(broker: Broker) -> None:
     rung: list[str] = []
     shard = shard_of(broker, rung)
     broker.disk.broken = OSError(5, "Input/output error")
@@ -452,7 +452,7 @@ async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_
         assert one.log("orders").recovery_point == 1
 
 
-async def test_what_waited_as_long_as_flush_ms_says_is_flushed_by_the_clock(
+async def test_records_are_flushed_after_flush_ms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with one_node(tmp_path) as one:
@@ -552,7 +552,7 @@ async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
         assert shard.log.log_end_offset == before + 2
 
 
-async def test_a_produce_whose_sync_fails_is_told_so_and_other_partitions_go_on(
+async def test_a_failed_sync_fails_only_the_produce_of_its_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flushes_module, "_log", FakeLog())

@@ -38,7 +38,7 @@ async def make_many(kept: list[Any]) -> None:
         await asyncio.sleep(0)
 
 
-async def test_however_much_there_is_a_collection_looks_at_what_has_come_since_the_last(
+async def test_a_collection_visits_only_objects_created_since_the_last(
     garbage: Garbage,
 ) -> None:
     looked_at = []

@@ -90,7 +90,7 @@ async def test_small_requests_are_served_though_the_limit_is_reached(peer: Any) 
 
 
 @in_virtual_time
-async def test_who_sends_nothing_more_while_others_wait_loses_the_connection(peer: Any) -> None:
+async def test_a_stalled_sender_is_disconnected_while_others_wait_for_memory(peer: Any) -> None:
     it = peer()
     silent = [Sender(it, number) for number in range(20)]
     for sender in silent:
@@ -108,7 +108,7 @@ async def test_who_sends_nothing_more_while_others_wait_loses_the_connection(pee
 
 
 @in_virtual_time
-async def test_who_sends_on_slowly_keeps_the_connection(peer: Any) -> None:
+async def test_a_slow_sender_keeps_its_connection(peer: Any) -> None:
     it = peer()
     for number in range(60):
         Sender(it, number).send(3)
@@ -125,7 +125,7 @@ async def test_who_sends_on_slowly_keeps_the_connection(peer: Any) -> None:
 
 
 @in_virtual_time
-async def test_nobody_is_closed_while_there_is_room(peer: Any) -> None:
+async def test_no_connection_is_closed_while_memory_is_free(peer: Any) -> None:
     it = peer()
     silent = Sender(it, 1)
     silent.send(3)
@@ -179,7 +179,7 @@ def unread(it: Peer, number: int, size_bytes: int) -> tuple[Connection, FakeTran
 
 
 @in_virtual_time
-async def test_answers_that_nobody_reads_have_a_limit_together(peer: Any) -> None:
+async def test_unread_answers_share_one_limit(peer: Any) -> None:
     it = peer()
     share = ANSWERS_BYTES // 4
     clients = [unread(it, number, share) for number in range(10)]
@@ -192,7 +192,7 @@ async def test_answers_that_nobody_reads_have_a_limit_together(peer: Any) -> Non
 
 
 @in_virtual_time
-async def test_who_reads_on_keeps_the_connection_before_those_who_do_not(peer: Any) -> None:
+async def test_a_client_that_reads_is_kept_longer_than_one_that_does_not(peer: Any) -> None:
     it = peer()
     share = ANSWERS_BYTES // 4
     clients = [unread(it, number, share) for number in range(4)]

@@ -84,7 +84,7 @@ async def test_each_level_is_taken_or_refused_as_by_kafka(tmp_path: Path, level:
 
 
 @in_virtual_time
-async def test_the_level_is_told_and_kept_and_so_is_who_votes(tmp_path: Path) -> None:
+async def test_the_kraft_version_and_the_voters_are_reported_and_stored(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         assert await asked(it, 1, UP) is None
         assert NAME not in await finalized(it), "it was only validated"

@@ -14,7 +14,7 @@ from tests.broker.one_node import one_node
 
 
 @in_virtual_time
-async def test_who_asks_a_node_that_does_not_lead_is_sent_to_the_leader(
+async def test_a_request_to_a_follower_gets_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with one_node(tmp_path) as it:

@@ -95,7 +95,7 @@ async def test_landmarks_are_known_since_their_version(
 
 
 @in_virtual_time
-async def test_who_reads_committed_records_ends_before_an_open_transaction(tmp_path: Path) -> None:
+async def test_read_committed_ends_before_an_open_transaction(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         three_batches(it)
         producer = {"producer_id": 9, "producer_epoch": 0}
@@ -125,7 +125,7 @@ async def test_who_reads_committed_records_ends_before_an_open_transaction(tmp_p
     ],
 )
 @in_virtual_time
-async def test_what_is_wrong_is_told_of_the_partition(
+async def test_an_error_is_reported_for_its_partition(
     tmp_path: Path, fields: dict[str, Any], error: str
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -135,7 +135,7 @@ async def test_what_is_wrong_is_told_of_the_partition(
 
 
 @in_virtual_time
-async def test_a_partition_that_is_asked_for_twice_is_an_error(tmp_path: Path) -> None:
+async def test_a_partition_named_twice_is_an_error(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", 2)
         asked = [{"partition_index": index, "timestamp": LATEST} for index in (0, 1, 0)]

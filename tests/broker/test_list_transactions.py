@@ -117,12 +117,12 @@ def test_a_pattern_matches_ids_as_a_whole(
         "s{2}+",
     ],
 )
-def test_what_is_no_expression_of_re2_is_refused(pattern: str, node: Node) -> None:
+def test_a_pattern_that_re2_rejects_is_refused(pattern: str, node: Node) -> None:
     with pytest.raises(Refused, match="INVALID_REGULAR_EXPRESSION"):
         listed(node, transactional_id_pattern=pattern)
 
 
-def test_states_nobody_knows_are_named_and_match_nothing(node: Node) -> None:
+def test_unknown_states_are_returned_and_match_nothing(node: Node) -> None:
     assert listed(node, state_filters=["Foo", "Empty", "Bar", "Foo"]) == (IDS, ["Foo", "Bar"])
     assert listed(node, state_filters=["Foo"]) == ([], ["Foo"])
     assert listed(node, state_filters=["Dead"]) == ([], [])
@@ -140,7 +140,7 @@ def test_states_nobody_knows_are_named_and_match_nothing(node: Node) -> None:
         (Code.INVALID_TXN_STATE, ApiKey.END_TXN, 0, Code.INVALID_TXN_STATE),
     ],
 )
-def test_an_old_client_is_told_a_code_it_knows(
+def test_an_old_client_gets_a_code_of_its_version(
     code: Code, api_key: ApiKey, version: int, told: Code
 ) -> None:
     assert code_for(code, api_key, version) is told

@@ -88,7 +88,7 @@ async def test_a_node_answers_before_its_coordinators_are_loaded(tmp_path: Path)
 
 
 @in_virtual_time
-async def test_a_little_log_is_loaded_in_the_turn_that_asks_for_it(tmp_path: Path) -> None:
+async def test_a_small_log_is_loaded_in_the_turn_of_the_request(tmp_path: Path) -> None:
     async with one_node(tmp_path, **ONE) as it:
         it.topic("orders")
         it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
@@ -99,7 +99,7 @@ async def test_a_little_log_is_loaded_in_the_turn_that_asks_for_it(tmp_path: Pat
 
 @pytest.mark.usefixtures("_every_batch_is_a_slice")
 @in_virtual_time
-async def test_what_is_unloaded_while_it_is_loaded_is_loaded_no_further(
+async def test_unloading_stops_a_load_in_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(tmp_path)
@@ -159,7 +159,7 @@ async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> No
         assert cleaner._is_there(log)
 
 
-def test_a_fault_in_what_follows_keeps_nobody_else_from_being_loaded() -> None:
+def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
     loaded: list[Any] = []
 
     class Log:
@@ -193,7 +193,7 @@ def test_a_fault_in_what_follows_keeps_nobody_else_from_being_loaded() -> None:
     asyncio.run(run())
 
 
-def test_what_is_to_be_loaded_after_all_was_loaded_is_loaded_too() -> None:
+def test_a_load_requested_after_all_others_ended_runs() -> None:
     loaded: list[Any] = []
 
     class Log:

@@ -33,7 +33,9 @@ async def test_steps_come_to_their_end_and_what_blocks_runs_in_a_thread(workers:
 
 
 @pytest.mark.parametrize("blocks", [False, True])
-async def test_what_steps_raise_is_raised_and_makes_room(workers: Workers, blocks: bool) -> None:
+async def test_an_exception_of_a_step_is_raised_and_frees_its_slot(
+    workers: Workers, blocks: bool
+) -> None:
     def refuse() -> None:
         raise Refused(Code.INVALID_RECORD)
 
@@ -49,7 +51,7 @@ async def test_what_steps_raise_is_raised_and_makes_room(workers: Workers, block
             await work.run(steps())
 
 
-async def test_no_more_are_open_than_there_is_room_for_and_the_first_come_first(
+async def test_open_work_is_bounded_and_first_come_first_served(
     workers: Workers,
 ) -> None:
     open_now: list[int] = []
@@ -75,7 +77,7 @@ async def test_no_more_are_open_than_there_is_room_for_and_the_first_come_first(
     assert order == [number for number in range(3 * AT_A_TIME) if number != AT_A_TIME]
 
 
-async def test_whoever_is_cancelled_makes_room(workers: Workers) -> None:
+async def test_cancelled_work_frees_its_slot(workers: Workers) -> None:
     def endless() -> Steps[None]:
         while True:
             yield None

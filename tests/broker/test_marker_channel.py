@@ -39,7 +39,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 @in_a_loop
-async def test_each_node_gets_its_markers_by_requests_and_nobody_waits_for_them(
+async def test_each_node_gets_its_markers_by_requests_without_blocking_the_answer(
     tmp_path: Path, commit: bool
 ) -> None:
     async with several_nodes(tmp_path, **ONE_PARTITION) as it:
@@ -62,7 +62,7 @@ async def test_each_node_gets_its_markers_by_requests_and_nobody_waits_for_them(
 
 
 @in_a_loop
-async def test_what_gathers_for_a_node_leaves_in_one_request(
+async def test_queued_markers_of_a_node_leave_in_one_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = []
@@ -102,7 +102,7 @@ async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one(tmp_
 
 
 @in_a_loop
-async def test_what_waits_for_a_node_goes_to_the_one_that_leads_now(
+async def test_queued_markers_follow_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with several_nodes(tmp_path, **ONE_PARTITION) as it:
@@ -142,7 +142,7 @@ async def test_a_request_that_fails_is_sent_again(
 
 
 @in_a_loop
-async def test_a_topic_deleted_while_its_marker_waits_holds_nobody_up(tmp_path: Path) -> None:
+async def test_deleting_a_topic_drops_its_queued_marker(tmp_path: Path) -> None:
     async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
@@ -213,7 +213,7 @@ async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path:
 
 
 @in_a_loop
-async def test_a_group_coordinator_that_is_not_there_is_no_leader_to_a_marker(
+async def test_a_marker_for_a_loading_group_coordinator_is_refused_as_not_leader(
     tmp_path: Path,
 ) -> None:
     async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
@@ -372,7 +372,7 @@ async def test_connections_between_nodes_are_known_and_forgotten(tmp_path: Path)
 
 
 @in_a_loop
-async def test_what_was_decided_and_not_on_disk_when_the_coordinator_moved_is_the_next_ones_work(
+async def test_the_next_coordinator_completes_decisions_that_were_not_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Effects of a decision wait for its flush; by then the shard may be of an older epoch."""
@@ -455,7 +455,7 @@ async def test_a_transaction_over_a_few_partitions_without_a_record_is_complete_
 
 @pytest.mark.parametrize("is_made", [True, False], ids=["logs that are made", "logs to be made"])
 @in_a_loop
-async def test_of_many_partitions_without_a_record_fewer_have_their_markers_in_that_turn(
+async def test_fewer_markers_of_empty_logs_are_written_in_the_deciding_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
 ) -> None:
     monkeypatch.setattr(turns, "SLICE_S", 0.0)
@@ -491,7 +491,7 @@ async def test_the_markers_of_very_many_partitions_are_written_in_slices(
 
 
 @in_a_loop
-async def test_markers_that_are_not_written_yet_go_to_whoever_leads_by_then(
+async def test_markers_not_yet_written_follow_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "SLICE_S", 0.0)

@@ -134,7 +134,7 @@ def test_markers_are_written_before_the_answer(tmp_path: Path, commit: bool) -> 
     on_a_node(tmp_path, talk)
 
 
-def test_what_cannot_be_written_is_tried_again_and_only_that(
+def test_only_markers_that_failed_are_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def talk(node: Node) -> None:
@@ -153,7 +153,7 @@ def test_what_cannot_be_written_is_tried_again_and_only_that(
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_what_could_not_be_written_is_written_after_a_crash(
+def test_markers_that_failed_before_a_crash_are_written_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     if not at_once:
@@ -202,7 +202,7 @@ def test_a_topic_that_is_gone_gets_no_marker(tmp_path: Path) -> None:
     on_a_node(tmp_path, talk)
 
 
-def test_a_transaction_whose_completion_cannot_be_logged_is_completed_later(
+def test_a_completion_that_the_log_refuses_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     working = Transactions.markers_written
@@ -223,7 +223,7 @@ def test_a_transaction_whose_completion_cannot_be_logged_is_completed_later(
     on_a_node(tmp_path, talk)
 
 
-def test_nobody_goes_on_for_a_coordinator_that_is_unloaded(
+def test_unloading_a_coordinator_ends_its_retries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def talk(node: Node) -> None:

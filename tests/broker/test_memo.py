@@ -5,7 +5,7 @@ from __future__ import annotations
 from ottla.broker.runtime.memo import Memo, texts_bytes
 
 
-def test_what_was_kept_is_known_until_it_is_too_much() -> None:
+def test_values_are_remembered_up_to_the_bound() -> None:
     memo: Memo[str, int] = Memo(limit_bytes=10)
     assert memo.keep("a", 1, 5) == 1
     assert memo.keep("b", 2, 5) == 2
@@ -14,14 +14,14 @@ def test_what_was_kept_is_known_until_it_is_too_much() -> None:
     assert ("a" in memo, "c" in memo, memo.size_bytes) == (False, True, 1)
 
 
-def test_what_is_kept_again_counts_once() -> None:
+def test_a_value_remembered_twice_counts_once() -> None:
     memo: Memo[str, int] = Memo(limit_bytes=10)
     for found in range(2):
         memo.keep("a", found, 4)
     assert (memo.get("a"), memo.size_bytes, len(memo)) == (1, 4, 1)
 
 
-def test_what_is_over_the_bound_by_itself_is_not_kept_and_drives_nothing_out() -> None:
+def test_a_value_above_the_bound_is_not_remembered_and_evicts_nothing() -> None:
     memo: Memo[str, int] = Memo(limit_bytes=10)
     memo.keep("a", 1, 4)
     assert memo.keep("b", 2, 11) == 2

@@ -51,7 +51,7 @@ def test_decisions_bring_one_and_the_next_start_needs_no_more(tmp_path: Path) ->
     asyncio.run(scene())
 
 
-def test_by_default_there_is_none_for_a_few_topics(tmp_path: Path) -> None:
+def test_a_few_topics_cause_no_snapshot_by_default(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path) as it:
             topics(it, 0, 20)
@@ -61,7 +61,7 @@ def test_by_default_there_is_none_for_a_few_topics(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_is_decided_while_one_is_written_is_not_lost(tmp_path: Path) -> None:
+def test_records_written_during_a_snapshot_are_kept(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, **OFTEN) as it:
             for number in range(100):
@@ -86,7 +86,7 @@ def test_a_broker_that_stops_meanwhile_leaves_nothing_half_done(tmp_path: Path) 
     asyncio.run(scene())
 
 
-def test_a_disk_that_refuses_is_told_and_the_next_decision_tries_again(
+def test_a_failed_snapshot_is_logged_and_retried_after_the_next_record(
     tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(source: str, target: str) -> None:
@@ -108,7 +108,7 @@ def test_a_disk_that_refuses_is_told_and_the_next_decision_tries_again(
     asyncio.run(scene())
 
 
-def test_a_damaged_one_is_found_by_who_looks_at_the_directory(tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_found_by_an_inspection_of_the_directory(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, **OFTEN):
             await until(lambda: bool(snapshots(tmp_path)))

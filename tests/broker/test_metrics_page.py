@@ -65,7 +65,7 @@ def test_a_connection_that_takes_too_long_is_cut(page: tuple[Page, int]) -> None
     assert at.connections == 0
 
 
-def test_a_page_that_closes_cuts_who_is_silent() -> None:
+def test_closing_the_page_disconnects_silent_clients() -> None:
     page = Page(CollectorRegistry(), time.monotonic)
     port = page.open("127.0.0.1", 0)
     with socket.create_connection(("127.0.0.1", port), timeout=30) as silent:

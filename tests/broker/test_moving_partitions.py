@@ -56,7 +56,7 @@ async def test_partitions_move_as_those_of_apache_kafka(scene: str, tmp_path: Pa
 
 
 @in_a_loop
-async def test_every_node_tells_of_the_same_quorum(tmp_path: Path) -> None:
+async def test_every_node_describes_the_same_quorum(tmp_path: Path) -> None:
     asked = [{"topic_name": CLUSTER_METADATA, "partitions": [{"partition_index": 0}]}]
     async with several_nodes(tmp_path) as several:
         for stopped in ((), (3,)):
@@ -77,7 +77,7 @@ async def test_every_node_tells_of_the_same_quorum(tmp_path: Path) -> None:
 
 
 @in_a_loop
-async def test_what_was_written_before_a_partition_moved_is_read_where_it_is(
+async def test_records_written_before_a_reassignment_are_read_from_the_new_replica(
     tmp_path: Path,
 ) -> None:
     async with several_nodes(tmp_path) as several:

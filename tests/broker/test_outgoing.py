@@ -101,7 +101,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @in_virtual_time
-async def test_what_a_socket_does_not_take_is_not_read_from_the_file(slow: Any) -> None:
+async def test_bytes_that_the_socket_does_not_accept_are_not_read_from_the_file(slow: Any) -> None:
     """40 connections that fetch 57 MB each and do not read: the broker grew by 2 GB."""
     it = slow()
     it.send(heartbeat(100))

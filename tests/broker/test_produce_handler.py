@@ -56,7 +56,7 @@ def error(told: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @in_virtual_time
-async def test_a_batch_is_appended_and_its_offset_told(tmp_path: Path, version: int) -> None:
+async def test_a_batch_is_appended_and_its_offset_returned(tmp_path: Path, version: int) -> None:
     async with one_node(tmp_path) as it:
         made = it.topic("orders")
         it.append("orders", b"before")
@@ -72,7 +72,7 @@ async def test_a_batch_is_appended_and_its_offset_told(tmp_path: Path, version: 
 
 
 @in_virtual_time
-async def test_the_brokers_time_is_told_where_the_topic_has_it(tmp_path: Path) -> None:
+async def test_log_append_time_is_returned_where_the_topic_uses_it(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", message_timestamp_type="LogAppendTime")
         await asyncio.sleep(3)
@@ -108,7 +108,7 @@ async def test_one_bad_partition_leaves_the_others_alone(tmp_path: Path) -> None
     ids=["good", "offset", "time", "sequence", "two", "harmed", "large"],
 )
 @in_virtual_time
-async def test_where_the_log_begins_is_told_with_what_the_log_refuses(
+async def test_a_refused_batch_is_answered_with_the_log_start_offset(
     tmp_path: Path, data: bytes, expected: tuple[str, int]
 ) -> None:
     """Not with what Kafka refuses before, or takes for a fault of the way."""
@@ -157,7 +157,7 @@ async def test_acks_0_that_fails_closes_the_connection(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_of_two_batches_for_one_partition_the_last_counts(tmp_path: Path) -> None:
+async def test_the_last_of_two_batches_for_one_partition_is_answered(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         data = [{"index": 0, "records": batch(*b)} for b in ((b"a",), (b"b", b"c"))]
@@ -179,7 +179,9 @@ async def test_clients_do_not_write_to_internal_topics(tmp_path: Path, topic: st
 
 @pytest.mark.parametrize("records", [None, b"", b"abc", bytes(60)])
 @in_virtual_time
-async def test_what_is_no_batch_is_an_invalid_record(tmp_path: Path, records: bytes | None) -> None:
+async def test_bytes_that_are_not_a_batch_are_an_invalid_record(
+    tmp_path: Path, records: bytes | None
+) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         (told,) = await produce(it, ("orders", 0, records))
@@ -212,7 +214,7 @@ PLAIN = [name for name, each in BATCHES.items() if not (each.data[22] & 0x38)]
 
 @pytest.mark.parametrize("name", PLAIN)
 @in_virtual_time
-async def test_what_real_clients_send_is_taken(tmp_path: Path, name: str) -> None:
+async def test_batches_of_real_clients_are_accepted(tmp_path: Path, name: str) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", **ANY_TIME)
         sent = bytes(8) + BATCHES[name].data[8:]
@@ -240,7 +242,7 @@ async def test_a_transactional_batch_needs_a_transactional_id(tmp_path: Path) ->
 
 
 @in_virtual_time
-async def test_a_batch_that_was_there_already_gets_its_old_offset_and_wakes_nobody(
+async def test_a_duplicate_batch_gets_its_old_offset_and_wakes_no_fetch(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -254,7 +256,7 @@ async def test_a_batch_that_was_there_already_gets_its_old_offset_and_wakes_nobo
 
 
 @in_virtual_time
-async def test_an_append_wakes_who_waits_for_the_partition(tmp_path: Path) -> None:
+async def test_a_produce_wakes_the_fetches_of_its_partition(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", 2)
         waits = [it.node.fetch_waits.wait([("orders", index)]) for index in (0, 1)]
@@ -264,7 +266,7 @@ async def test_an_append_wakes_who_waits_for_the_partition(tmp_path: Path) -> No
 
 
 @in_virtual_time
-async def test_records_that_are_not_allowed_are_told_one_by_one(tmp_path: Path) -> None:
+async def test_invalid_records_are_reported_one_by_one(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", cleanup_policy="compact")
         (told,) = await produce(it, ("orders", 0, batch(b"a", b"b")))

@@ -91,7 +91,7 @@ async def test_the_partitions_of_a_request_are_appended_to_in_their_order(tmp_pa
         assert await errors(answered) == ["NONE"] * 3
 
 
-async def test_of_two_retries_of_an_idempotent_bomb_one_is_appended(tmp_path: Path) -> None:
+async def test_one_of_two_retries_of_an_idempotent_bomb_is_appended(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
         sent = bomb(producer_id=7, epoch=0, sequence=0)
@@ -100,7 +100,7 @@ async def test_of_two_retries_of_an_idempotent_bomb_one_is_appended(tmp_path: Pa
         assert it.log("orders").log_end_offset == 1
 
 
-async def test_what_is_wrong_in_a_bomb_is_told_as_of_any_batch(tmp_path: Path) -> None:
+async def test_an_error_in_a_bomb_is_reported_as_in_any_batch(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", cleanup_policy="compact")
         answered = begin(it, ("orders", bomb()))
@@ -158,7 +158,7 @@ async def test_a_client_that_goes_leaves_nothing_behind(
         assert len(taken) == 2
 
 
-async def test_of_many_bombs_at_once_only_a_few_are_open(
+async def test_only_a_few_of_many_bombs_are_open_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others wait, and keep nothing open."""

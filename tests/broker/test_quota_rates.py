@@ -29,7 +29,7 @@ def test_the_window_is_what_has_passed_and_the_samples_that_are_missing(
     assert rate.window_ms(T0 + after_ms) == window_ms
 
 
-def test_what_was_used_is_forgotten_a_window_after_it() -> None:
+def test_usage_expires_after_one_window() -> None:
     rate = Rate(KAFKA)
     rate.record(11_000, T0)
     assert rate.measure(T0 + 10_999) == 11_000 / 10.999
@@ -48,7 +48,7 @@ def test_the_oldest_sample_is_kept_while_the_window_overlaps_it() -> None:
     assert rate.measure(T0 + 11_400) == pytest.approx(1200 / 11.4)
 
 
-def test_what_is_taken_back_was_never_used() -> None:
+def test_returned_usage_does_not_count() -> None:
     rate = Rate(KAFKA)
     rate.record(500, T0)
     rate.record(-500, T0 + 1)

@@ -67,7 +67,7 @@ def test_a_quota_of_another_kind_or_for_others_does_not_count() -> None:
     assert quotas.use(BYTES, ("alice", "d"), 1e9, START_MS) == 0
 
 
-def test_clients_whose_quota_is_their_users_use_it_up_together() -> None:
+def test_clients_under_a_user_quota_share_it() -> None:
     quotas = quotas_of((ALICE, BYTES, 1000.0))
     assert quotas.use(BYTES, ("alice", "a"), 10_000, START_MS) == 0
     assert quotas.use(BYTES, ("alice", "b"), 5000, START_MS) == 5000
@@ -189,7 +189,9 @@ async def fetch(one: OneNode, version: int = 11, **fields: Any) -> Any:
 
 
 @in_virtual_time
-async def test_who_writes_too_much_is_answered_at_once_and_told_to_wait(tmp_path: Path) -> None:
+async def test_a_producer_over_its_quota_is_answered_at_once_with_a_throttle_time(
+    tmp_path: Path,
+) -> None:
     async with one_node(tmp_path) as one:
         one.topic("orders")
         assert (await produce(one, 5000))[1] == 0
@@ -206,7 +208,9 @@ async def test_who_writes_too_much_is_answered_at_once_and_told_to_wait(tmp_path
 
 
 @in_virtual_time
-async def test_who_reads_too_much_gets_nothing_until_they_have_waited(tmp_path: Path) -> None:
+async def test_a_consumer_over_its_quota_gets_no_records_until_it_has_waited(
+    tmp_path: Path,
+) -> None:
     async with one_node(tmp_path) as one:
         one.topic("orders")
         for _ in range(3):
@@ -295,14 +299,14 @@ def test_client_ids_without_number_are_looked_through_a_few_times_in_all(
     assert len(sweeps) <= 5  # each time there are twice as many
 
 
-def test_who_has_used_nothing_for_a_window_is_forgotten() -> None:
+def test_a_client_without_usage_for_one_window_is_forgotten() -> None:
     quotas = quotas_of((EVERY_C, BYTES, 1000.0))
     for number in range(5_000):
         quotas.use(BYTES, ("alice", f"c{number}"), 1.0, START_MS + 20 * number)
     assert len(quotas._used) < 2_000
 
 
-def test_what_is_forgotten_changes_no_answer() -> None:
+def test_forgetting_a_client_changes_no_answer() -> None:
     quotas = quotas_of((EVERY_C, BYTES, 1000.0))
     assert quotas.use(BYTES, ("alice", "big"), 100_000.0, START_MS) > 0
     for number in range(5_000):

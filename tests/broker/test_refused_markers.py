@@ -146,7 +146,7 @@ def load_anew(node: Node) -> None:
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("code", WITH_ERRORS)
 @in_a_loop
-async def test_of_a_partition_that_the_coordinator_leads_itself(
+async def test_a_refused_marker_of_a_local_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: FakeLog, code: Code, commit: bool
 ) -> None:
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
@@ -160,7 +160,7 @@ async def test_of_a_partition_that_the_coordinator_leads_itself(
 
 @pytest.mark.parametrize("code", WITH_ERRORS)
 @in_a_loop
-async def test_of_a_partition_of_offsets(
+async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: FakeLog, code: Code
 ) -> None:
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
@@ -175,7 +175,7 @@ async def test_of_a_partition_of_offsets(
 
 @pytest.mark.parametrize("code", WITH_ERRORS)
 @in_a_loop
-async def test_of_a_partition_that_another_node_leads(
+async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: FakeLog, code: Code
 ) -> None:
     async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
@@ -226,7 +226,7 @@ def test_an_answer_of_each_kind_is_in_the_table() -> None:
 
 @pytest.mark.parametrize(("epochs_later", "coordinator_epoch"), [(0, 50), (7, 0)])
 @in_a_loop
-async def test_it_is_complete_after_a_restart_when_the_partition_has_forgotten_the_producer(
+async def test_a_restart_completes_the_transaction_once_the_producer_has_expired(
     tmp_path: Path, epochs_later: int, coordinator_epoch: int
 ) -> None:
     """As docs/METRICS.md has it; until then each restart says that it is refused."""

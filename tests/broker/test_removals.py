@@ -50,7 +50,9 @@ def run(test: Callable[[], None]) -> None:
     asyncio.run(body())
 
 
-def test_who_asks_does_not_wait_and_a_stop_only_for_one_file(tmp_path: Path) -> None:
+def test_removals_run_in_the_background_and_a_stop_waits_for_one_file_at_most(
+    tmp_path: Path,
+) -> None:
     files = SlowFiles()
     removals = Removals(files)
     path = doomed(tmp_path / "a", "1", "2", "3")
@@ -66,7 +68,7 @@ def test_who_asks_does_not_wait_and_a_stop_only_for_one_file(tmp_path: Path) -> 
     assert len(os.listdir(path)) == 2
 
 
-def test_what_is_removed_is_gone_whoever_was_first(tmp_path: Path) -> None:
+def test_removals_tolerate_missing_files(tmp_path: Path) -> None:
     removals = Removals(RealFiles())
     one, two = (doomed(tmp_path / name, "1", "2") for name in "ab")
 
@@ -84,7 +86,7 @@ def test_what_is_removed_is_gone_whoever_was_first(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "c") == ["1"]
 
 
-def test_a_failure_is_told_and_the_next_one_goes_on(
+def test_a_failed_removal_is_logged_and_the_next_one_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log = FakeLog()

@@ -147,18 +147,18 @@ def _is_ruled(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", BROKER_SETTINGS)
-def test_what_is_called_harmless_is_read_by_nothing(name: str) -> None:
+def test_no_code_reads_a_harmless_setting(name: str) -> None:
     if fate_of(BROKER_SETTINGS[name]) is Fate.HARMLESS:
         assert name not in CONSTANTS, f"{name} is said to have no meaning, and code reads it"
 
 
 @pytest.mark.parametrize(("kind", "name"), ROWS)
-def test_what_is_harmless_has_a_reason(kind: str, name: str) -> None:
+def test_each_harmless_setting_has_a_reason(kind: str, name: str) -> None:
     if fate_of(TABLES[kind][name]) is Fate.HARMLESS:
         assert why_harmless(name)
 
 
-def test_no_client_is_told_that_a_harmless_or_refused_setting_does_something() -> None:
+def test_documentation_claims_no_effect_of_harmless_and_refused_settings() -> None:
     docs = ((TOPIC_DOCS, TOPIC_SETTINGS), (GROUP_DOCS, GROUP_SETTINGS))
     for sentences, table in (*docs, (BROKER_DOCS, BROKER_SETTINGS)):
         fates = {fate_of(table[name]) for name in sentences}
@@ -177,7 +177,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_stops_the_start_unless_it_is_the_default(name: str) -> None:
+def test_a_refused_setting_stops_the_start_unless_it_has_its_default(name: str) -> None:
     setting = BROKER_SETTINGS[name]
     text = other_value(setting)
     with pytest.raises(BadSetting) as refused:
@@ -189,7 +189,7 @@ def test_what_is_refused_stops_the_start_unless_it_is_the_default(name: str) -> 
 
 
 @pytest.mark.parametrize("name", BROKER_SETTINGS)
-def test_what_is_harmless_is_named_at_the_start(name: str) -> None:
+def test_harmless_settings_are_logged_at_the_start(name: str) -> None:
     setting = BROKER_SETTINGS[name]
     if fate_of(setting) is not Fate.HARMLESS:
         return
@@ -214,7 +214,7 @@ def test_a_setting_of_one_listener_is_harmless_unless_it_counts_for_one() -> Non
     assert config.harmless_names() == {"listener.name.plaintext.num.network.threads"}
 
 
-def test_what_the_metadata_log_of_a_kafka_has_and_ottla_refuses_is_told_and_does_not_hold() -> None:
+def test_refused_settings_in_kafkas_metadata_log_are_logged_and_ignored() -> None:
     config = BrokerConfig.from_settings({})
     config.use_dynamic({"principal.builder.class": "a.B"}, {"log.retention.ms": "5"})
     assert config["principal.builder.class"] == BROKER_SETTINGS["principal.builder.class"].default
@@ -223,7 +223,7 @@ def test_what_the_metadata_log_of_a_kafka_has_and_ottla_refuses_is_told_and_does
     assert "principal.builder.class" in line
 
 
-def test_topics_whose_records_are_partly_elsewhere_are_named_and_not_without_end() -> None:
+def test_tiered_topics_are_logged_up_to_a_limit() -> None:
     assert is_tiered({"remote.storage.enable": " TRUE"})
     assert not is_tiered({"remote.storage.enable": "false", "retention.ms": "1"})
     (line,) = lines_at_start((), (), (), ["b", "a"])
@@ -232,7 +232,7 @@ def test_topics_whose_records_are_partly_elsewhere_are_named_and_not_without_end
     assert line.endswith("t0399 and 4600 more")
 
 
-def test_a_topic_cannot_have_what_is_refused() -> None:
+def test_a_topic_cannot_have_a_refused_setting() -> None:
     for name in TOPIC_SETTINGS:
         setting = TOPIC_SETTINGS[name]
         if fate_of(setting) is Fate.REFUSED:

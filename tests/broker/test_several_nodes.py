@@ -35,7 +35,7 @@ def produced(answer: Any) -> Code:
 
 
 @in_a_loop
-async def test_each_node_tells_of_all_where_they_listen(tmp_path: Path) -> None:
+async def test_each_node_returns_the_listeners_of_all_nodes(tmp_path: Path) -> None:
     async with several_nodes(tmp_path) as it:
         ports = {node_id: door.advertised[0].port for node_id, door in it.doors.items()}
         assert len(set(ports.values())) == 3
@@ -51,7 +51,7 @@ async def test_each_node_tells_of_all_where_they_listen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "hints"), [(9, False), (10, True), (11, True)])
 @in_a_loop
-async def test_who_does_not_lead_says_who_does(tmp_path: Path, version: int, hints: bool) -> None:
+async def test_a_follower_returns_the_leader(tmp_path: Path, version: int, hints: bool) -> None:
     async with several_nodes(tmp_path) as it:
         it.topic("orders", 2)
         answer = await produce(it, 1, version)
@@ -69,7 +69,7 @@ async def test_who_does_not_lead_says_who_does(tmp_path: Path, version: int, hin
 
 @pytest.mark.parametrize(("version", "hints"), [(15, False), (16, True), (18, True)])
 @in_a_loop
-async def test_who_fetches_from_the_wrong_node_is_told_the_right_one(
+async def test_a_fetch_from_the_wrong_node_gets_the_right_one(
     tmp_path: Path, version: int, hints: bool
 ) -> None:
     async with several_nodes(tmp_path) as it:
@@ -286,7 +286,7 @@ async def test_a_transactional_batch_is_let_in_by_a_coordinator_on_another_node(
 
 
 @in_a_loop
-async def test_a_life_with_fewer_nodes_knows_that_the_others_are_away(tmp_path: Path) -> None:
+async def test_a_start_with_fewer_nodes_fences_the_missing_ones(tmp_path: Path) -> None:
     async with several_nodes(tmp_path) as it:
         it.topic("orders", 2, replicas=3)
         it.topic("alone", 2)
@@ -337,7 +337,7 @@ def test_ports_have_an_end() -> None:
 
 
 @in_a_loop
-async def test_who_comes_by_one_listener_is_told_the_others_of_that_name(tmp_path: Path) -> None:
+async def test_metadata_returns_the_endpoints_of_the_clients_listener(tmp_path: Path) -> None:
     settings = {
         "listeners": "A://127.0.0.1:0,B://127.0.0.1:0",
         "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT",
@@ -411,7 +411,7 @@ async def test_leaders_stay_where_they_are_when_that_is_wanted(tmp_path: Path) -
 
 
 @in_a_loop
-async def test_who_waits_for_a_coordinator_is_sent_away_when_another_one_takes_over(
+async def test_requests_waiting_at_a_coordinator_end_when_another_takes_over(
     tmp_path: Path,
 ) -> None:
     settings = {"offsets_topic_num_partitions": "1", "group_initial_rebalance_delay_ms": "60000"}

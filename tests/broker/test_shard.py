@@ -216,7 +216,7 @@ async def test_a_refusal_changes_nothing() -> None:
 
 
 @in_virtual_time
-async def test_what_the_log_does_not_take_is_not_replayed_nor_carried_out() -> None:
+async def test_records_that_the_log_refuses_are_not_replayed_and_their_effects_not_run() -> None:
     place = Place(Disk())
     await place.shard.run(saying("before"))
     place.disk.fail_at = place.disk.operations + 1
@@ -300,7 +300,7 @@ async def test_a_decision_may_park_and_answer_itself() -> None:
 
 
 @in_virtual_time
-async def test_a_refusal_parks_nobody() -> None:
+async def test_a_refused_request_does_not_wait() -> None:
     place = Place()
     with pytest.raises(Refused):
         await place.shard.run_parked(refusing)
@@ -308,7 +308,7 @@ async def test_a_refusal_parks_nobody() -> None:
 
 
 @in_virtual_time
-async def test_who_goes_away_is_forgotten_and_its_answer_is_dropped() -> None:
+async def test_a_cancelled_request_is_forgotten_and_its_answer_dropped() -> None:
     place = Place()
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()
@@ -379,7 +379,7 @@ async def test_a_deadline_that_is_past_ticks_in_the_next_turn() -> None:
 
 
 @in_virtual_time
-async def test_what_is_due_is_done_before_a_request_though_the_loop_is_late() -> None:
+async def test_due_timers_run_before_a_request_even_if_the_loop_is_late() -> None:
     place = Place()
     await place.shard.run(saying("alarm 1000"))
     loop = asyncio.get_running_loop()
@@ -392,7 +392,7 @@ async def test_what_is_due_is_done_before_a_request_though_the_loop_is_late() ->
 
 
 @in_virtual_time
-async def test_a_tick_answers_who_is_parked() -> None:
+async def test_a_tick_answers_waiting_requests() -> None:
     place = Place()
     await place.shard.run(saying("alarm 1000"))
     assert await place.shard.run_parked(parking) == "alarm"
@@ -400,7 +400,7 @@ async def test_a_tick_answers_who_is_parked() -> None:
 
 
 @in_virtual_time
-async def test_a_tick_that_is_refused_is_tried_again_once_a_second_and_told_once(
+async def test_a_refused_tick_is_retried_each_second_and_logged_once(
     log: FakeLog,
 ) -> None:
     place = Place()
@@ -536,7 +536,7 @@ async def test_an_unloaded_shard_coordinates_nothing() -> None:
 
 
 @in_virtual_time
-async def test_a_shard_of_an_epoch_that_is_over_decides_nothing_though_nobody_unloaded_it() -> None:
+async def test_a_shard_of_an_old_leader_epoch_decides_nothing_before_it_is_unloaded() -> None:
     place = Place()
     await place.shard.run(saying("alarm 1000"))
     place.log.leader_epoch += 1
@@ -553,7 +553,7 @@ async def test_a_shard_of_an_epoch_that_is_over_decides_nothing_though_nobody_un
 
 
 @in_virtual_time
-async def test_unloading_leaves_alone_who_has_its_answer() -> None:
+async def test_unloading_ignores_answered_requests() -> None:
     place = Place()
     parked = asyncio.ensure_future(place.shard.run_parked(parking))
     await settle()

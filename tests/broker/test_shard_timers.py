@@ -128,7 +128,7 @@ async def test_each_thing_that_is_due_is_a_batch_of_its_own() -> None:
 
 @pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
-async def test_the_event_loop_runs_between_the_slices_of_what_is_due() -> None:
+async def test_the_event_loop_runs_between_slices_of_due_timers() -> None:
     place = Place()
     place.plan(*MANY, at_ms=1000)
     await asyncio.sleep(1)
@@ -185,7 +185,7 @@ async def test_each_coordinator_has_its_turn_before_one_has_a_second() -> None:
 
 @pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
-async def test_what_is_due_comes_before_a_request_though_other_coordinators_are_first() -> None:
+async def test_a_due_timer_runs_before_a_request_to_its_coordinator() -> None:
     places = [Place() for _ in range(20)]
     for place in places:
         place.plan("a", at_ms=1000)
@@ -233,7 +233,7 @@ async def test_a_sooner_deadline_than_the_one_that_is_waited_for_is_kept() -> No
 
 
 @in_virtual_time
-async def test_what_may_be_split_is_as_many_batches_as_its_bytes_need() -> None:
+async def test_a_divisible_decision_is_written_in_as_many_batches_as_needed() -> None:
     place = Place(max_message_bytes=300)
     place.machine.is_atomic, place.machine.together = False, len(MANY)
     place.plan(*MANY, at_ms=1000)
@@ -254,7 +254,7 @@ async def test_a_batch_fits_a_segment_too() -> None:
 
 
 @in_virtual_time
-async def test_what_was_written_before_the_log_refused_is_done_and_the_rest_comes_again(
+async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
     said: FakeLog,
 ) -> None:
     place = Place(max_message_bytes=300)
@@ -288,7 +288,7 @@ async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
 
 
 @in_virtual_time
-async def test_timers_that_fail_are_told_once_with_what_it_means(said: FakeLog) -> None:
+async def test_failing_timers_are_logged_once_with_their_effect(said: FakeLog) -> None:
     place = Place()
     place.log.topic = "__consumer_offsets"
     place.plan(*MANY, at_ms=1000)

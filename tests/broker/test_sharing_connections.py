@@ -68,7 +68,7 @@ async def test_answers_leave_before_very_many_are_gathered(peer: Any) -> None:
 
 
 @in_virtual_time
-async def test_who_sends_a_flood_and_reads_nothing_is_served_until_the_socket_is_full(
+async def test_a_flooding_client_that_reads_nothing_is_served_until_its_socket_is_full(
     peer: Any,
 ) -> None:
     it = peer()

@@ -238,6 +238,6 @@ async def test_more_elements_do_not_make_a_turn_longer(
     assert found[2] < 1.5 * found[1] + 100, found
 
 
-def test_of_every_api_is_said_how_its_turns_are_bounded() -> None:
+def test_every_api_declares_how_its_turns_are_bounded() -> None:
     assert SLICED.keys() | AT_ONCE == HANDLERS.keys()
     assert not SLICED.keys() & AT_ONCE

@@ -75,7 +75,7 @@ def test_no_topic_is_deleted_where_that_is_disabled(
         assert "kept" in talk.node.catalog.topics
 
 
-def test_all_topics_come_when_all_are_asked_for(tmp_path: Path) -> None:
+def test_a_request_for_all_topics_returns_all_topics(tmp_path: Path) -> None:
     with talk_with(tmp_path) as talk:
         talk.ask(create("b", "a"))
         every = [
@@ -129,7 +129,7 @@ def test_the_first_one_to_look_for_a_coordinator_makes_its_topic(tmp_path: Path)
         assert len(talk.node.catalog.topics["__transaction_state"].partitions) == 50
 
 
-def test_what_was_answered_holds_after_a_restart(tmp_path: Path) -> None:
+def test_answers_stay_the_same_after_a_restart(tmp_path: Path) -> None:
     with talk_with(tmp_path) as talk:
         talk.ask(create(topic("kept", 3, 1, configs={"retention.ms": "5"}), "gone"))
         talk.ask(delete("gone"))

@@ -62,7 +62,7 @@ def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(tmp_path: Path)
     asyncio.run(scene())
 
 
-def test_a_log_that_waits_is_there_for_who_asks_for_it(tmp_path: Path) -> None:
+def test_a_pending_log_is_created_on_demand(tmp_path: Path) -> None:
     async def scene() -> None:
         async with with_many_new(tmp_path) as it:
             assert LAST not in made(it)

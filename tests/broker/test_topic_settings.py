@@ -35,9 +35,7 @@ def test_every_setting_reaches_the_log_or_means_nothing_here() -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_one_replica_is_as_many_as_there_are_whatever_is_wanted_in_sync(
-    tmp_path: Path, acks: int
-) -> None:
+def test_one_replica_satisfies_any_min_insync_replicas(tmp_path: Path, acks: int) -> None:
     """As Apache Kafka 4.1: the minimum is capped by the number of replicas (KIP-966)."""
 
     async def scene() -> None:

@@ -99,7 +99,7 @@ async def test_a_new_producer_and_a_timeout_fence(tmp_path: Path) -> None:
 
 
 @in_virtual_time
-async def test_what_is_open_and_what_it_holds_back_is_shown(tmp_path: Path) -> None:
+async def test_open_transactions_and_the_offsets_they_hold_back_are_shown(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         await counting(it)
         assert value(it, "ottla_transactions_ongoing") == 0

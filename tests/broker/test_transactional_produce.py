@@ -63,7 +63,7 @@ async def test_a_producer_that_the_partition_has_not_seen_begins_at_0_where_it_a
 
 @pytest.mark.parametrize(("version", "taken"), [(3, True), (11, True), (12, False), (13, False)])
 @in_virtual_time
-async def test_what_is_not_verified_is_taken_where_the_setting_says_so(
+async def test_an_unverified_transaction_is_accepted_if_verification_is_disabled(
     tmp_path: Path, version: int, taken: bool
 ) -> None:
     """The setting is dynamic, and nothing to versions that add by themselves."""
@@ -156,7 +156,7 @@ async def test_nothing_is_added_while_a_marker_is_missing(
 
 
 @in_virtual_time
-async def test_a_topic_without_partitions_is_not_answered_if_it_is_there(tmp_path: Path) -> None:
+async def test_a_known_topic_without_partitions_is_not_answered(tmp_path: Path) -> None:
     async with one_node(tmp_path, **SMALL) as it:
         it.topic("orders")
         it.topic("stock")
@@ -178,7 +178,7 @@ async def test_a_topic_without_partitions_is_not_answered_if_it_is_there(tmp_pat
 
 @pytest.mark.parametrize("verify_only", [True, False])
 @in_virtual_time
-async def test_what_is_verified_or_wrong_is_answered_once(
+async def test_each_verified_or_wrong_partition_is_answered_once(
     tmp_path: Path, verify_only: bool
 ) -> None:
     async with one_node(tmp_path, **SMALL) as it:
@@ -208,7 +208,7 @@ async def test_what_is_verified_or_wrong_is_answered_once(
         }
 
 
-async def test_what_a_second_look_at_the_coordinator_adds_is_on_disk_before_the_batch(
+async def test_a_partition_added_by_a_second_verification_is_on_disk_before_the_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a batch waited for the disk, its transaction ended: it belongs to the next one."""
@@ -305,7 +305,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_produce_that_paused_asks_its_coordinator_again(
+async def test_a_paused_produce_verifies_its_transaction_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its transaction may have ended meanwhile: else no marker would ever come to the rest."""

@@ -100,7 +100,7 @@ async def _one_job_goes_in_a_turn(watch: Watch) -> None:
     assert len({turn for turn, _ in steps}) == len(steps)
 
 
-def test_of_many_paused_jobs_one_goes_in_each_turn_and_each_in_its_order(watch: Watch) -> None:
+def test_each_turn_resumes_one_paused_job_in_order(watch: Watch) -> None:
     _one_job_goes_in_a_turn(watch)
 
 
@@ -208,7 +208,7 @@ async def _a_cancelled_request_keeps_no_place(watch: Watch) -> None:
     await later.pause()
 
 
-def test_a_request_that_is_cancelled_keeps_no_place(watch: Watch) -> None:
+def test_a_cancelled_request_frees_its_slot(watch: Watch) -> None:
     _a_cancelled_request_keeps_no_place(watch)
 
 
@@ -230,5 +230,5 @@ async def _cancelled_with_a_place_just_given(watch: Watch) -> None:
     await last.pause()
 
 
-def test_a_place_that_comes_too_late_goes_to_the_next_request(watch: Watch) -> None:
+def test_a_slot_granted_to_a_cancelled_request_goes_to_the_next(watch: Watch) -> None:
     _cancelled_with_a_place_just_given(watch)

@@ -53,7 +53,7 @@ async def test_version_6_is_offered_with_all_that_is_unstable(
 
 
 @in_virtual_time
-async def test_who_may_not_commit_in_two_phases_is_told_so(tmp_path: Path) -> None:
+async def test_two_phase_commit_without_the_right_is_refused(tmp_path: Path) -> None:
     async with one_node(tmp_path, **UNSTABLE) as it:
         answer = await init(it, enable2_pc=True)
         assert answer["error_code"] == Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

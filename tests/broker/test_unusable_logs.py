@@ -75,7 +75,7 @@ def turn_a_bit(file: Path, position: int) -> None:
     [("__consumer_offsets", 0, commit), ("__transaction_state", 1, init)],
 )
 @in_virtual_time
-async def test_a_damaged_partition_of_a_coordinator_is_told_and_the_others_go_on(
+async def test_a_damaged_coordinator_partition_is_logged_and_the_others_load(
     tmp_path: Path, lines: FakeLog, topic: str, key_type: int, use: Use, position: int
 ) -> None:
     async with one_node(tmp_path, **SETTINGS) as it:
@@ -97,7 +97,9 @@ async def test_a_damaged_partition_of_a_coordinator_is_told_and_the_others_go_on
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", ".txnindex"])
 @in_virtual_time
-async def test_what_is_beside_a_coordinators_log_is_built_anew(tmp_path: Path, suffix: str) -> None:
+async def test_damaged_files_beside_a_coordinators_log_are_rebuilt(
+    tmp_path: Path, suffix: str
+) -> None:
     async with one_node(tmp_path, **SETTINGS) as it:
         await fill(it)
     for content in (b"", b"\1", b"what is this"):
@@ -116,7 +118,7 @@ def spoil(directory: Path, suffix: str, content: bytes) -> None:
 
 
 @in_virtual_time
-async def test_a_log_that_cannot_be_opened_is_a_storage_error_to_who_asks_for_it(
+async def test_a_log_that_cannot_be_opened_is_answered_with_a_storage_error(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path) as it:
@@ -165,7 +167,7 @@ async def test_a_lost_metadata_log_is_named_and_nothing_is_set_aside(
 
 
 @in_virtual_time
-async def test_a_directory_that_the_metadata_log_does_not_have_is_told_when_it_is_set_aside(
+async def test_a_directory_unknown_to_the_metadata_log_is_set_aside_with_a_log_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with one_node(tmp_path) as it:

@@ -59,7 +59,7 @@ async def test_a_level_counts_at_once_and_after_a_restart(tmp_path: Path, versio
 
 
 @in_virtual_time
-async def test_what_is_only_validated_changes_nothing(tmp_path: Path) -> None:
+async def test_a_validate_only_request_changes_nothing(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         answer = await update(it, 1, validate_only=True)
         assert (answer["error_code"], (await told(it))[NAME]) == (Code.NONE, 2)
@@ -67,7 +67,7 @@ async def test_what_is_only_validated_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @in_virtual_time
-async def test_a_refusal_is_told_at_the_top(tmp_path: Path, version: int) -> None:
+async def test_a_refusal_is_reported_at_the_top_level(tmp_path: Path, version: int) -> None:
     async with one_node(tmp_path) as it:
         answer = await update(it, 3, version=version)
     assert answer["error_code"] == Code.INVALID_UPDATE_VERSION

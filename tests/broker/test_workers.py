@@ -23,7 +23,7 @@ def test_work_runs_in_a_thread_that_is_made_for_the_first_of_it() -> None:
     assert threading.active_count() == before
 
 
-def test_what_the_work_raises_comes_to_whoever_waits() -> None:
+def test_an_exception_of_the_work_reaches_the_waiting_task() -> None:
     workers = Workers()
 
     def work() -> None:

@@ -55,7 +55,7 @@ async def write(it: OneNode, *markers: dict[str, Any]) -> Told:
 
 
 @in_virtual_time
-async def test_what_names_no_partition_is_not_answered(tmp_path: Path) -> None:
+async def test_a_marker_without_partitions_is_not_answered(tmp_path: Path) -> None:
     async with one_node(tmp_path, **SMALL) as it:
         it.topic("t")
         assert await write(it) == {}

@@ -136,7 +136,7 @@ def test_the_script_meets_every_kind_of_operation() -> None:
     assert views[-1]["table-0"]["table"] == {b"k1": b"v7", b"k2": b"v8"}
 
 
-def test_in_the_script_a_snapshot_takes_the_place_of_the_metadata_logs_beginning() -> None:
+def test_the_workload_replaces_the_start_of_the_metadata_log_with_a_snapshot() -> None:
     disk = CrashDisk()
     run(disk)
     log = World(disk.reboot(power_cut=False), time_of(len(SCRIPT))).metadata_log.log
@@ -147,7 +147,7 @@ def test_in_the_script_a_snapshot_takes_the_place_of_the_metadata_logs_beginning
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("how", ["power", "kill"])
-def test_what_was_acknowledged_is_there_after_a_crash_anywhere(how: str, part: int) -> None:
+def test_acknowledged_records_survive_a_crash_at_any_step(how: str, part: int) -> None:
     mine = [point for point in points() if point[0] == how][part::PARTS]
     for kind, operation, seed in mine:
         try:

@@ -32,7 +32,7 @@ async def consumed(bootstrap: str, topic: str, group: str, count: int) -> list[s
         await consumer.stop()
 
 
-async def test_what_is_produced_is_consumed_by_a_group(
+async def test_produced_records_are_consumed_by_a_group(
     bootstrap: str, topic: str, name: str
 ) -> None:
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True) as producer:

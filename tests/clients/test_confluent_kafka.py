@@ -58,7 +58,7 @@ def consumed(
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_is_produced_is_consumed(
+def test_produced_records_are_consumed(
     bootstrap: str, topic: str, name: str, compression: str
 ) -> None:
     settings = {"bootstrap.servers": bootstrap, "compression.type": compression}
@@ -168,7 +168,9 @@ def test_the_partitions_are_shared_by_the_members_of_a_group(
             member.close()
 
 
-def test_the_admin_client_describes_what_there_is(bootstrap: str, topic: str, name: str) -> None:
+def test_the_admin_client_describes_topics_settings_and_groups(
+    bootstrap: str, topic: str, name: str
+) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     assert len(admin.list_topics(topic, 10).topics[topic].partitions) == 2
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)

@@ -38,7 +38,7 @@ def consumed(bootstrap: str, topic: str, group: str, count: int, isolation: str)
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-def test_what_is_produced_is_consumed_by_a_group(
+def test_produced_records_are_consumed_by_a_group(
     bootstrap: str, topic: str, name: str, isolation: str
 ) -> None:
     producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type="gzip")

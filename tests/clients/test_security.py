@@ -120,7 +120,7 @@ def test_credentials_are_kept_and_described_and_can_go(bootstrap: str, name: str
     assert missing.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
 
-def test_a_producer_beyond_its_quota_is_told_how_long_to_wait(
+def test_a_producer_beyond_its_quota_gets_a_throttle_time(
     bootstrap: str, topic: str, name: str
 ) -> None:
     connection = Connection(address_of(bootstrap))

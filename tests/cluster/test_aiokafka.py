@@ -58,7 +58,7 @@ async def test_transactions_are_whole_or_nothing(cluster: RunningBroker, weather
     assert sorted(value for part in found for value in part) == sorted(expected)
 
 
-async def test_a_group_reads_on_where_it_committed_whoever_coordinates_it(
+async def test_a_group_continues_from_its_committed_offset_when_its_coordinator_moves(
     cluster: RunningBroker, weather: Weather
 ) -> None:
     count = 600

@@ -92,7 +92,7 @@ def _committed(producer: Producer) -> bool:
             return True
 
 
-def test_what_is_consumed_transformed_and_produced_is_so_exactly_once(
+def test_records_are_consumed_transformed_and_produced_exactly_once(
     cluster: RunningBroker, weather: Weather
 ) -> None:
     count = 1200
@@ -159,7 +159,7 @@ def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) 
     return copied
 
 
-def test_what_a_killed_cluster_had_decided_is_carried_out_after_it(
+def test_decisions_of_a_killed_cluster_complete_after_its_restart(
     cluster: RunningBroker,
 ) -> None:
     """SIGKILL of all nodes at once, with markers between them under way."""
@@ -185,7 +185,7 @@ def test_what_a_killed_cluster_had_decided_is_carried_out_after_it(
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_reads_on_whoever_coordinates_it(
+def test_a_group_continues_when_its_coordinator_moves(
     cluster: RunningBroker, weather: Weather, protocol: str
 ) -> None:
     count = 1200

@@ -66,7 +66,7 @@ def test_an_idempotent_producer_writes_all_in_order_and_once(
         assert [int(value) for value in part] == sorted(int(value) for value in part)
 
 
-def test_what_is_consumed_transformed_and_produced_is_so_exactly_once(
+def test_records_are_consumed_transformed_and_produced_exactly_once(
     cluster: RunningBroker, weather: Weather
 ) -> None:
     count = 1500
@@ -94,7 +94,7 @@ def test_what_is_consumed_transformed_and_produced_is_so_exactly_once(
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_reads_on_where_it_committed_whoever_coordinates_it(
+def test_a_group_continues_from_its_committed_offset_when_its_coordinator_moves(
     cluster: RunningBroker, weather: Weather, protocol: str
 ) -> None:
     count = 3000

@@ -152,7 +152,7 @@ def lives(pair: Pair) -> Any:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_life_is_the_same_on_both(lives: Any, seed: int) -> None:
+def test_a_random_group_history_has_the_same_answers_on_both(lives: Any, seed: int) -> None:
     ours, theirs = (Life(broker, topics) for broker, topics in lives)
     chance = random.Random(seed)
     done: list[str] = []

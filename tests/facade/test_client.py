@@ -20,7 +20,9 @@ from ottla.client import Client, NoAnswer
     ],
     ids=["another protocol", "an answer that is cut", "nothing whole"],
 )
-def test_what_is_no_broker_is_no_answer_and_no_connection_is_left(said: bytes, told: str) -> None:
+def test_a_peer_that_is_no_broker_gives_no_answer_and_leaves_no_connection(
+    said: bytes, told: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as beside:
         server.settimeout(10)
 

@@ -119,7 +119,7 @@ def test_a_directory_that_the_broker_makes_is_for_its_user_alone(tmp_path: Path)
     assert stat.S_IMODE((made / "__cluster_metadata-0").stat().st_mode) == 0o700
 
 
-def test_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
     found = tmp_path / "found"
     found.mkdir()
     found.chmod(0o755)

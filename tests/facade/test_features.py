@@ -29,6 +29,8 @@ def test_a_feature_is_shown_changed_and_refused(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     "words", [["--feature", "group.version=1"], ["--bootstrap", "127.0.0.1:1", "--feature", "x"]]
 )
-def test_what_cannot_be_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+def test_a_refused_update_prints_one_line(
+    capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
     assert main(["config", *words]) == 2
     assert capsys.readouterr().err.count("\n") == 1

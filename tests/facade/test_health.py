@@ -53,7 +53,7 @@ def test_a_broker_that_answers_is_healthy() -> None:
         (api_versions(7, 35), "error 35"),
     ],
 )
-def test_what_does_not_answer_like_a_broker_is_not(answer: bytes, trouble: str) -> None:
+def test_a_server_without_kafkas_answer_is_not_healthy(answer: bytes, trouble: str) -> None:
     with answering(answer) as (port, _):
         assert trouble in (answers("127.0.0.1", port) or "")
 
@@ -63,7 +63,7 @@ def test_a_broker_that_never_answers_is_not_waited_for() -> None:
         assert "timed out" in (answers(*silent.getsockname(), timeout_s=0.05) or "")
 
 
-def test_the_exit_status_tells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_exit_status_shows_the_health(capsys: pytest.CaptureFixture[str]) -> None:
     with answering(api_versions(7, 0)) as (port, _):
         assert main(["health", f"127.0.0.1:{port}"]) == 0
     with socket.socket() as bound:  # bound and not listening: nobody is at home

@@ -52,7 +52,7 @@ def last_words(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.readline() if readable else b""
 
 
-def test_it_stops_in_order_when_its_standard_input_ends() -> None:
+def test_a_broker_stops_cleanly_at_the_end_of_its_standard_input() -> None:
     with running(CHILD) as (process, _):
         assert process.stdin is not None
         process.stdin.close()
@@ -60,7 +60,7 @@ def test_it_stops_in_order_when_its_standard_input_ends() -> None:
         assert process.wait(10) == 0
 
 
-def test_it_ends_with_a_parent_that_was_killed() -> None:
+def test_a_broker_ends_with_its_killed_parent() -> None:
     with running(PARENT) as (parent, child_pid):
         assert child_pid != parent.pid
         parent.kill()

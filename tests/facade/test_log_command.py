@@ -196,7 +196,7 @@ def test_lost_files_are_named(data: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "orders-1: the partition is missing" in capsys.readouterr().out
 
 
-def test_what_is_no_data_directory_is_one_line_and_exit_status_2(
+def test_a_path_without_data_gives_one_line_and_exit_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["log", str(tmp_path)]) == 2

@@ -44,7 +44,7 @@ def test_settings_come_from_the_file_then_from_the_command_line(
     ]
 
 
-def test_variables_win_over_the_file_when_they_are_asked_for(
+def test_requested_environment_variables_override_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "server.properties"
@@ -98,7 +98,9 @@ def test_a_broker_that_did_not_start_leaves_the_garbage_collector_at_work() -> N
     assert gc.isenabled()
 
 
-def test_what_is_shown_can_be_fed_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shown_settings_can_be_used_as_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["config", "--set", "num.partitions=7"]) == 0
     file = tmp_path / "server.properties"
     file.write_text(shown := capsys.readouterr().out)
@@ -116,7 +118,7 @@ def test_a_killed_demo_needs_a_broker_of_its_own(capsys: pytest.CaptureFixture[s
     assert "--bootstrap" in capsys.readouterr().err
 
 
-def test_output_that_nobody_reads_to_the_end_is_no_error() -> None:
+def test_a_closed_output_pipe_is_no_error() -> None:
     command = f"{sys.executable} -P -m ottla config | head -1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False

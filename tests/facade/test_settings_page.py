@@ -16,7 +16,7 @@ def test_the_page_is_what_the_tables_say() -> None:
     assert PAGE.read_text() == page(), "make settings-page"
 
 
-def test_what_works_is_documented_and_nothing_else_is() -> None:
+def test_exactly_the_working_settings_are_documented() -> None:
     heeded = {
         setting.name
         for setting in BROKER_SETTINGS.shown()

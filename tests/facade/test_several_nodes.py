@@ -45,7 +45,7 @@ def test_each_node_answers_on_a_port_of_its_own(broker: RunningBroker) -> None:
 
 
 @pytest.mark.parametrize("how", ["stop", "cut"])
-def test_a_node_that_stops_is_not_there_and_comes_back(broker: RunningBroker, how: str) -> None:
+def test_a_stopped_node_is_away_until_it_restarts(broker: RunningBroker, how: str) -> None:
     node = broker.nodes[2]
     broker.move_leader("orders", 1, 2)
     getattr(node, how)()
@@ -75,13 +75,13 @@ def test_leaders_are_moved(broker: RunningBroker) -> None:
 @pytest.mark.parametrize(
     "order", ["lead orders 0 9", "lead nowhere 0 1", "stop 9", "stop x", "what is this", ""]
 )
-def test_what_cannot_be_done_is_said(broker: RunningBroker, order: str) -> None:
+def test_an_impossible_order_fails(broker: RunningBroker, order: str) -> None:
     with pytest.raises(BrokerFailed):
         broker.order(order)
     assert leaders(broker, 1) == [1, 2, 3]
 
 
-def test_what_the_marker_channels_hold_is_told(broker: RunningBroker) -> None:
+def test_the_queued_markers_of_each_node_are_reported(broker: RunningBroker) -> None:
     told = json.loads(broker.order("queues"))
     empty = {
         "destinations": {},
@@ -103,7 +103,7 @@ def test_nodes_have_ids_from_the_given_one_on() -> None:
         assert [trouble(node.bootstrap) for node in broker.nodes.values()] == [None, None]
 
 
-def test_a_broker_that_is_not_there_takes_no_orders(broker: RunningBroker) -> None:
+def test_a_broker_that_ended_accepts_no_orders(broker: RunningBroker) -> None:
     broker.kill()
     try:
         with pytest.raises(BrokerFailed, match="stop 1"):
@@ -120,7 +120,7 @@ def test_a_number_of_nodes_has_limits(nodes: str) -> None:
     assert "--nodes" in done.stderr
 
 
-def test_ports_that_do_not_reach_are_told() -> None:
+def test_too_few_ports_are_reported() -> None:
     command = [sys.executable, "-P", "-m", "ottla", "serve", "--nodes", "3"]
     done = subprocess.run(
         [*command, "--listen", "127.0.0.1:65534"], capture_output=True, text=True, check=False

@@ -41,7 +41,7 @@ def describe(broker: Broker) -> Answer:
     return group
 
 
-def test_who_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
+def test_a_stop_answers_waiting_requests(tmp_path: Path) -> None:
     settings = {"group.initial.rebalance.delay.ms": "60000"}
     with running_broker(data_dir=tmp_path / "data", settings=settings) as broker:
         asked = connected(broker)

@@ -36,7 +36,7 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_it_answers_inside_the_with_and_is_gone_after_it() -> None:
+def test_a_running_broker_answers_inside_the_with_block_and_ends_after_it() -> None:
     with running_broker() as broker:
         assert trouble(broker) is None
         pid, scratch = broker.pid, broker.log_path.parent
@@ -82,7 +82,7 @@ def test_the_directory_is_among_the_settings(tmp_path: Path) -> None:
     assert told["log.dirs"].source == ConfigSource.STATIC_BROKER_CONFIG.value
 
 
-def test_settings_that_cannot_be_are_told_by_the_broker_itself() -> None:
+def test_illegal_settings_are_reported_with_the_brokers_message() -> None:
     with (
         pytest.raises(BrokerFailed, match=r"num\.partitions=none"),
         running_broker(settings={"num.partitions": "none"}),
@@ -139,7 +139,7 @@ def test_a_thread_that_started_it_may_end_before_it() -> None:
         assert trouble(broker) is None
 
 
-def test_it_is_gone_with_a_parent_that_was_killed() -> None:
+def test_a_running_broker_ends_with_its_killed_parent() -> None:
     code = (
         "import signal\nfrom ottla.testing import running_broker\n"
         "with running_broker() as broker:\n"
@@ -160,7 +160,7 @@ def test_it_is_gone_with_a_parent_that_was_killed() -> None:
         shutil.rmtree(scratch)
 
 
-def test_the_fixture_is_there_without_any_configuration(tmp_path: Path) -> None:
+def test_the_fixture_needs_no_configuration(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(
         "import socket\n\n\ndef test_mine(ottla_broker):\n"
         "    host, port = ottla_broker.bootstrap.split(':')\n"

@@ -111,7 +111,7 @@ def test_a_hanging_transaction_is_aborted_where_it_hangs(
     producer.abort_transaction(TIMEOUT_S)
 
 
-def test_the_watch_shows_what_is_open_and_what_it_holds_back(
+def test_the_watch_shows_open_transactions_and_the_offsets_they_hold_back(
     bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
@@ -134,7 +134,7 @@ def test_the_watch_shows_what_is_open_and_what_it_holds_back(
         (["list", "--bootstrap", "127.0.0.1:1"], 1),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_a_failed_command_prints_one_line(
     capsys: pytest.CaptureFixture[str], words: list[str], status: int
 ) -> None:
     found, text = told(capsys, *words)

@@ -37,7 +37,7 @@ def test_nothing_is_wrong_with_any_file(place: Place, kills: tuple[bool, ...]) -
     assert ("lastStableOffset: " in everything) != all(kills)
 
 
-def test_what_is_wrong_is_noticed(place: Place) -> None:
+def test_kafkas_dump_tool_complains_about_damage(place: Place) -> None:
     with place.ottla() as ottla:
         Story().play(ottla.bootstrap)
     large = place.data / "large-0"

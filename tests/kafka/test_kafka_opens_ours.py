@@ -14,7 +14,7 @@ from .story import OK, TIMEOUT_MS, Story, connected, find_coordinators
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def test_after_a_clean_stop_all_is_there(place: Place) -> None:
+def test_kafka_finds_everything_after_a_clean_stop(place: Place) -> None:
     story = Story()
     with place.ottla() as ottla:
         story.play(ottla.bootstrap)
@@ -84,7 +84,7 @@ def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 1])
-def test_transactions_of_a_lower_level_are_there_on_both_sides(place: Place, level: int) -> None:
+def test_transactions_of_a_lower_level_are_read_on_both_sides(place: Place, level: int) -> None:
     """Values are of version 0 below transaction.version 1; the level itself goes along."""
     with place.ottla() as ottla, connected(ottla.bootstrap) as broker:
         set_level(broker.address, level)

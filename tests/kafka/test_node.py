@@ -38,7 +38,7 @@ RACE = "Compaction for partition round-0-0 cannot be resumed since it is not pau
         ("java.nio.file.NoSuchFileException: 00000000000000000000.log", True),
     ],
 )
-def test_of_retention_only_the_race_with_a_deletion_is_no_complaint(
+def test_only_the_retention_race_with_a_deletion_is_ignored(
     tmp_path: Path, thrown: str, is_told: bool
 ) -> None:
     first = "[2026-11-21 15:09:07,139] ERROR Uncaught exception in scheduled task"

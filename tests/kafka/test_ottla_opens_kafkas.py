@@ -117,7 +117,7 @@ def test_voters_in_the_log(place: Place) -> None:
     assert place.complaints == []
 
 
-def test_groups_whose_records_mean_nothing_here(place: Place) -> None:
+def test_share_groups_of_kafka_are_kept(place: Place) -> None:
     story = Story()
     with place.kafka(settings=SHARE_STATE) as kafka:
         feature = ("upgrade", "--feature", "share.version=1")

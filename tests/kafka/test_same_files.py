@@ -89,7 +89,7 @@ def told_by_file(data: Path, topic: str) -> dict[str, list[str]]:
     return {file: told for file, *told in lines}
 
 
-def test_epochs_and_topic_ids_are_told_alike(pair: Pair) -> None:
+def test_epochs_and_topic_ids_are_written_alike(pair: Pair) -> None:
     for topic, many in TOPICS.items():
         for index in range(many):
             name = f"{topic}-{index}"

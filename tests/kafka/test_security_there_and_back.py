@@ -129,7 +129,7 @@ def has_all(turn: int, seen: Any) -> bool:
 
 
 @pytest.mark.parametrize("first", ["ottla", "kafka"])
-def test_what_one_was_told_the_other_knows(place: Place, first: str) -> None:
+def test_security_settings_of_one_are_known_to_the_other(place: Place, first: str) -> None:
     second = "kafka" if first == "ottla" else "ottla"
     left: Any = None
     for turn, who in enumerate((first, second, first)):

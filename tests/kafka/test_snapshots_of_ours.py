@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
-def test_kafka_opens_a_directory_whose_metadata_begins_with_our_snapshot(
+def test_kafka_starts_on_a_metadata_log_that_begins_with_our_snapshot(
     place: Place, kill: bool
 ) -> None:
     story, log = Story(), place.data / "__cluster_metadata-0"

@@ -43,7 +43,7 @@ def lacking(place: Place, left: Seen) -> list[str]:
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("first", ["ottla", "kafka"])
-def test_what_one_leaves_the_other_finds(place: Place, first: str, kill: bool) -> None:
+def test_data_left_by_one_is_found_by_the_other(place: Place, first: str, kill: bool) -> None:
     story, left = Story(), None
     second = "kafka" if first == "ottla" else "ottla"
     for who in (first, second, first, second, first):

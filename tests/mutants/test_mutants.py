@@ -43,7 +43,7 @@ SURVIVES = mutant("one + other", "other + one", "survives")
 STALE = mutant("one * other", "one", "stale")
 
 
-def test_every_bug_fits_the_source_and_there_are_many() -> None:
+def test_every_planted_bug_fits_the_source_and_there_are_many() -> None:
     for each in MUTANTS:
         each.check(ROOT)
     assert [name for name, times in Counter(m.name for m in MUTANTS).items() if times > 1] == []
@@ -67,7 +67,7 @@ def test_a_bug_that_no_test_finds_has_survived_and_the_others_are_tried(
     assert lines[1].endswith("(broker/sums.py): sums are wrong")
 
 
-def test_a_bug_that_does_not_fit_is_told_and_the_others_are_tried(
+def test_a_bug_that_does_not_fit_is_reported_and_the_others_run(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([], mutants=[STALE, FOUND], root=root) == 2

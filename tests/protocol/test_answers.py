@@ -73,7 +73,7 @@ def test_an_empty_answer_has_the_defaults_of_its_schema(key: ApiKey, version: in
 
 
 @pytest.mark.parametrize("golden", READABLE, ids=str)
-def test_what_kafka_said_is_written_as_kafka_wrote_it(golden: GoldenAnswer) -> None:
+def test_answers_of_kafka_are_encoded_identically(golden: GoldenAnswer) -> None:
     key = ApiKey(int.from_bytes(golden.request[:2], "big"))
     framed = len(golden.answer).to_bytes(4, "big") + golden.answer
     said = read(key, golden.version, framed)

@@ -154,7 +154,7 @@ def test_a_length_beyond_the_data_is_a_wrong_checksum_and_no_exception() -> None
     assert not crc_is_right(cut, 0, read_header(cut))
 
 
-def test_what_is_built_has_what_was_given() -> None:
+def test_a_built_batch_has_the_given_fields() -> None:
     built = a_batch(
         base_offset=9, producer_id=1 << 33, producer_epoch=32000, base_sequence=77, leader_epoch=4
     )
@@ -166,7 +166,7 @@ def test_what_is_built_has_what_was_given() -> None:
     assert crc_is_right(built, 0, header)
 
 
-def test_what_is_built_without_a_producer_has_none() -> None:
+def test_a_batch_built_without_a_producer_has_no_producer_id() -> None:
     header = read_header(a_batch())
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
 

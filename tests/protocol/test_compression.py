@@ -32,7 +32,7 @@ OPENERS = {
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("name", PAYLOADS)
-def test_what_is_packed_opens_again(codec: Compression, name: str) -> None:
+def test_compressed_data_decompresses_to_the_original(codec: Compression, name: str) -> None:
     packed = compressed(codec, PAYLOADS[name])
     assert decompressed(codec, packed) == PAYLOADS[name]
 

@@ -35,7 +35,7 @@ def test_kafkas_markers_are_read(name: str, commit: bool) -> None:
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("coordinator_epoch", [0, 7, 2**31 - 1])
-def test_what_is_written_is_read(commit: bool, coordinator_epoch: int) -> None:
+def test_written_fields_read_back_equal(commit: bool, coordinator_epoch: int) -> None:
     data = marker(
         commit=commit,
         producer_id=1 << 40,

@@ -35,12 +35,12 @@ def values(name: str, version: int, kind: str | int) -> dict[str, Any]:
     return Values(kind).of_struct(data_class(name)._struct, version)
 
 
-def test_the_schemas_of_all_three_logs_are_there() -> None:
+def test_all_three_internal_logs_have_schemas() -> None:
     assert {"TransactionLogKey", "OffsetCommitValue", "TopicRecord"} <= set(NAMES)
 
 
 @every_version
-def test_what_is_written_is_read(name: str, version: int) -> None:
+def test_written_fields_read_back_equal(name: str, version: int) -> None:
     cls = data_class(name)
     for kind in KINDS:
         meant = values(name, version, kind)
@@ -52,7 +52,7 @@ def test_what_is_written_is_read(name: str, version: int) -> None:
 
 
 @every_version
-def test_fields_that_nobody_knows_are_passed_over(name: str, version: int) -> None:
+def test_unknown_tagged_fields_of_data_are_skipped(name: str, version: int) -> None:
     """A later Kafka may have written the log."""
     cls = data_class(name)
     if not is_flexible(cls, version):
@@ -64,7 +64,7 @@ def test_fields_that_nobody_knows_are_passed_over(name: str, version: int) -> No
 
 
 @every_version
-def test_what_is_cut_is_malformed(name: str, version: int) -> None:
+def test_truncated_data_is_malformed(name: str, version: int) -> None:
     data = encode_data(name, version, values(name, version, "full"))
     for end in range(len(data)):
         with pytest.raises(Malformed):
@@ -127,6 +127,6 @@ def test_data_may_be_any_bytes_like_object() -> None:
         assert decode_data("TransactionLogKey", form).transactional_id == "shop"
 
 
-def test_there_is_no_class_without_a_schema() -> None:
+def test_a_name_without_a_schema_has_no_class() -> None:
     with pytest.raises(FileNotFoundError):
         data_class("NoSuchRecord")

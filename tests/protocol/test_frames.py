@@ -81,7 +81,7 @@ def test_a_request_may_be_as_large_as_the_limit(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [*range(10), -1, -(2**31), LIMIT + 1, 2**31 - 1])
-def test_a_length_that_no_request_has_is_malformed_before_its_bytes_are_there(size: int) -> None:
+def test_an_illegal_length_is_malformed_before_its_bytes_arrive(size: int) -> None:
     """Of 0 to 9 bytes Kafka 4.1.1 closes the connection, too."""
     frames = Frames(size_limit_bytes=LIMIT)
     with pytest.raises(BadLength, match=f"a request of {size} bytes"):

@@ -87,7 +87,9 @@ def test_harmed_frames_open_to_the_same_in_pieces_or_at_once(
     st.sampled_from(list(Compression)),
     st.lists(st.binary(max_size=100) | st.builds(bytes, st.integers(0, 100_000)), max_size=5),
 )
-def test_what_is_packed_piece_by_piece_opens_again(codec: Compression, parts: list[bytes]) -> None:
+def test_data_compressed_in_pieces_decompresses_to_the_whole(
+    codec: Compression, parts: list[bytes]
+) -> None:
     into = packer(codec)
     frame = b"".join(map(into.add, parts)) + into.end()
     opened = frame if codec is Compression.NONE else b"".join(pieces(codec, frame))
@@ -95,7 +97,7 @@ def test_what_is_packed_piece_by_piece_opens_again(codec: Compression, parts: li
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_of_a_bomb_no_more_is_open_than_a_piece(codec: Compression) -> None:
+def test_a_bomb_is_decompressed_one_piece_at_a_time(codec: Compression) -> None:
     bomb = packed(codec, zeros(SIZES[codec]))
     assert len(bomb) < SIZES[codec] / 20
     most = LARGEST_BLOCK_BYTES

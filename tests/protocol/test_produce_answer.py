@@ -45,7 +45,7 @@ def body(seed: int, version: int) -> Any:
 
 
 @every_version
-def test_it_is_what_the_codec_writes(version: int) -> None:
+def test_the_direct_encoder_writes_what_the_codec_writes(version: int) -> None:
     for seed in range(12):
         said = body(seed, version)
         expected = answer(ApiKey.PRODUCE, version, 1000 + seed, said)
@@ -61,6 +61,6 @@ def test_it_is_what_the_codec_writes(version: int) -> None:
     ],
     ids=lambda words: next(iter(words)),
 )
-def test_what_needs_words_is_left_to_the_codec(words: dict[str, Any]) -> None:
+def test_an_answer_with_messages_is_left_to_the_codec(words: dict[str, Any]) -> None:
     said = {"name": "t", "partition_responses": [partition(Random(1)) | words]}
     assert encode_produce_answer(11, 7, {"responses": [said]}) is None

@@ -91,7 +91,7 @@ def test_every_client_and_every_codec_is_among_them() -> None:
 
 
 @given(KEY_VALUES, st.integers(0, 1 << 50), st.integers(0, 1 << 60))
-def test_what_is_built_comes_out(
+def test_built_records_read_back_equal(
     given_records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int, base_offset: int
 ) -> None:
     built = build(given_records, timestamp_ms=timestamp_ms, base_offset=base_offset)
@@ -185,7 +185,7 @@ def test_records_that_are_not_what_the_header_promises_are_invalid(
     assert refused.value.code == Code.INVALID_RECORD
 
 
-def test_what_kafka_lets_in_is_let_in() -> None:
+def test_records_that_kafka_accepts_are_accepted() -> None:
     """A length below -1 is null, too, and a header's name is any bytes (DefaultRecord)."""
     header = varint(1) + varint(1) + b"\xff" + varint(-3)
     payload = record(b"\0\0\0" + varint(-2) + varint(1) + b"v" + header)
@@ -226,7 +226,7 @@ PACKERS: dict[str, tuple[Compression, Callable[[bytes], bytes]]] = {
 
 @pytest.mark.parametrize("name", PACKERS)
 @pytest.mark.parametrize("content", [b"", b"some", b"much " * 20_000], ids=["none", "4", "100000"])
-def test_what_is_compressed_opens(name: str, content: bytes) -> None:
+def test_a_compressed_payload_decompresses_to_its_content(name: str, content: bytes) -> None:
     codec, pack = PACKERS[name]
     assert decompressed(codec, pack(content)) == content
     assert decompressed(codec, memoryview(pack(content))) == content
@@ -251,7 +251,7 @@ def test_a_truncated_payload_is_corrupt_or_opens_to_a_shorter_prefix(name: str) 
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_a_codec_that_nobody_defined_is_corrupt(codec: int) -> None:
+def test_an_undefined_codec_is_corrupt(codec: int) -> None:
     with pytest.raises(Refused, match="CORRUPT_MESSAGE"):
         decompressed(codec, b"")
 
@@ -314,7 +314,7 @@ def test_packed_records_are_those_of_the_whole_payload(
         assert read(packed, other) == read(plain, header)
 
 
-def test_of_packed_records_no_more_is_open_than_a_piece() -> None:
+def test_compressed_records_are_decompressed_one_piece_at_a_time() -> None:
     count, value = 3_000, bytes(20_000)
     payload = b"".join(wire.record(value, offset_delta=index) for index in range(count))
     data = wire.batch([b""] * count, records=compressed(Compression.ZSTD, payload), attributes=4)

@@ -96,7 +96,9 @@ def test_fields_that_a_version_lacks_have_their_defaults(key: ApiKey, version: i
 
 
 @pytest.mark.parametrize("golden", ANSWERS, ids=str)
-def test_what_kafka_understood_is_read_as_the_client_meant_it(golden: GoldenAnswer) -> None:
+def test_requests_that_kafka_answered_are_read_with_the_clients_values(
+    golden: GoldenAnswer,
+) -> None:
     key = ApiKey(int.from_bytes(golden.request[:2], "big"))
     cls = library_class(key, "Request")
     theirs = cls.decode(golden.request, version=golden.version, header=True)
@@ -118,7 +120,7 @@ def test_a_client_may_have_no_name(size: int, client_id: str | None) -> None:
 
 
 @every_version
-def test_tagged_fields_that_nobody_knows_are_passed_over(key: ApiKey, version: int) -> None:
+def test_unknown_tagged_fields_are_skipped(key: ApiKey, version: int) -> None:
     meant = Values("full").of_struct(schema(key, "Request"), version)
     assert reference_request(key, version, meant) == request_frame(key, version, meant)
     unknown = {100: b"", 1000: b"x" * 200, 2**31 - 1: b"\xff"}
@@ -279,7 +281,7 @@ def test_a_request_on_which_kafka_closes_the_connection_is_malformed(name: str) 
         read(KAFKA_CLOSES[name])
 
 
-def test_what_is_not_utf8_becomes_replacement_characters() -> None:
+def test_invalid_utf8_becomes_replacement_characters() -> None:
     view = memoryview(KAFKA_ANSWERS["a client id that is not UTF-8"])
     assert read_request_header(view).client_id == "\ufffd\ufffd"
     request = read(KAFKA_ANSWERS["a string that is not UTF-8"])
@@ -297,7 +299,7 @@ GROWN = b"\xff" * 10_922
         framed(ApiKey.DESCRIBE_GROUPS, 0, struct.pack(">ih", 1, len(GROWS)) + GROWS),
     ],
 )
-def test_what_is_not_utf8_and_could_not_be_written_again_is_malformed(frame: bytes) -> None:
+def test_invalid_utf8_that_grows_beyond_the_limit_is_malformed(frame: bytes) -> None:
     """An answer or a record that repeats it would have no room for it."""
     with pytest.raises(Malformed, match="is not UTF-8, and too long"):
         read(frame)
@@ -308,7 +310,7 @@ def test_a_client_id_that_is_not_utf8_is_cut_to_what_an_answer_has_room_for() ->
     assert header.client_id == "\ufffd" * 10_922
 
 
-def test_what_is_not_utf8_and_still_fits_is_read() -> None:
+def test_invalid_utf8_within_the_limit_is_read() -> None:
     frame = framed(ApiKey.METADATA, 1, struct.pack(">ih", 1, len(GROWN)) + GROWN)
     assert len(read(frame).topics[0].name.encode()) == 32_766
 
@@ -402,7 +404,7 @@ def test_tagged_fields_in_many_structs_cost_no_more_than_the_bytes_they_are() ->
     assert seconds(40_000) < 1.5  # with a copy of the rest at each: 40 GB
 
 
-def test_a_client_library_builds_what_is_tested_here() -> None:
+def test_values_are_nested_as_by_a_client_library() -> None:
     """The values are put where a client's own constructor puts them."""
     cls = library_class(ApiKey.METADATA, "Request")
     values = {"topics": [{"name": "a"}]}

@@ -51,7 +51,7 @@ def test_nothing_is_torn_lost_doubled_or_stuck(first: int) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_the_seeds_meet_what_they_are_there_for() -> None:
+def test_the_seeds_cause_each_event_often_enough() -> None:
     assert not too_rare(simulate, HAPPENS)
 
 

@@ -49,7 +49,7 @@ def test_a_clean_run_has_no_faults_and_its_numbers_are_those_of_the_ledger() -> 
     assert (found.seen_by_read_committed, found.seen_by_read_uncommitted) == (10, 30)
 
 
-def test_a_transaction_of_unknown_fate_may_be_there_whole_or_not_at_all() -> None:
+def test_a_transaction_with_unknown_outcome_is_complete_or_absent() -> None:
     absent, present = audited(COMMITTED), audited([*COMMITTED, *UNKNOWN])
     assert absent.faults() == present.faults() == []
     assert (absent.unknown_committed, absent.unknown_aborted) == (0, 1)
@@ -75,7 +75,7 @@ def test_a_transaction_of_unknown_fate_may_be_there_whole_or_not_at_all() -> Non
         (audited(COMMITTED, totals=totals_of([*COMMITTED, 12])), "the total of"),
     ],
 )
-def test_what_is_wrong_is_said(found: Audit, fault: str) -> None:
+def test_each_violation_is_reported(found: Audit, fault: str) -> None:
     assert any(fault in each for each in found.faults()), found
 
 

@@ -32,7 +32,7 @@ def faults_of(ledger: Ledger, bootstrap: str, topic: str) -> list[str]:
     ).faults()
 
 
-def test_every_tenth_transaction_is_aborted_and_nobody_sees_it(
+def test_every_tenth_transaction_is_aborted_and_stays_invisible(
     ottla_broker: RunningBroker,
 ) -> None:
     ledger, topic = Ledger(), new_topic(ottla_broker.bootstrap)

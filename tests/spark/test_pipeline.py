@@ -38,7 +38,7 @@ def audited(ledger: Ledger, pipeline: Pipeline) -> Audit:
     )
 
 
-def test_a_streaming_query_gets_what_is_committed_exactly_once(
+def test_a_streaming_query_gets_committed_records_exactly_once(
     spark: SparkSession, ottla_broker: RunningBroker, tmp_path: Path
 ) -> None:
     ledger = Ledger()

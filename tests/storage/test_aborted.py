@@ -61,7 +61,7 @@ def test_an_aborted_transaction_carries_the_stable_offset_of_its_time() -> None:
     assert log.aborted_transactions(0, 6) == [(2, 1, 3, 0), (3, 2, 5, 6)]
 
 
-def test_a_read_is_told_of_the_transactions_that_touch_it() -> None:
+def test_a_read_lists_the_aborted_transactions_that_overlap_it() -> None:
     log = open_log()
     for sequence in range(3):  # data at 0, 2, 4; aborts at 1, 3, 5
         log.append(in_transaction(7, sequence), now_ms=NOW_MS)

@@ -294,7 +294,7 @@ class Unreadable(Disk):
 @pytest.mark.parametrize("code", [errno.EIO, errno.EACCES])
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("suffix", COPIES)
-def test_what_the_data_tell_too_may_be_unreadable_and_is_told(
+def test_an_unreadable_index_is_logged_and_loses_nothing(
     truth: Truth, suffix: str, clean: bool, code: int
 ) -> None:
     paths = [path for path in harmed_files(truth) if path.endswith(suffix)]
@@ -314,7 +314,7 @@ def unused(truth: Truth, suffix: str) -> list[str]:
     return paths[:-1] if suffix == ".snapshot" else []
 
 
-def test_who_has_no_descriptor_left_does_not_take_a_file_for_damaged(truth: Truth) -> None:
+def test_a_lack_of_descriptors_is_not_taken_for_damage(truth: Truth) -> None:
     path = next(path for path in harmed_files(truth) if path.endswith(".index"))
     told: list[Damage] = []
     log = open_log(Unreadable(truth.disk, path, errno.EMFILE), report=told.append, **SETTINGS)
@@ -325,9 +325,7 @@ def test_who_has_no_descriptor_left_does_not_take_a_file_for_damaged(truth: Trut
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("suffix", COPIES)
-def test_garbage_in_place_of_what_the_data_tell_too_costs_nothing(
-    truth: Truth, suffix: str, clean: bool
-) -> None:
+def test_garbage_in_an_index_loses_nothing(truth: Truth, suffix: str, clean: bool) -> None:
     chance = Random(suffix)
     for path in [path for path in harmed_files(truth) if path.endswith(suffix)]:
         size = truth.disk.size(path)
@@ -337,7 +335,7 @@ def test_garbage_in_place_of_what_the_data_tell_too_costs_nothing(
             assert not check(disk, truth, clean=clean).errors, (path, length)
 
 
-def test_a_wrong_leader_epoch_is_told_once_and_mended_in_the_file(truth: Truth) -> None:
+def test_a_wrong_leader_epoch_is_logged_once_and_corrected_in_the_file(truth: Truth) -> None:
     for path in [path for path in harmed_files(truth) if path.endswith(".log")]:
         for position, header in headers_in(truth.disk.read(path)):
             for bit in range(32):

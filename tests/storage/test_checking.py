@@ -151,7 +151,7 @@ def test_very_many_records_in_few_bytes_take_as_much_memory_as_a_piece_of_them()
         assert steps > count / 5_000
 
 
-def test_of_very_many_bad_records_the_first_are_told_and_how_many_there_are() -> None:
+def test_the_first_of_many_invalid_records_are_reported_with_their_number() -> None:
     count = 20_000
     data = batches.batch(
         [b""], records=batches.compress(4, record(b"") * count), attributes=4, timestamp=NOW_MS,
@@ -192,7 +192,7 @@ def test_a_bomb_is_packed_anew_piece_by_piece() -> None:
     assert again.header._replace(crc=0) == checked.header._replace(crc=0)
 
 
-def test_what_is_at_hand_is_checked_in_the_turn_that_brings_it() -> None:
+def test_small_payloads_are_checked_in_the_same_turn() -> None:
     """An ordinary batch does not wait for others."""
     values = [b"v" * 1_000] * (AT_HAND_BYTES // 1_100)
     for codec in Compression:
@@ -200,7 +200,7 @@ def test_what_is_at_hand_is_checked_in_the_turn_that_brings_it() -> None:
         assert isinstance(check(data, rules()), Checked)
 
 
-def test_what_is_large_is_packed_by_another_thread() -> None:
+def test_large_payloads_are_compressed_by_another_thread() -> None:
     data = batches.batch([b"v" * 100_000], timestamp=NOW_MS)
     steps = check(data, rules(compression_type="gzip"))
     assert not isinstance(steps, Checked)

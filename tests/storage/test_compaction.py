@@ -53,7 +53,7 @@ def bases(log: PartitionLog) -> list[int]:
     return [segment.base_offset for segment in log.segments]
 
 
-def test_of_each_key_the_newest_record_stays_where_it_was() -> None:
+def test_the_newest_record_of_each_key_stays_at_its_offset() -> None:
     disk = Disk()
     log = log_of(disk, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"c", b"1"), (b"b", b"2"))
     did = compacted(log, disk)
@@ -139,7 +139,7 @@ def test_a_batch_that_loses_records_keeps_its_codec(codec: str) -> None:
     assert headers(log)[0].size_bytes < 700
 
 
-def test_the_times_of_a_batch_are_those_of_what_is_left() -> None:
+def test_the_times_of_a_compacted_batch_are_those_of_its_remaining_records() -> None:
     disk = Disk()
     log = open_compacted(disk)
     sent = wire_batch(
@@ -191,7 +191,7 @@ def test_large_packed_batches_are_opened_and_packed_elsewhere() -> None:
     assert values(log) == {1: (b"b", noise), 2: (b"c", noise[::-1]), 3: (b"a", b"2")}
 
 
-def test_what_nothing_is_taken_from_stays_byte_for_byte() -> None:
+def test_a_batch_that_loses_no_record_stays_byte_for_byte() -> None:
     disk = Disk()
     log = log_of(disk, *[(b"k%d" % number, b"v") for number in range(9)])
     before = everything(log)
@@ -228,7 +228,7 @@ def test_a_tombstone_may_stay_for_ever() -> None:
     assert records(log)[0][:3] == (0, NOW_MS, b"a")
 
 
-def test_a_horizon_stays_with_what_is_left_of_its_batch() -> None:
+def test_a_delete_horizon_stays_with_the_rest_of_its_batch() -> None:
     disk = Disk()
     log = open_compacted(disk, delete_retention_ms=DAY_MS)
     log.append(build([(b"a", None), (b"b", b"1")], timestamp_ms=NOW_MS), now_ms=NOW_MS)
@@ -326,7 +326,7 @@ def test_a_read_may_end_where_records_are_missing() -> None:
         assert [header.base_offset for _, header in headers_in(read.records)][-1] == last
 
 
-def test_what_an_earlier_failure_left_is_not_mixed_in() -> None:
+def test_files_left_by_a_failed_compaction_are_not_used() -> None:
     disk = Disk()
     log = log_of(disk, (b"a", b"1"), (b"a", b"2"))
     descriptor = disk.open(f"{DIRECTORY}/{0:020d}.log.cleaned")
@@ -346,7 +346,7 @@ def test_each_segment_keeps_the_snapshot_of_its_beginning() -> None:
     assert found == [f"{base:020d}.snapshot" for base in (3, 6, 9)]
 
 
-def test_what_had_no_room_in_the_map_waits_for_the_next_round() -> None:
+def test_keys_beyond_the_size_of_the_map_wait_for_the_next_round() -> None:
     disk = Disk()
     log = log_of(disk, *[(b"k%d" % (number % 6), b"%d" % number) for number in range(12)])
     did = compacted(log, disk, map_size_bytes=192 * 4)
@@ -413,7 +413,7 @@ def test_the_lag_ends_the_active_segment_of_a_compacted_log() -> None:
     assert bases(log) == [0, 2]
 
 
-def test_what_is_younger_than_the_least_lag_is_not_touched() -> None:
+def test_records_within_min_compaction_lag_stay() -> None:
     disk = Disk()
     log = open_compacted(disk, segment_bytes=75, min_compaction_lag_ms=1000)
     for number in range(4):
@@ -449,7 +449,7 @@ def test_a_damaged_batch_ends_the_round_and_nothing_has_changed(position: int) -
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_was_damaged_since_an_earlier_life_is_not_compacted(clean: bool) -> None:
+def test_segments_damaged_before_a_restart_are_not_compacted(clean: bool) -> None:
     disk = Disk()
     log = log_of(disk, *[(b"k", b"%d" % number) for number in range(9)])
     log.close(clean=True)
@@ -525,7 +525,7 @@ def test_segments_that_are_deleted_meanwhile_end_the_round() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (9, 9)
 
 
-def test_deleted_files_go_when_nobody_can_be_reading_them() -> None:
+def test_replaced_files_are_deleted_after_the_last_possible_reader() -> None:
     disk = Disk()
     log = log_of(disk, (b"a", b"1"), (b"a", b"2"), file_delete_delay_ms=1000)
     compacted(log, disk)

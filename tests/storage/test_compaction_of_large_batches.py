@@ -75,7 +75,7 @@ def test_a_large_record_is_compacted_without_being_at_hand() -> None:
     assert values(log)[1] == (b"large", bytes(24 << 20))
 
 
-def test_no_batch_brings_more_keys_into_memory_than_there_is_room_for() -> None:
+def test_the_keys_of_a_batch_in_memory_are_bounded() -> None:
     """Its other records wait for another round."""
     disk = Disk()
     log = open_compacted(disk, segment_bytes=1 << 20)

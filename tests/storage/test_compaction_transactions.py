@@ -187,7 +187,7 @@ def test_the_last_batch_of_a_producer_stays_also_of_an_aborted_transaction() -> 
     assert known.last_sequence == 2
 
 
-def test_a_marker_that_is_all_that_tells_an_epoch_stays() -> None:
+def test_a_marker_that_alone_records_a_producer_epoch_stays() -> None:
     disk = Disk()
     log = opened(disk)
     put(log, data(1, b"a"), end_of(1, commit=False, epoch=1))
@@ -198,7 +198,7 @@ def test_a_marker_that_is_all_that_tells_an_epoch_stays() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_what_is_open_committed_and_aborted_is_the_same_after_a_restart(clean: bool) -> None:
+def test_open_committed_and_aborted_transactions_are_the_same_after_a_restart(clean: bool) -> None:
     disk = Disk()
     log = open_compacted(disk, segment_bytes=200)
     for number in range(12):
@@ -245,7 +245,7 @@ def test_markers_survive_a_change_to_deletion() -> None:
     assert everything(again) == before
 
 
-def test_each_new_segment_tells_of_the_aborted_transactions_that_end_in_it() -> None:
+def test_each_new_segment_lists_the_aborted_transactions_that_end_in_it() -> None:
     """Though one round makes several: readers look for them in each of these."""
     disk = Disk()
     log = opened(disk)
@@ -267,7 +267,7 @@ def test_each_new_segment_tells_of_the_aborted_transactions_that_end_in_it() -> 
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_marker_whose_transaction_is_empty_by_now_goes_though_an_earlier_one_has_data(
+def test_a_marker_of_an_emptied_transaction_is_removed_even_if_an_earlier_one_has_data(
     commit: bool,
 ) -> None:
     aborted = [] if commit else [AbortedTransaction(1, 0, 1, 1), AbortedTransaction(1, 5, 6, 6)]

@@ -67,7 +67,9 @@ def places(disk: CrashDisk, path: str) -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_turned_bit_costs_nothing_or_is_told_with_the_name(stopped: CrashDisk, name: str) -> None:
+def test_a_flipped_bit_loses_nothing_or_is_reported_with_the_file(
+    stopped: CrashDisk, name: str
+) -> None:
     turn_all(stopped, name)
 
 
@@ -76,7 +78,7 @@ def test_a_turned_bit_in_a_checkpoint_costs_nothing_after_a_kill(killed: CrashDi
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_a_checkpoint_that_cannot_be_read_costs_nothing_and_is_told(
+def test_an_unreadable_checkpoint_loses_nothing_and_is_logged(
     how: str, request: pytest.FixtureRequest
 ) -> None:
     left: CrashDisk = request.getfixturevalue(how)
@@ -113,7 +115,7 @@ def turn_all(left: CrashDisk, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["log-start-offset-checkpoint", "orders-0/leader-epoch-checkpoint"]
 )
-def test_where_a_log_begins_is_told_where_kafka_left_no_checksum(
+def test_a_flipped_bit_in_a_checkpoint_without_a_checksum_is_logged(
     stopped: CrashDisk, name: str
 ) -> None:
     path = f"data/{name}"

@@ -121,7 +121,7 @@ def test_a_new_segment_has_its_name_synced_with_the_next_flush() -> None:
     assert DIRECTORY in disk.synced
 
 
-def test_what_lies_before_the_recovery_point_is_whole_after_a_loss_of_power() -> None:
+def test_records_before_the_recovery_point_survive_a_power_loss() -> None:
     """Its transaction index above all: without it readers would be given aborted records."""
     disk = Disk()
     log = open_log(disk, segment_bytes=300)
@@ -141,7 +141,7 @@ def test_what_lies_before_the_recovery_point_is_whole_after_a_loss_of_power() ->
     assert len(everything(again)) == 3 + len(batches)
 
 
-def test_a_flush_of_what_is_ended_leaves_the_newest_segment_alone() -> None:
+def test_a_flush_of_closed_segments_does_not_sync_the_active_one() -> None:
     disk = ReadingDisk()
     log = open_log(disk, segment_bytes=200)
     asked: list[int] = []
@@ -156,7 +156,7 @@ def test_a_flush_of_what_is_ended_leaves_the_newest_segment_alone() -> None:
     assert f"{DIRECTORY}/{file_name(newest, '.log')}" not in disk.synced
 
 
-def test_what_was_appended_while_a_flush_ran_is_not_taken_for_flushed() -> None:
+def test_records_appended_during_a_flush_do_not_count_as_flushed() -> None:
     log = open_log()
     log.append(batch(), now_ms=NOW_MS)
     flush = log.begin_flush()
@@ -327,7 +327,7 @@ def test_a_new_leader_epoch_is_on_disk_with_the_first_record_that_has_it() -> No
     }  # fmt: skip
 
 
-def test_what_a_recovery_cut_off_does_not_come_back_before_a_later_segment() -> None:
+def test_records_cut_off_by_a_recovery_do_not_return_before_a_later_segment() -> None:
     """A loss of power tears a write; a second one must not undo that its rest was cut off."""
     disk = Disk()
     log = open_log(disk, flush_messages=1)
@@ -351,7 +351,7 @@ def an_aborted_transaction(log: PartitionLog) -> None:
     log.append_marker(end_of(2, commit=False), now_ms=NOW_MS)
 
 
-def test_what_was_aborted_in_a_segment_that_ends_is_known_after_a_loss_of_power() -> None:
+def test_aborted_transactions_of_a_closed_segment_survive_a_power_loss() -> None:
     """All its data are on disk, so the next start does not read them again."""
     disk = Disk()
     log = open_log(disk, flush_messages=1)

@@ -64,7 +64,7 @@ def refused(append: Callable[[], object]) -> Refused:
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_full_disk_refuses_takes_back_and_goes_on_when_there_is_room(tells: bool) -> None:
+def test_a_full_disk_refuses_and_undoes_an_append_until_space_is_free(tells: bool) -> None:
     disk = SmallDisk(tells=tells)
     log = open_log(disk)
     kept = [sent_by(7, sequence) for sequence in range(3)]
@@ -148,7 +148,7 @@ class Untruncatable(Disk):
         super().truncate(descriptor, size_bytes)
 
 
-def test_what_cannot_be_taken_back_ends_the_appends_and_the_next_start_cuts_it_off() -> None:
+def test_an_append_that_cannot_be_undone_stops_appends_until_a_restart_cuts_it_off() -> None:
     disk = Untruncatable()
     log = open_log(disk)
     log.append(batch(b"kept"), now_ms=NOW_MS)
@@ -193,7 +193,7 @@ def test_a_data_file_that_goes_missing_is_named_and_the_others_are_read(is_cut: 
     log.append(batch(b"still"), now_ms=NOW_MS)
 
 
-def test_a_file_that_cannot_be_read_refuses_what_is_asked_by_time_too() -> None:
+def test_an_unreadable_file_refuses_lookups_by_time_too() -> None:
     disk = Disk()
     log = a_log_of_three_segments(disk)
 

@@ -91,7 +91,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def test_a_full_disk_refuses_produces_until_there_is_room_and_loses_nothing(
+def test_a_full_disk_refuses_produces_until_space_is_free_and_loses_nothing(
     small: Path, tmp_path: Path
 ) -> None:
     filler = small / "filler"
@@ -121,7 +121,7 @@ def test_a_full_disk_refuses_produces_until_there_is_room_and_loses_nothing(
         assert values[-1] == "room again"
 
 
-def test_a_topic_that_finds_no_room_gets_its_log_when_there_is_some(
+def test_a_topic_created_on_a_full_disk_gets_its_log_once_space_is_free(
     small: Path, tmp_path: Path
 ) -> None:
     with served(small / "data", tmp_path) as broker:
@@ -214,7 +214,7 @@ def test_a_directory_that_goes_while_the_broker_runs_halts_it_and_the_next_start
         assert broker.client.topic()
 
 
-def test_a_partition_whose_files_cannot_be_read_does_not_keep_the_others_from_going_on(
+def test_unreadable_files_stop_only_their_partition(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
@@ -236,7 +236,7 @@ def test_a_partition_whose_files_cannot_be_read_does_not_keep_the_others_from_go
         assert _produced(broker.client, harmed, batch([b"v"])) == ("NONE", 1)
 
 
-def test_a_data_file_that_cannot_be_read_is_told_when_somebody_asks_for_it(tmp_path: Path) -> None:
+def test_an_unreadable_data_file_is_logged_when_it_is_read(tmp_path: Path) -> None:
     data = tmp_path / "data"
     small: dict[str, str | None] = {"segment.bytes": "1048576"}
     with served(data, tmp_path) as broker:

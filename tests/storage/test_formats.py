@@ -33,7 +33,7 @@ def test_the_indexes_pair_relative_offsets_with_positions_and_times() -> None:
     assert disk.read(f"{name}.timeindex") == struct.pack(">qi", NOW_MS + 9, 3)
 
 
-def test_a_last_entry_tells_the_largest_time_of_a_segment() -> None:
+def test_the_last_time_index_entry_has_the_largest_time_of_a_segment() -> None:
     disk = Disk()
     log = open_log(disk)
     log.append(batch(b"a", b"b"), now_ms=NOW_MS)

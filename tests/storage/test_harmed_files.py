@@ -55,7 +55,7 @@ def test_the_end_of_a_write_that_was_cut_short_is_cut_off_without_a_word() -> No
             assert told == []
 
 
-def test_a_turned_bit_in_the_last_batch_is_told_when_it_is_cut_off() -> None:
+def test_a_flipped_bit_in_the_last_batch_is_logged_when_the_batch_is_cut_off() -> None:
     whole = killed()
     _, second = positions(whole)
     for position in range(second, whole.size(FILE)):
@@ -71,7 +71,7 @@ def test_a_turned_bit_in_the_last_batch_is_told_when_it_is_cut_off() -> None:
             assert "cut off" in damage.why
 
 
-def test_files_that_go_with_a_damaged_one_are_told() -> None:
+def test_files_removed_with_a_damaged_one_are_logged() -> None:
     disk = killed(8)
     disk.files[FILE].data[30] ^= 1
     log, told = opened(disk)
@@ -81,7 +81,7 @@ def test_files_that_go_with_a_damaged_one_are_told() -> None:
     assert (damage.file, damage.first_offset, damage.end_offset) == (FILE, 0, 6)
 
 
-def test_a_file_that_is_missing_in_the_middle_is_told_and_nobody_is_led_past_it() -> None:
+def test_a_missing_segment_is_reported_and_no_reader_skips_it() -> None:
     disk = Disk()
     log = open_log(disk, **SETTINGS)
     for _ in range(8):

@@ -55,7 +55,7 @@ def test_the_leader_epoch_goes_into_the_batch_and_where_it_began_is_known() -> N
     assert asked == {-1: (-1, -1), 0: (0, 2), 2: (0, 2), 3: (3, 3), 4: (-1, -1)}
 
 
-def test_an_epoch_whose_records_were_deleted_ends_where_the_log_begins() -> None:
+def test_an_epoch_with_deleted_records_ends_at_the_log_start_offset() -> None:
     """Or a consumer that comes back is told of a place that is not there any more (KIP-320)."""
     log = open_log()
     log.append(batch(b"a", b"b"), now_ms=NOW_MS)
@@ -196,7 +196,7 @@ def test_after_a_start_the_bytes_between_entries_of_the_indexes_are_counted_anew
     assert log.segments[0].offset_index.entries() == [*found, (9, 9 * len(batch()))]
 
 
-def test_a_batch_whose_producer_is_refused_ends_a_segment_all_the_same() -> None:
+def test_a_batch_with_a_refused_producer_still_rolls_a_due_segment() -> None:
     """As in Kafka, which makes room for a batch before it looks at its producer's state."""
     log = open_log(segment_ms=1000)
     log.append(sent_by(7, 0), now_ms=NOW_MS)
@@ -214,7 +214,7 @@ def test_a_batch_larger_than_a_segment_is_refused() -> None:
     assert log.log_end_offset == 0
 
 
-def test_what_the_broker_writes_has_no_sequence_numbers() -> None:
+def test_batches_of_the_broker_have_no_sequence_numbers() -> None:
     log = open_log()
     for _ in range(2):
         data = batch(producer_id=7, producer_epoch=1, transactional=True)
@@ -225,7 +225,7 @@ def test_what_the_broker_writes_has_no_sequence_numbers() -> None:
         log.append(older, now_ms=NOW_MS, origin=Origin.COORDINATOR)
 
 
-def test_a_partition_that_nobody_touches_has_no_open_file(tmp_path: Any) -> None:
+def test_an_unused_partition_has_no_open_file(tmp_path: Any) -> None:
     disk = Disk()
     log = open_log(disk)
     assert disk.names_in("data/orders-0") == []

@@ -111,7 +111,7 @@ def test_a_stop_is_clean_only_once_and_only_when_it_was() -> None:
     assert not directory(disk.after_kill()).clean, "that one was not closed"
 
 
-def test_what_a_crash_left_and_nobody_opened_is_not_clean_after_the_next_stop() -> None:
+def test_an_unopened_log_stays_unclean_after_the_next_clean_stop() -> None:
     disk = Disk()
     found = directory(disk)
     for partition in (0, 1):
@@ -224,7 +224,7 @@ def test_a_topic_made_anew_does_not_go_by_the_checkpoints_of_its_past() -> None:
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
-def test_a_data_file_that_is_gone_after_a_kill_is_told_though_nothing_of_it_was_synced(
+def test_a_data_file_missing_after_a_kill_is_reported_even_if_never_synced(
     is_empty: bool,
 ) -> None:
     disk = Disk()
@@ -295,7 +295,7 @@ def test_a_topic_that_is_made_anew_knows_nothing_of_the_one_before(
         assert told == []
 
 
-def test_what_is_marked_as_clean_is_believed_after_a_loss_of_power() -> None:
+def test_a_clean_mark_is_valid_after_a_power_loss() -> None:
     for seed in range(20):
         disk, found = with_rows_in_all_checkpoints(seed)
         log = found.log_of("orders", 0)
@@ -340,7 +340,7 @@ def test_making_a_topic_anew_writes_the_checkpoints_once() -> None:
     assert counts[1] < 5
 
 
-def test_what_is_no_more_is_in_no_checkpoint() -> None:
+def test_deleted_partitions_are_in_no_checkpoint() -> None:
     disk, found = with_rows_in_all_checkpoints()
     found.delete_log("orders", 1)
     found.checkpoint()

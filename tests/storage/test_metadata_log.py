@@ -42,7 +42,7 @@ def test_a_new_log_is_empty_and_has_the_id_that_kafka_gives_it() -> None:
     assert content == b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-def test_what_was_decided_is_replayed() -> None:
+def test_appended_records_are_replayed() -> None:
     disk = Disk()
     log, _ = open_on(disk)
     catalog = Catalog()
@@ -54,7 +54,7 @@ def test_what_was_decided_is_replayed() -> None:
     assert log.end_offset == catalog.last_offset + 1
 
 
-def test_a_catalog_that_knows_the_beginning_is_told_the_rest() -> None:
+def test_a_catalog_with_the_first_records_replays_the_rest() -> None:
     disk = Disk()
     log, _ = open_on(disk)
     catalog, late = Catalog(), Catalog()
@@ -77,7 +77,7 @@ def test_the_leader_says_so_as_kafkas_does() -> None:
     assert data.endswith(LEADER_CHANGE_VALUE + b"\0")
 
 
-def test_a_decision_is_there_as_a_whole_or_not_at_all_wherever_the_log_is_cut() -> None:
+def test_a_truncated_log_has_a_decision_as_a_whole_or_not_at_all() -> None:
     disk = Disk()
     log, _ = open_on(disk)
     catalog = Catalog()
@@ -93,7 +93,7 @@ def test_a_decision_is_there_as_a_whole_or_not_at_all_wherever_the_log_is_cut() 
         assert list(replayed(cut).topics) == ["orders1"], f"cut at {end}"
 
 
-def test_what_was_decided_survives_a_kill_at_any_operation() -> None:
+def test_decisions_survive_a_kill_at_any_operation() -> None:
     for cut_at in range(1, 1000):
         disk, decided = Disk(cut_at=cut_at), Catalog()
         with suppress(PowerCut):

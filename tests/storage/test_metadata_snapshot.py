@@ -82,7 +82,7 @@ def test_a_log_starts_from_its_snapshot_and_what_lies_behind_it() -> None:
     assert Life(only_log).catalog == life.catalog
 
 
-def test_it_is_read_when_the_log_before_it_is_gone() -> None:
+def test_a_snapshot_replaces_the_removed_start_of_the_log() -> None:
     life = Life(Disk())
     life.begin()
     decide(life.log, life.catalog, (FOREIGN,))
@@ -98,7 +98,7 @@ def test_it_is_read_when_the_log_before_it_is_gone() -> None:
     assert list(found.catalog.foreign.records()) == [FOREIGN]
 
 
-def test_it_has_kafkas_header_and_footer_and_the_leaders_epoch() -> None:
+def test_a_snapshot_has_kafkas_header_and_footer_and_the_leader_epoch() -> None:
     life = Life(Disk())
     life.begin()
     name = life.snapshot(NOW_MS + 7)
@@ -130,7 +130,7 @@ def test_the_voters_that_the_log_names_are_in_it() -> None:
         again.log.lead(1, now_ms=NOW_MS)
 
 
-def test_it_is_due_by_bytes_or_by_time_and_not_when_nothing_came() -> None:
+def test_a_snapshot_is_due_by_bytes_or_time_and_not_without_new_records() -> None:
     life = Life(Disk(), bytes_between_snapshots=2000, snapshot_interval_ms=1000)
     life.begin()
     assert not life.log.snapshot_is_due(NOW_MS + 999)
@@ -167,7 +167,7 @@ def test_the_time_between_snapshots_goes_on_while_no_broker_runs() -> None:
     assert later.log.snapshot_is_due(second)
 
 
-def test_there_is_none_in_the_middle_of_what_kafka_was_deciding() -> None:
+def test_no_snapshot_is_taken_inside_a_metadata_transaction() -> None:
     life = Life(Disk())
     life.begin()
     decide(life.log, life.catalog, (BeginTransactionRecord("x"),))
@@ -184,7 +184,7 @@ def test_there_is_none_in_the_middle_of_what_kafka_was_deciding() -> None:
     ],
     ids=["too much", "too old", "not yet", "for ever"],
 )
-def test_what_lies_before_a_snapshot_goes_by_retention(
+def test_records_before_a_snapshot_are_deleted_by_retention(
     settings: dict[str, int], later_ms: int, left: int
 ) -> None:
     unlimited = {"retention_bytes": -1, "retention_ms": -1}

@@ -71,7 +71,7 @@ def test_without_the_setting_nothing_is_taken(tmp_path: Path) -> None:
     log.close(clean=True)
 
 
-def test_after_a_kill_all_is_there_and_the_room_is_given_back_in_the_end(tmp_path: Path) -> None:
+def test_a_kill_loses_nothing_and_preallocated_space_is_released(tmp_path: Path) -> None:
     log = opened(tmp_path, clean=True)
     log.append(batch(b"v"), now_ms=NOW_MS)
     log.close(clean=False)  # as a kill leaves it

@@ -144,7 +144,7 @@ def controls_of(disk: Disk) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def test_from_kraft_version_1_on_the_log_says_who_votes() -> None:
+def test_the_log_names_the_voters_since_kraft_version_1() -> None:
     disk = Disk()
     log = started(disk)
     assert (log.kraft_version, log.voters) == (0, ())
@@ -157,7 +157,7 @@ def test_from_kraft_version_1_on_the_log_says_who_votes() -> None:
     assert read_quorum_state(disk, PLACE) == QuorumState(1, 1, 0), "until somebody is elected"
 
 
-def test_who_votes_is_known_to_the_next_life_and_to_its_snapshots() -> None:
+def test_the_voters_survive_a_restart_and_are_in_its_snapshots() -> None:
     disk = Disk()
     started(disk).begin_voters(Voter(KEY, "CONTROLLER", "127.0.0.1", 25011), now_ms=NOW_MS)
     for epoch in (2, 3):

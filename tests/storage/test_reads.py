@@ -56,7 +56,7 @@ LOGS: dict[str, Callable[[Disk], PartitionLog]] = {
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_what_is_read_later_is_what_would_be_read_at_once(name: str) -> None:
+def test_a_deferred_read_returns_the_same_bytes_as_an_immediate_one(name: str) -> None:
     log, twin = LOGS[name](Disk()), LOGS[name](Disk())
     sizes = [1, 60, 61, 70, 100, 150, 200, 290, 300, 1000]
     for offset in range(log.log_start_offset, log.log_end_offset):
@@ -72,14 +72,14 @@ def test_what_is_read_later_is_what_would_be_read_at_once(name: str) -> None:
                     assert isinstance(later.records, FileRange) == (len(at_once.records) > 0)
 
 
-def test_only_what_is_more_than_may_be_read_at_once_is_read_later() -> None:
+def test_only_reads_above_the_limit_are_deferred() -> None:
     log = filled(Disk())
     size = len(log.find(0, ReadLimits(1000, 12)).records)
     assert isinstance(log.find(0, ReadLimits(1000, 12, at_once=size - 1)).records, FileRange)
     assert isinstance(log.find(0, ReadLimits(1000, 12, at_once=size)).records, bytes)
 
 
-def test_of_what_is_read_later_a_few_headers_are_read_at_most() -> None:
+def test_a_deferred_read_reads_only_a_few_headers_first() -> None:
     disk = CountingDisk()
     log = open_log(disk, index_interval_bytes=4096)
     for _ in range(300):
@@ -110,7 +110,7 @@ def _close_and_remove(disk: Disk, log: PartitionLog) -> None:
 
 @pytest.mark.parametrize("is_open", [True, False])
 @pytest.mark.parametrize("name", ENDS)
-def test_what_is_to_be_sent_outlives_its_file(name: str, is_open: bool) -> None:
+def test_a_pending_answer_survives_the_removal_of_its_file(name: str, is_open: bool) -> None:
     disk = Disk()
     log = filled(disk)
     expected = whole(log.find(0, ReadLimits(SMALL, 12)))

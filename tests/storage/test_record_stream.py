@@ -147,7 +147,7 @@ def test_each_record_has_a_head(records: list[bytes], sizes: list[int]) -> None:
 LARGE: Final = 5 * WHOLE_BYTES
 
 
-def test_of_a_large_record_no_more_is_at_hand_than_came_last() -> None:
+def test_only_the_last_piece_of_a_large_record_is_in_memory() -> None:
     stream = RecordStream(1)
     most = max(fed(stream, stream.check(closely=True), one_record(LARGE)))
     assert most <= 2 * WHOLE_BYTES

@@ -93,7 +93,7 @@ def test_after_a_kill_the_last_five_batches_of_a_producer_are_known() -> None:
         again.append(sent_by(7, 1), now_ms=LATER_MS)
 
 
-def test_a_last_batch_cut_anywhere_is_gone_and_all_before_it_is_there() -> None:
+def test_a_torn_last_batch_is_removed_and_all_earlier_ones_stay() -> None:
     disk = Disk()
     log = open_log(disk)
     log.append(sent_by(7, 0, 2), now_ms=NOW_MS)
@@ -122,7 +122,7 @@ def test_a_last_batch_harmed_anywhere_is_gone() -> None:
         assert ranges(open_log(killed, clean=False)) == [(0, 0)], f"byte {at - whole}"
 
 
-def test_what_follows_damage_is_cut_off_with_all_that_is_known_of_it() -> None:
+def test_batches_after_damage_are_cut_off_with_their_state() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=200)
     some_history(log)
@@ -139,7 +139,7 @@ def test_what_follows_damage_is_cut_off_with_all_that_is_known_of_it() -> None:
     assert all(int(name[:20]) <= 2 for name in names)
 
 
-def test_what_follows_whole_batches_that_are_lost_is_cut_off_too() -> None:
+def test_batches_after_a_gap_are_cut_off_too() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=150)
     for _ in range(4):
@@ -151,7 +151,7 @@ def test_what_follows_whole_batches_that_are_lost_is_cut_off_too() -> None:
     assert again.append(batch(), now_ms=NOW_MS).base_offset == 1
 
 
-def test_before_the_recovery_point_nothing_is_read_again_until_somebody_asks() -> None:
+def test_segments_before_the_recovery_point_are_read_only_on_demand() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=150)
     for _ in range(4):
@@ -191,7 +191,7 @@ def test_after_a_kill_no_file_but_the_data_is_needed(suffix: str, how: str) -> N
     assert producers(again)[0] == producers(log)[0]
 
 
-def test_what_was_aborted_in_a_lost_end_hides_nothing_that_is_written_there_later() -> None:
+def test_an_abort_in_a_lost_tail_hides_no_later_records() -> None:
     """A loss of power may take the end of the data, and leave the index of transactions there."""
     disk = Disk()
     log = open_log(disk)
@@ -210,7 +210,7 @@ def test_what_was_aborted_in_a_lost_end_hides_nothing_that_is_written_there_late
     assert (found.aborted_transactions(0, 1), damages) == ([], [])
 
 
-def test_a_transaction_index_that_a_loss_of_power_took_is_there_after_a_clean_stop() -> None:
+def test_a_transaction_index_lost_by_a_power_cut_is_rebuilt() -> None:
     disk = Disk()
     log = open_log(disk)
     log.append(in_transaction(2, 0), now_ms=NOW_MS)
@@ -257,7 +257,7 @@ def test_a_log_start_is_kept_and_one_beyond_the_end_begins_anew() -> None:
     assert (beyond.log_start_offset, ranges(beyond)) == (9, [(9, 9)])
 
 
-def test_what_begins_anew_knows_no_transactions_and_no_producers() -> None:
+def test_a_log_that_starts_anew_has_no_transactions_and_no_producers() -> None:
     """An open transaction would hold back readers of the new log for ever."""
     disk = Disk()
     log = open_log(disk)
@@ -310,7 +310,7 @@ def test_after_a_clean_stop_the_oldest_open_transaction_is_still_the_oldest() ->
     assert again.last_stable_offset == 2
 
 
-def test_what_lies_between_a_snapshot_and_the_doubted_part_is_applied_once() -> None:
+def test_batches_between_a_snapshot_and_the_unverified_part_are_applied_once() -> None:
     disk = Disk()
     log = open_log(disk)
     for step in (sent_by(1, 0), in_transaction(2, 0)):
@@ -336,7 +336,7 @@ BATCHES = [
 ]  # fmt: skip
 
 
-def test_what_was_acknowledged_survives_a_power_cut_at_any_operation() -> None:
+def test_acknowledged_batches_survive_a_power_cut_at_any_operation() -> None:
     for cut_at in range(1, 1000):
         disk, acknowledged = Disk(cut_at=cut_at), []
         with suppress(PowerCut):
@@ -380,7 +380,7 @@ def test_a_disk_that_fails_once_costs_an_error_and_nothing_else() -> None:
     pytest.fail("the log never comes to an end")
 
 
-def test_a_file_whose_end_is_not_known_takes_nothing_more() -> None:
+def test_a_file_with_an_unknown_end_accepts_no_append() -> None:
     disk = Disk()
     log = open_log(disk)
     log.append(batch(b"a"), now_ms=NOW_MS)

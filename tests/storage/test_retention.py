@@ -64,7 +64,7 @@ def test_segments_go_while_enough_bytes_are_left(left: int) -> None:
     assert delete_old_segments(log, NOW_MS) == 0, "less than that would be left"
 
 
-def test_a_log_that_is_only_compacted_keeps_what_is_old() -> None:
+def test_a_log_with_compaction_only_keeps_old_segments() -> None:
     log = five_segments(cleanup_policy=frozenset({"compact"}), retention_ms=1, retention_bytes=1)
     assert delete_old_segments(log, NOW_MS + 10**9) == 0
 
@@ -80,7 +80,7 @@ def test_an_emptied_log_goes_on_where_it_was_also_after_a_restart() -> None:
     assert files == {f"{5:020d}.log"}
 
 
-def test_what_was_aborted_in_segments_that_are_gone_is_forgotten() -> None:
+def test_aborted_transactions_of_deleted_segments_are_forgotten() -> None:
     log = open_log(segment_bytes=200, retention_bytes=0, retention_ms=-1)
     for number in range(4):
         log.append(in_transaction(7, number), now_ms=NOW_MS)

@@ -63,7 +63,7 @@ class CountingOpens(Disk):
         return super().open(path)
 
 
-def test_what_is_used_all_the_time_stays_open(few: OpenFiles) -> None:
+def test_files_in_constant_use_stay_open(few: OpenFiles) -> None:
     disk = CountingOpens()
     busy = a_log("busy", disk)
     others = []
@@ -126,7 +126,7 @@ def test_half_of_the_descriptors_are_left_to_sockets(monkeypatch: pytest.MonkeyP
         assert OpenFiles().limit == limit
 
 
-def test_the_last_descriptors_are_left_to_what_is_opened_for_a_moment(
+def test_the_last_descriptors_are_reserved_for_short_uses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An index, a checkpoint, a module that is imported late, for want of which requests failed."""

@@ -43,7 +43,7 @@ def batches(*offsets: int) -> bytes:
     return data
 
 
-def test_what_was_never_finished_goes() -> None:
+def test_an_unfinished_swap_is_removed() -> None:
     disk = directory_of(name(0, ".log"), name(0, ".log.cleaned"), name(0, ".index.cleaned"))
     assert finished(disk) == {name(0, ".log"): OLD}
 
@@ -56,7 +56,7 @@ def test_a_swap_of_which_a_part_was_never_finished_goes(unfinished: str) -> None
     assert finished(disk) == {name(0, ".log"): OLD, name(5, ".log"): OLD}
 
 
-def test_a_swap_takes_the_place_of_all_that_it_holds() -> None:
+def test_a_swap_replaces_all_segments_that_it_contains() -> None:
     data = batches(5, 11)
     disk = directory_of(
         name(0, ".log"), name(5, ".log"), name(5, ".index"), name(5, ".log.swap"),

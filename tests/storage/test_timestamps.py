@@ -74,7 +74,7 @@ def test_a_marker_has_a_time_too() -> None:
     assert log.offset_for_timestamp(NOW_MS + 1) is None
 
 
-def test_what_was_deleted_is_not_found() -> None:
+def test_deleted_records_are_not_found_by_time() -> None:
     log = open_log()
     log.append(timed(1000, 1100, 1200), now_ms=NOW_MS)
     log.delete_records(2)
@@ -103,7 +103,7 @@ def test_records_without_a_time_are_as_late_as_their_file() -> None:
     assert log.offset_for_timestamp(3001) == (1, 5000, 0)
 
 
-def test_a_wrong_last_time_of_an_earlier_life_does_not_outlive_the_next_one() -> None:
+def test_a_wrong_last_time_index_entry_is_corrected_by_the_next_stop() -> None:
     """It is found before what is appended behind it makes it look right."""
     disk = Disk()
     log = open_log(disk, index_interval_bytes=0)
@@ -123,7 +123,7 @@ def test_a_wrong_last_time_of_an_earlier_life_does_not_outlive_the_next_one() ->
     assert log.offset_for_timestamp(7000) == (1, 9000, 0)
 
 
-def test_times_that_do_not_rise_are_checked_in_steps_and_only_when_they_are_asked_for() -> None:
+def test_unordered_times_are_verified_in_steps_at_the_first_lookup() -> None:
     """All of such a file must be read once, and nobody may have to wait for all of it at once."""
     disk = CountingDisk()
     for _ in range(2):

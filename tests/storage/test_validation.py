@@ -114,7 +114,7 @@ def test_a_header_agrees_with_its_records(data: bytes, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_a_codec_that_nobody_defined_is_kafkas_unknown_error(codec: int) -> None:
+def test_an_undefined_codec_is_unknown_server_error_as_in_kafka(codec: int) -> None:
     data = batch(attributes=codec, producer_id=5, epoch=0, sequence=-1)
     assert answer(data) == "UNKNOWN_SERVER_ERROR"
     assert answer(data[:-1] + b"\xff") == "CORRUPT_MESSAGE"
@@ -187,7 +187,7 @@ def test_the_brokers_time_is_written_into_the_batch() -> None:
     assert crc_is_right(stored, 0, header)
 
 
-def test_what_the_broker_writes_itself_has_the_time_of_the_topic_too() -> None:
+def test_batches_of_the_broker_follow_the_topics_timestamp_type() -> None:
     log = open_log(message_timestamp_type="LogAppendTime")
     log.append(in_transaction(7, 0), now_ms=NOW_MS + 1)
     log.append(in_transaction(7, -1), now_ms=NOW_MS + 2, origin=Origin.COORDINATOR)
@@ -320,7 +320,7 @@ def test_a_batch_in_the_topics_codec_keeps_the_bytes_of_its_producer() -> None:
     assert stored[61:] == bytes(data)[61:]
 
 
-def test_bad_records_are_told_in_kafkas_words() -> None:
+def test_invalid_records_have_kafkas_messages() -> None:
     log = open_log(cleanup_policy=frozenset({"compact"}))
     with pytest.raises(InvalidRecords) as refused:
         log.append(batch([b"v"] * 5), now_ms=NOW_MS)
@@ -343,14 +343,14 @@ def test_bad_records_are_told_in_kafkas_words() -> None:
         (bytes(80), "Record size 0 is less than the minimum record overhead (14)"),
     ],
 )
-def test_a_frame_of_which_nobody_knows_the_end_is_found(data: bytes, why: str) -> None:
+def test_a_frame_without_an_end_is_corrupt(data: bytes, why: str) -> None:
     for start, records in ((0, data), (len(batch()), batch() + data)):
         with pytest.raises(Refused) as refused:
             frame_end(records, start)
         assert (refused.value.code.name, refused.value.why) == ("CORRUPT_MESSAGE", why)
 
 
-def test_a_frame_ends_where_its_length_says_if_all_of_it_is_there() -> None:
+def test_a_complete_frame_ends_at_its_length() -> None:
     one = batch()
     for records in (one, batch(magic=0), one + one):
         assert frame_end(records, 0) == len(one)

@@ -83,7 +83,7 @@ def test_the_preferred_leaders_lead_again(tools: Tools, tmp_path: Path) -> None:
     assert tools.partitions("orders") == ["2 2,1 2,1"]
 
 
-def test_the_quorum_is_told(tools: Tools) -> None:
+def test_the_quorum_tool_describes_the_quorum(tools: Tools) -> None:
     rows = tools("MetadataQuorumCommand", "describe --replication").splitlines()[1:]
     assert [(row.split()[0], row.split()[-1]) for row in rows] == [
         ("1", "Leader"), ("2", "Observer"), ("3", "Observer")

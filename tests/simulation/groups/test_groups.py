@@ -60,7 +60,7 @@ def test_groups_converge_and_nothing_is_in_two_hands_lost_or_forgotten(first: in
 
 
 @pytest.mark.timeout(600)
-def test_the_seeds_meet_what_they_are_there_for() -> None:
+def test_the_seeds_cause_each_event_often_enough() -> None:
     assert not too_rare(simulate, HAPPENS)
 
 

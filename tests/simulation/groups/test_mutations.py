@@ -15,7 +15,7 @@ def test_a_planted_bug_is_found(name: str) -> None:
     check_found(simulate, "tests.simulation.groups", MUTATIONS, name)
 
 
-def test_there_are_many() -> None:
+def test_many_mutations_are_planted() -> None:
     assert len(MUTATIONS) >= 15
 
 
