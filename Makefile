@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -67,6 +67,9 @@ check: style types test ## style, types and tests
 
 settings-page: .venv/.installed ## docs/SETTINGS.md, from the tables of settings
 	@$(PY) -m ottla.settings_page > docs/SETTINGS.md
+
+message-types: .venv/.installed ## protocol/api_types/, from the schemas of messages and records
+	@$(PY) -m ottla.message_types
 
 style: .venv/.installed ## ruff: rules and format
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check .

@@ -67,6 +67,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
         *("coordinator/group_kind", "coordinator/group_kinds"),
     },
+    "protocol/api_types": set(),
     "protocol/schemas": set(),
 }
 # What a sub-room may import in addition, for types alone (`if TYPE_CHECKING`).

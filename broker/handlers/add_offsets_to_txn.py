@@ -13,7 +13,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...coordinator.outcome import Producer
 from ...coordinator.partitioning import partition_for
@@ -26,11 +26,17 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.add_offsets_to_txn import (
+        AddOffsetsToTxnRequest,
+        AddOffsetsToTxnResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.ADD_OFFSETS_TO_TXN, versions=(0, 4))
-async def add_offsets_to_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def add_offsets_to_txn(
+    node: Node, context: Context, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
     producer = Producer(request.producer_id, request.producer_epoch)
     place = (CONSUMER_OFFSETS, partition_for(request.group_id, _partition_count(node)))
     try:

@@ -15,8 +15,8 @@ Skipped: nothing. Kafka never answers a version 4 without transactions; here the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...coordinator.outcome import Producer
 from ...coordinator.transactions.states import ADDS_EXPLICITLY, BUMPS_EPOCHS, Partition
@@ -28,15 +28,24 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.add_partitions_to_txn import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        AddPartitionsToTxnTopic,
+        AddPartitionsToTxnTopicResult,
+        AddPartitionsToTxnTransaction,
+    )
     from ..node import Node
 
 _FROM_BROKERS_SINCE: Final = 4
 
 
 @serves(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5))
-async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def add_partitions_to_txn(
+    node: Node, context: Context, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse:
     if context.version < _FROM_BROKERS_SINCE:
-        topics = request.v3_and_below_topics
+        topics: Sequence[AddPartitionsToTxnTopic] = request.v3_and_below_topics
         faults = await _faults(node, context, topics, is_client=True)
         if faults is not None:
             topics = _each_once(topics)
@@ -58,8 +67,10 @@ async def add_partitions_to_txn(node: Node, context: Context, request: Any) -> d
     }
 
 
-async def _topic_results(node: Node, context: Context, transaction: Any) -> list[dict[str, Any]]:
-    topics = transaction.topics
+async def _topic_results(
+    node: Node, context: Context, transaction: AddPartitionsToTxnTransaction
+) -> list[AddPartitionsToTxnTopicResult]:
+    topics: Sequence[AddPartitionsToTxnTopic] = transaction.topics
     faults = await _faults(node, context, topics, is_client=False)
     if faults is not None or transaction.verify_only:
         topics = _each_once(topics)
@@ -72,23 +83,23 @@ async def _topic_results(node: Node, context: Context, transaction: Any) -> list
 
 class _Topic(NamedTuple):
     name: str
-    partitions: Collection[int]
+    partitions: Sequence[int]
 
 
-def _each_once(topics: Any) -> list[_Topic]:
+def _each_once(topics: Sequence[AddPartitionsToTxnTopic]) -> list[_Topic]:
     """The topics with distinct partitions, without empty topics, as Kafka's map has them."""
     indexes: dict[str, dict[int, None]] = {}
     for name, index in _places(topics):
         indexes.setdefault(name, {})[index] = None
-    return [_Topic(name, of_topic) for name, of_topic in indexes.items()]
+    return [_Topic(name, [*of_topic]) for name, of_topic in indexes.items()]
 
 
-def _places(topics: Any) -> list[Partition]:
+def _places(topics: Sequence[AddPartitionsToTxnTopic]) -> list[Partition]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
 async def _faults(
-    node: Node, context: Context, topics: Any, *, is_client: bool
+    node: Node, context: Context, topics: Sequence[AddPartitionsToTxnTopic], *, is_client: bool
 ) -> Mapping[Partition, Code] | None:
     """The answer if one of the partitions cannot be added; None if all can."""
     faults: dict[Partition, Code] = {}
@@ -138,8 +149,8 @@ async def _verify(
 
 
 async def _results(
-    context: Context, topics: Any, faults: Mapping[Partition, Code]
-) -> list[dict[str, Any]]:
+    context: Context, topics: Sequence[AddPartitionsToTxnTopic], faults: Mapping[Partition, Code]
+) -> list[AddPartitionsToTxnTopicResult]:
     return [
         {
             "name": topic.name,

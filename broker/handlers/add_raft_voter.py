@@ -7,29 +7,31 @@ voters in other processes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.quorum import ReplicaKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
 from ..requests.quorum_requests import (
     all_shown,
     check_cluster_id,
-    check_voter,
     shown,
+    voter_of,
 )
 from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
     from ..node import Node
 
 
 @serves(ApiKey.ADD_RAFT_VOTER, versions=(0, 0))
-async def add_raft_voter(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def add_raft_voter(
+    node: Node, context: Context, request: AddRaftVoterRequest
+) -> AddRaftVoterResponse:
     check_cluster_id(node, request)
-    check_voter(request, "Add")
+    voter = voter_of(request, "Add")
     if all(each.name != CONTROLLER_LISTENER for each in request.listeners):
         given = ", ".join(
             f"ListenerName({each.name})={each.host}/<unresolved>:{each.port}"
@@ -43,7 +45,6 @@ async def add_raft_voter(node: Node, context: Context, request: Any) -> dict[str
     if not node.controller.kraft_version:
         why = "Cluster doesn't support adding voter because the kraft.version feature is 0"
         raise Refused(Code.UNSUPPORTED_VERSION, why)
-    voter = ReplicaKey(request.voter_id, request.voter_directory_id)
     if voter.node_id in dict(node.controller.voters):
         why = f"The voter id for {shown(voter)} is already part of the set of voters"
         raise Refused(Code.DUPLICATE_VOTER, f"{why} {all_shown(node)}.")

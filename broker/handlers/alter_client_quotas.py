@@ -8,7 +8,8 @@ Each entity has its own result (KIP-546). Skipped: nothing.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ...metadata.client_quotas import IP, Alteration, Entity, entity_of
 from ...protocol.api_keys import ApiKey
@@ -18,11 +19,17 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_client_quotas import (
+        AlterClientQuotasRequest,
+        AlterClientQuotasResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, versions=(0, 1))
-async def alter_client_quotas(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def alter_client_quotas(
+    node: Node, context: Context, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
     alterations = [
         Alteration(
             [(part.entity_type, part.entity_name) for part in entry.entity],
@@ -57,7 +64,7 @@ async def _resolvable(alterations: list[Alteration]) -> set[str]:
     return found
 
 
-def _answer(told: dict[Entity, Any]) -> dict[str, Any]:
+def _answer(told: Mapping[Entity, Refused | None]) -> AlterClientQuotasResponse:
     return {
         "entries": [
             {

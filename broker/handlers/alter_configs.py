@@ -10,7 +10,7 @@ Skipped: alter.config.policy.class.name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
@@ -27,12 +27,19 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_configs import (
+        AlterConfigsRequest,
+        AlterConfigsResource,
+        AlterConfigsResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.ALTER_CONFIGS, versions=(0, 2))
-async def alter_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    def alter(resource: Any) -> None:
+async def alter_configs(
+    node: Node, context: Context, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    def alter(resource: AlterConfigsResource) -> None:
         changes = [Change(each.name, Operation.SET, each.value) for each in resource.configs]
         check_request(changes)
         resource_type = known_type(resource.resource_type)

@@ -10,7 +10,7 @@ the answer is REQUEST_TIMED_OUT without an attempt, as in Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...metadata.reassignments import reassigned
 from ...protocol.api_keys import ApiKey
@@ -19,6 +19,12 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+        AlterPartitionReassignmentsResponse,
+        ReassignablePartitionResponse,
+        ReassignableTopicResponse,
+    )
     from ..node import Node
 
 _RESIZING_SINCE: Final = 1
@@ -26,15 +32,15 @@ _RESIZING_SINCE: Final = 1
 
 @serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1))
 async def alter_partition_reassignments(
-    node: Node, context: Context, request: Any
-) -> dict[str, Any]:
+    node: Node, context: Context, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
     late = request.timeout_ms <= 0
     may_resize = True
     if context.version >= _RESIZING_SINCE:
         may_resize = request.allow_replication_factor_change
-    responses = []
+    responses: list[ReassignableTopicResponse] = []
     async for topic in context.turns.each(request.topics):
-        answers = []
+        answers: list[ReassignablePartitionResponse] = []
         async for partition in context.turns.each(topic.partitions):
             error, why = Code.NONE, None
             try:

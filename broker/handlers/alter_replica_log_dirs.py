@@ -9,7 +9,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
@@ -18,11 +18,17 @@ from ..requests.dispatch import serves
 from ..requests.log_dirs import log_dir
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_replica_log_dirs import (
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirsResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2))
-async def alter_replica_log_dirs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def alter_replica_log_dirs(
+    node: Node, context: Context, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
     # For a partition that is named twice the last directory counts.
     paths: dict[str, dict[int, str]] = {}
     for directory in request.dirs:

@@ -7,7 +7,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.scram import Deletion, Upsertion
 from ...protocol.api_keys import ApiKey
@@ -17,13 +17,18 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_user_scram_credentials import (
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+        AlterUserScramCredentialsResult,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0))
 async def alter_user_scram_credentials(
-    node: Node, context: Context, request: Any
-) -> dict[str, Any]:
+    node: Node, context: Context, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
     deletions = [Deletion(each.name, each.mechanism) for each in request.deletions]
     upsertions = [
         Upsertion(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
@@ -32,8 +37,8 @@ async def alter_user_scram_credentials(
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
-        asked = [*request.deletions, *request.upsertions]
-        return {"results": [_told(name, refused) for name in dict.fromkeys(e.name for e in asked)]}
+        names = [each.name for each in request.deletions] + [e.name for e in request.upsertions]
+        return {"results": [_told(name, refused) for name in dict.fromkeys(names)]}
     told, records = node.catalog.scram.alter(deletions, upsertions)
     try:
         node.controller.change(records)
@@ -43,7 +48,7 @@ async def alter_user_scram_credentials(
     return {"results": [_told(*each) for each in told.items()]}
 
 
-def _told(name: str, refused: Refused | None) -> dict[str, Any]:
+def _told(name: str, refused: Refused | None) -> AlterUserScramCredentialsResult:
     return {
         "user": name,
         "error_code": Code.NONE if refused is None else refused.code,

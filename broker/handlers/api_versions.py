@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...metadata.features import KRAFT_VERSION, SUPPORTED_FEATURES, is_served
 from ...protocol.api_keys import ApiKey
@@ -23,26 +23,33 @@ from ..requests.dispatch import serves
 from ..requests.served_apis import HANDLERS
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.api_versions import (
+        ApiVersion,
+        ApiVersionsRequest,
+        ApiVersionsResponse,
+    )
     from ..node import Node
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
-_API_KEYS: Final = [
+_API_KEYS: Final[list[ApiVersion]] = [
     {"api_key": int(key), "min_version": served.lowest, "max_version": served.highest}
     for key, served in sorted(HANDLERS.items())
 ]
-_UNSTABLE_API_KEYS: Final = [
+_UNSTABLE_API_KEYS: Final[list[ApiVersion]] = [
     {**offered, "max_version": max(offered["max_version"], served.highest_unstable)}
     for offered, (_, served) in zip(_API_KEYS, sorted(HANDLERS.items()), strict=True)
 ]
 
 
 @serves(ApiKey.API_VERSIONS, versions=(0, 4))
-async def api_versions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def api_versions(
+    node: Node, context: Context, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
     if context.version >= 3:
         software = request.client_software_name, request.client_software_version
         if not all(_SOFTWARE.fullmatch(part or "") for part in software):
-            return {"error_code": Code.INVALID_REQUEST}
+            return {"error_code": Code.INVALID_REQUEST, "api_keys": []}
         context.connection.client_software = software
     lowest_told = 0 if context.version >= 4 else 1
     return {
@@ -74,5 +81,5 @@ def _finalized(node: Node) -> Iterator[tuple[str, int]]:
     yield KRAFT_VERSION, node.controller.kraft_version
 
 
-def _offered(node: Node) -> list[dict[str, int]]:
+def _offered(node: Node) -> list[ApiVersion]:
     return _UNSTABLE_API_KEYS if node.config["unstable.api.versions.enable"] else _API_KEYS

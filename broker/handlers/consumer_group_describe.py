@@ -7,7 +7,7 @@ Classic groups are not found. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.consumer.kind import ConsumerKind
 from ...coordinator.consumer.member import NOTHING, Assignment, ConsumerMember
@@ -19,6 +19,14 @@ from ..requests.dispatch import serves
 from .consumer_group_heartbeat import check_enabled
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.consumer_group_describe import Assignment as AssignmentAnswer
+    from ...protocol.api_types.consumer_group_describe import (
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+        DescribedGroup,
+        Member,
+        TopicPartitions,
+    )
     from ..node import Node
 
 _CLASSIC: Final = 0
@@ -26,16 +34,26 @@ _CONSUMER: Final = 1
 
 
 @serves(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1))
-async def consumer_group_describe(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    groups = []
+async def consumer_group_describe(
+    node: Node, context: Context, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    groups: list[DescribedGroup] = []
     async for group_id in context.turns.each(request.group_ids):
-        answer: dict[str, Any] = {"group_id": group_id}
         try:
             check_enabled(node)
             must(node, context, Operation.DESCRIBE, AclResource.GROUP, group_id)
-            answer |= await _described(node, context, group_id)
+            answer = await _described(node, context, group_id)
         except Refused as refused:
-            answer |= {"error_code": refused.code, "error_message": refused.why or None}
+            answer = {
+                "group_id": group_id,
+                "error_code": refused.code,
+                "error_message": refused.why or None,
+                "group_state": "",
+                "group_epoch": 0,
+                "assignment_epoch": 0,
+                "assignor_name": "",
+                "members": [],
+            }
         else:
             if request.include_authorized_operations:
                 allowed = authorized_operations(node, context, AclResource.GROUP, group_id)
@@ -44,7 +62,7 @@ async def consumer_group_describe(node: Node, context: Context, request: Any) ->
     return {"groups": groups}
 
 
-async def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
+async def _described(node: Node, context: Context, group_id: str) -> DescribedGroup:
     group = node.groups.shard_of(group_id).ask(
         lambda machine: machine.kind(ConsumerKind).describe(group_id)
     )
@@ -61,6 +79,8 @@ async def _described(node: Node, context: Context, group_id: str) -> dict[str, A
                     "describe.",
                 )
     return {
+        "group_id": group_id,
+        "error_code": Code.NONE,
         "group_state": group.state,
         "group_epoch": group.epoch,
         "assignment_epoch": group.target_epoch,
@@ -69,7 +89,7 @@ async def _described(node: Node, context: Context, group_id: str) -> dict[str, A
     }
 
 
-def _member(node: Node, member: ConsumerMember, target: Assignment) -> dict[str, Any]:
+def _member(node: Node, member: ConsumerMember, target: Assignment) -> Member:
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -85,9 +105,9 @@ def _member(node: Node, member: ConsumerMember, target: Assignment) -> dict[str,
     }
 
 
-def _assignment(node: Node, assignment: Assignment) -> dict[str, Any]:
+def _assignment(node: Node, assignment: Assignment) -> AssignmentAnswer:
     """An assignment without deleted topics, which have no name any more."""
-    topics = []
+    topics: list[TopicPartitions] = []
     for topic_id, indexes in assignment.items():
         topic = node.catalog.topic_by_id(topic_id)
         if topic is not None:
@@ -97,7 +117,7 @@ def _assignment(node: Node, assignment: Assignment) -> dict[str, Any]:
     return {"topic_partitions": topics}
 
 
-def _topics_in(member: dict[str, Any]) -> set[str]:
+def _topics_in(member: Member) -> set[str]:
     return {
         topic["topic_name"]
         for assignment in (member["assignment"], member["target_assignment"])

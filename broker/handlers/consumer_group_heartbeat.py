@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from ...coordinator.consumer.kind import ConsumerKind
@@ -25,13 +25,25 @@ from ..requests.dispatch import serves
 from ..runtime.group_settings import linger
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...protocol.api_types.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+    from ...protocol.api_types.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatRequestTopicPartitions as TopicPartitions,
+    )
     from ..node import Node
 
 _OWN_ID_SINCE: Final = 1
+_ZERO_ID: Final = UUID(int=0)
 
 
 @serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
-async def consumer_group_heartbeat(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def consumer_group_heartbeat(
+    node: Node, context: Context, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
     check_enabled(node)
     must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
     for name in request.subscribed_topic_names or ():
@@ -71,7 +83,9 @@ def check_enabled(node: Node) -> None:
         raise Refused(Code.UNSUPPORTED_VERSION)
 
 
-def _heartbeat(node: Node, context: Context, request: Any) -> HeartbeatRequest:
+def _heartbeat(
+    node: Node, context: Context, request: ConsumerGroupHeartbeatRequest
+) -> HeartbeatRequest:
     names = request.subscribed_topic_names
     member_id = request.member_id
     if not member_id and not request.member_epoch and context.version < _OWN_ID_SINCE:
@@ -97,10 +111,11 @@ def _heartbeat(node: Node, context: Context, request: Any) -> HeartbeatRequest:
     )
 
 
-def _owned(topics: Any) -> Assignment | None:
+def _owned(topics: Sequence[TopicPartitions] | None) -> Assignment | None:
     if topics is None:
         return None
     owned: dict[UUID, frozenset[int]] = {}
     for topic in topics:
-        owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()) | set(topic.partitions)
+        topic_id = topic.topic_id or _ZERO_ID
+        owned[topic_id] = owned.get(topic_id, frozenset()) | set(topic.partitions)
     return owned

@@ -9,7 +9,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.acls import Acl
 from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, PatternType, Permission
@@ -22,11 +22,19 @@ from ..runtime.controller import random_topic_id
 from .describe_acls import check_authorizer, known
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.create_acls import (
+        AclCreation,
+        AclCreationResult,
+        CreateAclsRequest,
+        CreateAclsResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.CREATE_ACLS, versions=(1, 3))
-async def create_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def create_acls(
+    node: Node, context: Context, request: CreateAclsRequest
+) -> CreateAclsResponse:
     wanted = [_acl(creation) async for creation in context.turns.each(request.creations)]
     try:
         must_cluster(node, context, Operation.ALTER)
@@ -49,7 +57,7 @@ async def create_acls(node: Node, context: Context, request: Any) -> dict[str, A
     return {"results": [_told(refused or next(decided)) async for refused in each]}
 
 
-def _acl(creation: Any) -> Acl:
+def _acl(creation: AclCreation) -> Acl:
     return Acl(
         known(AclResource, creation.resource_type),
         creation.resource_name,
@@ -80,7 +88,7 @@ def _what_is_wrong(acl: Acl) -> Refused | None:
     return None
 
 
-def _told(refused: Refused | None) -> dict[str, Any]:
+def _told(refused: Refused | None) -> AclCreationResult:
     if refused is None:
         return {"error_code": Code.NONE, "error_message": ""}
     return {"error_code": refused.code, "error_message": refused.why}

@@ -8,7 +8,7 @@ Skipped: tokens (broker/requests/delegation_tokens.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
@@ -17,11 +17,17 @@ from ..requests.delegation_tokens import NO_TIME_MS, why_refused
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.create_delegation_token import (
+        CreateDelegationTokenRequest,
+        CreateDelegationTokenResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3))
-async def create_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def create_delegation_token(
+    node: Node, context: Context, request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
     kind, _, name = context.principal.partition(":")
     owner_kind, owner_name, code = kind, name, why_refused(context)
     if request.owner_principal_name:
@@ -38,4 +44,6 @@ async def create_delegation_token(node: Node, context: Context, request: Any) ->
         "issue_timestamp_ms": NO_TIME_MS,
         "expiry_timestamp_ms": NO_TIME_MS,
         "max_timestamp_ms": NO_TIME_MS,
+        "token_id": "",
+        "hmac": b"",
     }

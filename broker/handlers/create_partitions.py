@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -19,6 +19,12 @@ from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.create_partitions import (
+        CreatePartitionsRequest,
+        CreatePartitionsResponse,
+        CreatePartitionsTopic,
+        CreatePartitionsTopicResult,
+    )
     from ..node import Node
 
 
@@ -26,9 +32,11 @@ _STRICT_SINCE: Final = 3
 
 
 @serves(ApiKey.CREATE_PARTITIONS, versions=(0, 3))
-async def create_partitions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def create_partitions(
+    node: Node, context: Context, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
     times = Counter(topic.name for topic in request.topics)
-    results = [
+    results: list[CreatePartitionsTopicResult] = [
         {
             "name": name,
             "error_code": Code.INVALID_REQUEST,
@@ -47,7 +55,12 @@ async def create_partitions(node: Node, context: Context, request: Any) -> dict[
     return {"results": results}
 
 
-def _create(node: Node, request: Any, topic: Any, mutate: Mutate | None) -> dict[str, Any]:
+def _create(
+    node: Node,
+    request: CreatePartitionsRequest,
+    topic: CreatePartitionsTopic,
+    mutate: Mutate | None,
+) -> CreatePartitionsTopicResult:
     assignments = topic.assignments
     create = partial(
         node.controller.create_partitions,

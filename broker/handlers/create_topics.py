@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...metadata.catalog import CLUSTER_METADATA, MAX_PARTITIONS_PER_REQUEST
 from ...protocol.api_keys import ApiKey
@@ -24,15 +24,23 @@ from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.create_topics import (
+        CreatableTopic,
+        CreatableTopicConfigs,
+        CreatableTopicResult,
+        CreateTopicsRequest,
+        CreateTopicsResponse,
+    )
     from ..node import Node
 
 _CONFIGS_SINCE: Final = 5
 _STRICT_SINCE: Final = 6
-_CONFIG_FIELDS: Final = ("name", "value", "read_only", "config_source", "is_sensitive")
 
 
 @serves(ApiKey.CREATE_TOPICS, versions=(2, 7))
-async def create_topics(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def create_topics(
+    node: Node, context: Context, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
     if request.timeout_ms <= 0:
         return _all(request, Refused(Code.REQUEST_TIMED_OUT))
     times = Counter(topic.name for topic in request.topics)
@@ -57,11 +65,11 @@ async def create_topics(node: Node, context: Context, request: Any) -> dict[str,
     return {"topics": results}
 
 
-def _all(request: Any, refused: Refused) -> dict[str, Any]:
+def _all(request: CreateTopicsRequest, refused: Refused) -> CreateTopicsResponse:
     return {"topics": [_refused(topic.name, refused) for topic in request.topics]}
 
 
-def _refused(name: str, refused: Refused) -> dict[str, Any]:
+def _refused(name: str, refused: Refused) -> CreatableTopicResult:
     return {
         "name": name,
         "error_code": refused.code,
@@ -72,7 +80,7 @@ def _refused(name: str, refused: Refused) -> dict[str, Any]:
     }
 
 
-def _too_many(node: Node, wanted: list[Any]) -> Refused | None:
+def _too_many(node: Node, wanted: list[CreatableTopic]) -> Refused | None:
     """The error for a request beyond the limit of a batch of the metadata log; None if within."""
     partitions = 0
     for topic in wanted:
@@ -96,11 +104,11 @@ def _create(
     node: Node,
     context: Context,
     mutate: Mutate | None,
-    topic: Any,
+    topic: CreatableTopic,
     *,
     validate_only: bool,
     beside: Container[str],
-) -> dict[str, Any]:
+) -> CreatableTopicResult:
     configs = {config.name: config.value for config in topic.configs}
     create = partial(
         node.controller.create_topic,
@@ -117,8 +125,9 @@ def _create(
         made = create(validate_only=validate_only)
     except Refused as refused:
         return _refused(topic.name, refused)
-    result = {
+    result: CreatableTopicResult = {
         "name": made.name,
+        "error_code": Code.NONE,
         "topic_id": made.topic_id,
         "error_message": None,
         "num_partitions": len(made.partitions),
@@ -130,11 +139,20 @@ def _create(
     return result
 
 
-def _described(node: Node, configs: Mapping[str, str | None]) -> list[dict[str, Any]]:
+def _described(node: Node, configs: Mapping[str, str | None]) -> list[CreatableTopicConfigs]:
     """All settings of a topic created with these configs, by name."""
     from .describe_configs import topic_entries
 
     overrides = {name: text for name, text in configs.items() if text is not None}
     entries = topic_entries(node.config, overrides)
-    told = [{field: entry[field] for field in _CONFIG_FIELDS} for entry in entries]
-    return sorted(told, key=lambda entry: str(entry["name"]))
+    told: list[CreatableTopicConfigs] = [
+        {
+            "name": entry["name"],
+            "value": entry["value"],
+            "read_only": entry["read_only"],
+            "config_source": entry["config_source"],
+            "is_sensitive": entry["is_sensitive"],
+        }
+        for entry in entries
+    ]
+    return sorted(told, key=lambda entry: entry["name"])

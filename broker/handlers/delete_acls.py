@@ -9,7 +9,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.acls import Acl
 from ...protocol.acls import Operation
@@ -21,11 +21,18 @@ from ..requests.dispatch import serves
 from .describe_acls import check_authorizer, filter_of
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_acls import (
+        DeleteAclsFilterResult,
+        DeleteAclsRequest,
+        DeleteAclsResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DELETE_ACLS, versions=(1, 3))
-async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def delete_acls(
+    node: Node, context: Context, request: DeleteAclsRequest
+) -> DeleteAclsResponse:
     filters = [filter_of(each) async for each in context.turns.each(request.filters)]
     try:
         must_cluster(node, context, Operation.ALTER)
@@ -41,7 +48,7 @@ async def delete_acls(node: Node, context: Context, request: Any) -> dict[str, A
     return {"filter_results": [_told(each) async for each in context.turns.each(told)]}
 
 
-def _told(result: Refused | list[Acl]) -> dict[str, Any]:
+def _told(result: Refused | list[Acl]) -> DeleteAclsFilterResult:
     if isinstance(result, Refused):
         return {
             "error_code": result.code,

@@ -8,7 +8,7 @@ append to its log fails, none is deleted. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -17,12 +17,15 @@ from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...coordinator.groups import Groups
+    from ...protocol.api_types.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
     from ..node import Node
     from ..runtime.shard import Shard
 
 
 @serves(ApiKey.DELETE_GROUPS, versions=(0, 2))
-async def delete_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def delete_groups(
+    node: Node, context: Context, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse:
     codes: dict[str, Code] = dict.fromkeys(request.groups_names, Code.NONE)
     shards: dict[Shard[Groups], list[str]] = {}
     async for group_id in context.turns.each([*codes]):

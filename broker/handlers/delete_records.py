@@ -8,7 +8,7 @@ Skipped: nothing.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -18,6 +18,12 @@ from ..requests.dispatch import serves
 from ..runtime.storage_trouble import remedy
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_records import (
+        DeleteRecordsPartitionResult,
+        DeleteRecordsRequest,
+        DeleteRecordsResponse,
+        DeleteRecordsTopicResult,
+    )
     from ..node import Node
 
 _HIGH_WATERMARK: Final = -1
@@ -25,14 +31,16 @@ _log = Log("storage")
 
 
 @serves(ApiKey.DELETE_RECORDS, versions=(0, 2))
-async def delete_records(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def delete_records(
+    node: Node, context: Context, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
     asked: dict[str, dict[int, int]] = {}  # a topic may be there more than once
     for topic in request.topics:
         async for partition in context.turns.each(topic.partitions):
             asked.setdefault(topic.name, {})[partition.partition_index] = partition.offset
-    topics: list[dict[str, Any]] = []
+    topics: list[DeleteRecordsTopicResult] = []
     for name, these in asked.items():
-        answers = []
+        answers: list[DeleteRecordsPartitionResult] = []
         for index, offset in these.items():
             answers.append(_deleted(node, name, index, offset))
             await asyncio.sleep(0)  # deleting a segment may wait for the disk
@@ -45,11 +53,14 @@ async def delete_records(node: Node, context: Context, request: Any) -> dict[str
         _log.error("what was deleted is not kept", reason=str(failed), remedy=remedy(failed))
         for answer in (answer for topic in topics for answer in topic["partitions"]):
             if answer["error_code"] == Code.NONE:
-                answer |= {"low_watermark": -1, "error_code": Code.KAFKA_STORAGE_ERROR}
+                answer["low_watermark"] = -1
+                answer["error_code"] = Code.KAFKA_STORAGE_ERROR
     return {"topics": topics}
 
 
-def _deleted(node: Node, topic: str, partition: int, before_offset: int) -> dict[str, Any]:
+def _deleted(
+    node: Node, topic: str, partition: int, before_offset: int
+) -> DeleteRecordsPartitionResult:
     try:
         low_watermark, error = _delete(node, topic, partition, before_offset), Code.NONE
     except Refused as refused:

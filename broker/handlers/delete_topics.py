@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from ...protocol.api_keys import ApiKey
@@ -23,6 +23,11 @@ from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_topics import (
+        DeletableTopicResult,
+        DeleteTopicsRequest,
+        DeleteTopicsResponse,
+    )
     from ..node import Node
 
 _DISABLED_SINCE: Final = 3
@@ -39,7 +44,9 @@ class _Wanted(NamedTuple):
 
 
 @serves(ApiKey.DELETE_TOPICS, versions=(1, 6))
-async def delete_topics(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def delete_topics(
+    node: Node, context: Context, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
     each = context.turns.each
     wanted = [_Wanted(name, None) async for name in each(request.topic_names)]
     wanted += [
@@ -51,7 +58,7 @@ async def delete_topics(node: Node, context: Context, request: Any) -> dict[str,
         return _all(wanted, Code.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if request.timeout_ms <= 0:
         return _all(wanted, Code.REQUEST_TIMED_OUT, None)
-    refused: list[dict[str, Any]] = []
+    refused: list[DeletableTopicResult] = []
     ids: Counter[UUID] = Counter()
     names: Counter[str] = Counter()
     async for topic in each(wanted):
@@ -77,7 +84,7 @@ def _id_or_none(topic_id: UUID | None) -> UUID | None:
     return topic_id if topic_id is not None and topic_id.int != 0 else None
 
 
-def _refused(wanted: _Wanted, code: Code, why: str | None) -> dict[str, Any]:
+def _refused(wanted: _Wanted, code: Code, why: str | None) -> DeletableTopicResult:
     return {
         "name": wanted.name,
         "topic_id": wanted.topic_id,
@@ -86,7 +93,7 @@ def _refused(wanted: _Wanted, code: Code, why: str | None) -> dict[str, Any]:
     }
 
 
-def _all(wanted: Iterable[_Wanted], code: Code, why: str | None) -> dict[str, Any]:
+def _all(wanted: Iterable[_Wanted], code: Code, why: str | None) -> DeleteTopicsResponse:
     return {"responses": [_refused(each, code, why) for each in wanted]}
 
 
@@ -98,20 +105,20 @@ def _ill_named(wanted: _Wanted) -> str | None:
     return None
 
 
-def _twice(wanted: _Wanted, what: str) -> dict[str, Any]:
+def _twice(wanted: _Wanted, what: str) -> DeletableTopicResult:
     return _refused(wanted, Code.INVALID_REQUEST, f"Duplicate topic {what}.")
 
 
 async def _resolved(
     node: Node, context: Context, by_name: Mapping[str, bool], by_id: Mapping[UUID, bool]
-) -> tuple[list[str], list[dict[str, Any]]]:
+) -> tuple[list[str], list[DeletableTopicResult]]:
     """The names of the topics to delete, and the answers for the topics that do not exist.
 
     Args:
         by_name, by_id: the named topics, and whether each appears more than once.
     """
     chosen: dict[UUID, str] = {}
-    answers = []
+    answers: list[DeletableTopicResult] = []
     async for topic_id, is_twice in context.turns.each(by_id.items()):
         topic = node.catalog.topic_by_id(topic_id)
         if is_twice:
@@ -137,7 +144,7 @@ async def _resolved(
     return list(chosen.values()), answers
 
 
-def _delete(node: Node, name: str, mutate: Mutate | None) -> dict[str, Any]:
+def _delete(node: Node, name: str, mutate: Mutate | None) -> DeletableTopicResult:
     topic = node.catalog.topics.get(name)
     if topic is None:  # another request has deleted it meanwhile
         return _refused(_Wanted(name, None), Code.UNKNOWN_TOPIC_OR_PARTITION, _NO_SUCH_NAME)

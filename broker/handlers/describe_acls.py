@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.acls import Acl, AclFilter
 from ...protocol.acls import AclResource, Operation, PatternType, Permission
@@ -23,11 +23,15 @@ from ..requests.context import Context, Disconnect
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_acls import DeleteAclsFilter
+    from ...protocol.api_types.describe_acls import DescribeAclsRequest, DescribeAclsResponse
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_ACLS, versions=(1, 3))
-async def describe_acls(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_acls(
+    node: Node, context: Context, request: DescribeAclsRequest
+) -> DescribeAclsResponse:
     wanted = filter_of(request)
     must_cluster(node, context, Operation.DESCRIBE)
     check_authorizer(node, "No Authorizer is configured on the broker")
@@ -63,7 +67,7 @@ def _resource(acl: Acl) -> tuple[int, str, int]:
     return acl[:3]
 
 
-def filter_of(asked: Any) -> AclFilter:
+def filter_of(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     """The filter of a request, or of one element of a request; raises Disconnect."""
     return AclFilter(
         known(AclResource, asked.resource_type_filter),

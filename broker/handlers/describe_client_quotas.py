@@ -7,7 +7,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.client_quotas import Component
 from ...protocol.api_keys import ApiKey
@@ -17,11 +17,17 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_client_quotas import (
+        DescribeClientQuotasRequest,
+        DescribeClientQuotasResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions=(0, 1))
-async def describe_client_quotas(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_client_quotas(
+    node: Node, context: Context, request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
     components = [
         Component(each.entity_type, each.match_type, each.match) for each in request.components
     ]

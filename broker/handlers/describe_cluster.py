@@ -8,7 +8,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -17,6 +17,11 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_cluster import (
+        DescribeClusterBroker,
+        DescribeClusterRequest,
+        DescribeClusterResponse,
+    )
     from ..node import Node
 
 _BROKERS: Final = 1
@@ -24,7 +29,9 @@ _CONTROLLERS: Final = 2
 
 
 @serves(ApiKey.DESCRIBE_CLUSTER, versions=(0, 2))
-async def describe_cluster(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_cluster(
+    node: Node, context: Context, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
     endpoint_type = request.endpoint_type
     if endpoint_type == _CONTROLLERS:
         raise Refused(
@@ -35,7 +42,7 @@ async def describe_cluster(node: Node, context: Context, request: Any) -> dict[s
     if endpoint_type != _BROKERS:
         why = f"Unsupported endpoint type {endpoint_type}"
         raise Refused(Code.UNSUPPORTED_ENDPOINT_TYPE, why)
-    body = {
+    body: DescribeClusterResponse = {
         "cluster_id": node.cluster_id,
         "controller_id": node.node_id,
         "brokers": _brokers(node, context, fenced_too=request.include_fenced_brokers),
@@ -45,8 +52,8 @@ async def describe_cluster(node: Node, context: Context, request: Any) -> dict[s
     return body
 
 
-def _brokers(node: Node, context: Context, *, fenced_too: bool) -> list[dict[str, Any]]:
-    told = []
+def _brokers(node: Node, context: Context, *, fenced_too: bool) -> list[DescribeClusterBroker]:
+    told: list[DescribeClusterBroker] = []
     for node_id, broker in sorted(node.catalog.brokers.items()):
         if broker.is_fenced and not fenced_too:
             continue

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.catalog import ResourceType
 from ...metadata.topic_names import check_topic_name
@@ -29,6 +29,13 @@ from ..settings.loggers import logger_levels
 from ..settings.topic_settings import BROKER_NAMES, GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResource,
+        DescribeConfigsResponse,
+        DescribeConfigsResult,
+    )
+    from ...protocol.api_types.describe_configs import DescribeConfigsResourceResult as Entry
     from ..node import Node
 
 UNKNOWN_KIND = 0
@@ -40,16 +47,19 @@ UNKNOWN_TYPE_ASKED = (
 
 
 @serves(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))
-async def describe_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_configs(
+    node: Node, context: Context, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
     documented = context.version >= 3 and request.include_documentation
     # Kafka checks authorization first, and refuses the whole request there for an unknown type.
     known = all(resource.resource_type in KNOWN_TYPES for resource in request.resources)
-    results = []
-    told: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    results: list[DescribeConfigsResult] = []
+    told: dict[tuple[int | str, ...], list[Entry]] = {}
     async for resource in context.turns.each(request.resources):
-        error, why, configs = Code.NONE, "", []
+        error, why = Code.NONE, ""
+        configs: list[Entry] = []
         # A resource that is requested again gets the same result, which is built once.
-        asked = (
+        asked: tuple[int | str, ...] = (
             resource.resource_type,
             resource.resource_name,
             *(resource.configuration_keys or ()),
@@ -75,7 +85,7 @@ async def describe_configs(node: Node, context: Context, request: Any) -> dict[s
     return {"results": results}
 
 
-async def _configs(node: Node, context: Context, resource: Any) -> list[dict[str, Any]]:
+async def _configs(node: Node, context: Context, resource: DescribeConfigsResource) -> list[Entry]:
     """The requested settings of one resource, in Kafka's order; raises Refused."""
     entries = _entries(node, resource.resource_type, resource.resource_name or "")
     wanted = frozenset(resource.configuration_keys or ())
@@ -87,11 +97,15 @@ async def _configs(node: Node, context: Context, resource: Any) -> list[dict[str
     return in_scala_hash_map(configs, _hash_of)
 
 
-def _hash_of(entry: Mapping[str, Any]) -> int:
+def _hash_of(entry: Entry) -> int:
     return kept_hash_code(entry["name"])
 
 
-def _finish(entries: list[dict[str, Any]], documented_type: int | None, request: Any) -> None:
+def _finish(
+    entries: list[Entry],
+    documented_type: int | None,
+    request: DescribeConfigsRequest,
+) -> None:
     """Remove the synonyms or add the documentation, as requested."""
     for entry in entries:
         if not request.include_synonyms:
@@ -106,7 +120,7 @@ def _documentation(resource_type: int, name: str) -> str | None:
     return documentation(resource_type, name)
 
 
-def _entries(node: Node, resource_type: int, name: str) -> Iterable[dict[str, Any]]:
+def _entries(node: Node, resource_type: int, name: str) -> Iterable[Entry]:
     match resource_type:
         case ResourceType.TOPIC:
             check_topic_name(name)
@@ -143,7 +157,7 @@ def _check_broker_id(name: str, expected: str, node_id: int) -> None:
         raise Refused(Code.INVALID_REQUEST, why)
 
 
-def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[Entry]:
     """All settings of a topic with these overrides; CreateTopics answers with them too."""
     for name in _names(TOPIC_SETTINGS, overrides):
         broker_name = BROKER_NAMES.get(name)
@@ -157,14 +171,14 @@ def topic_entries(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterabl
         yield _entry(name, setting, text, synonyms)
 
 
-def _broker(config: BrokerConfig) -> Iterable[dict[str, Any]]:
+def _broker(config: BrokerConfig) -> Iterable[Entry]:
     given = {name: config.text(name) or "" for name in config.given_names()}
     for name in _names(BROKER_SETTINGS, given):
         text = text_of(config[name]) if name in BROKER_SETTINGS else given[name]
         yield _broker_entry(name, text, config.synonyms(name))
 
 
-def _all_brokers(node: Node) -> Iterable[dict[str, Any]]:
+def _all_brokers(node: Node) -> Iterable[Entry]:
     """The settings of the default broker resource: only those that were set for all brokers."""
     for name, text in node.catalog.overrides(ResourceType.BROKER, "").items():
         here = [
@@ -176,13 +190,14 @@ def _all_brokers(node: Node) -> Iterable[dict[str, Any]]:
             yield _broker_entry(name, text, here)
 
 
-def _broker_entry(name: str, text: str | None, synonyms: list[Synonym]) -> dict[str, Any]:
+def _broker_entry(name: str, text: str | None, synonyms: list[Synonym]) -> Entry:
     known = BROKER_SETTINGS.get(name)
     entry = _entry(name, setting_of(name) or REPLICATION_RATES.get(name), text, synonyms)
-    return {**entry, "read_only": known is None or known.read_only}
+    entry["read_only"] = known is None or known.read_only
+    return entry
 
 
-def _group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+def _group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[Entry]:
     for name in _names(GROUP_SETTINGS, overrides):
         setting = GROUP_SETTINGS.get(name)
         text = text_of(config.group_value(name, overrides)) if setting is not None else None
@@ -190,7 +205,7 @@ def _group(config: BrokerConfig, overrides: Mapping[str, str]) -> Iterable[dict[
         yield _entry(name, setting, text, [Synonym(name, text, source)])
 
 
-def _metrics(overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+def _metrics(overrides: Mapping[str, str]) -> Iterable[Entry]:
     for setting in METRICS_SETTINGS.shown():
         given = overrides.get(setting.name)
         synonyms = []
@@ -199,7 +214,7 @@ def _metrics(overrides: Mapping[str, str]) -> Iterable[dict[str, Any]]:
         yield _entry(setting.name, setting, setting.default if given is None else given, synonyms)
 
 
-def _loggers() -> Iterable[dict[str, Any]]:
+def _loggers() -> Iterable[Entry]:
     for name, level in logger_levels().items():
         yield {
             "name": name,
@@ -218,9 +233,7 @@ def _names(table: Table, overrides: Iterable[str]) -> list[str]:
     return shown + sorted(set(overrides).difference(shown))
 
 
-def _entry(
-    name: str, setting: Setting | None, text: str | None, synonyms: list[Synonym]
-) -> dict[str, Any]:
+def _entry(name: str, setting: Setting | None, text: str | None, synonyms: list[Synonym]) -> Entry:
     """One setting; an unknown one is treated as sensitive, because it may be a secret."""
     hidden = setting is None or setting.kind is Kind.PASSWORD
     return {

@@ -8,7 +8,7 @@ Skipped: tokens (broker/requests/delegation_tokens.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
@@ -17,9 +17,15 @@ from ..requests.delegation_tokens import why_refused
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_delegation_token import (
+        DescribeDelegationTokenRequest,
+        DescribeDelegationTokenResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_DELEGATION_TOKEN, versions=(1, 3))
-async def describe_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_delegation_token(
+    node: Node, context: Context, request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
     raise Refused(why_refused(context))

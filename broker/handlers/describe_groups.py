@@ -13,7 +13,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.groups import DescribedGroup
 from ...protocol.api_keys import ApiKey
@@ -22,6 +22,8 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_groups import DescribedGroup as GroupAnswer
+    from ...protocol.api_types.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
     from ..node import Node
 
 _NOT_FOUND_SINCE: Final = 6
@@ -30,33 +32,37 @@ _ALL_OPERATIONS: Final = frozenset({3, 6, 8, 10, 11})
 
 
 @serves(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
-async def describe_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    groups = []
+async def describe_groups(
+    node: Node, context: Context, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
+    groups: list[GroupAnswer] = []
     async for group_id in context.turns.each(request.groups):
-        answer = {"group_id": group_id, **_described(node, context, group_id)}
-        if request.include_authorized_operations and "error_code" not in answer:
+        answer = _described(node, context, group_id)
+        if request.include_authorized_operations and answer["error_code"] == Code.NONE:
             answer["authorized_operations"] = _ALL_OPERATIONS
         groups.append(answer)
     return {"groups": groups}
 
 
-def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
+def _described(node: Node, context: Context, group_id: str) -> GroupAnswer:
     try:
         shard = node.groups.shard_of(group_id)
         group: DescribedGroup | None = shard.ask(lambda machine: machine.describe(group_id))
         kind_name = shard.ask(lambda machine: machine.kind_name_of(group_id))
     except Refused as refused:
-        return {"error_code": refused.code}
+        return _without_members(group_id, refused.code)
     if group is None:
         if context.version < _NOT_FOUND_SINCE:
-            return {"group_state": "Dead"}
+            return {**_without_members(group_id), "group_state": "Dead"}
         what = "not found" if kind_name is None else "is not a classic group"
         return {
-            "error_code": Code.GROUP_ID_NOT_FOUND,
+            **_without_members(group_id, Code.GROUP_ID_NOT_FOUND),
             "error_message": f"Group {group_id} {what}.",
             "group_state": "Dead",
         }
     return {
+        "error_code": Code.NONE,
+        "group_id": group_id,
         "group_state": group.state,
         "protocol_type": group.protocol_type,
         "protocol_data": group.protocol,
@@ -71,4 +77,15 @@ def _described(node: Node, context: Context, group_id: str) -> dict[str, Any]:
             }
             for member, metadata in group.members
         ],
+    }
+
+
+def _without_members(group_id: str, code: Code = Code.NONE) -> GroupAnswer:
+    return {
+        "error_code": code,
+        "group_id": group_id,
+        "group_state": "",
+        "protocol_type": "",
+        "protocol_data": "",
+        "members": [],
     }

@@ -10,7 +10,7 @@ Skipped: nothing. There is one directory, so that no replica ever moves to anoth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
@@ -19,14 +19,23 @@ from ..requests.dispatch import serves
 from ..requests.log_dirs import log_dir, volume_bytes
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_log_dirs import (
+        DescribeLogDirsPartition,
+        DescribeLogDirsRequest,
+        DescribeLogDirsResponse,
+        DescribeLogDirsResult,
+        DescribeLogDirsTopic,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 4))
-async def describe_log_dirs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_log_dirs(
+    node: Node, context: Context, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
     path = log_dir(node)
     total_bytes, usable_bytes = volume_bytes(path)
-    directory = {
+    directory: DescribeLogDirsResult = {
         "error_code": Code.NONE,
         "log_dir": path,
         "topics": await _topics(node, context, request),
@@ -36,14 +45,16 @@ async def describe_log_dirs(node: Node, context: Context, request: Any) -> dict[
     return {"results": [directory]}
 
 
-async def _topics(node: Node, context: Context, request: Any) -> list[dict[str, Any]]:
+async def _topics(
+    node: Node, context: Context, request: DescribeLogDirsRequest
+) -> list[DescribeLogDirsTopic]:
     """The requested topics (all for None) that have a replica on this node."""
     asked: dict[str, set[int]] | None = None
     if request.topics is not None:
         asked = {}
         async for topic in context.turns.each(request.topics):
             asked.setdefault(topic.topic, set()).update(topic.partitions)
-    told = []
+    told: list[DescribeLogDirsTopic] = []
     for name in [*(node.catalog.topics if asked is None else asked)]:
         of_topic = None if asked is None else asked[name]
         partitions = await _partitions(node, context, name, of_topic)
@@ -54,9 +65,9 @@ async def _topics(node: Node, context: Context, request: Any) -> list[dict[str, 
 
 async def _partitions(
     node: Node, context: Context, name: str, asked: set[int] | None
-) -> list[dict[str, Any]]:
+) -> list[DescribeLogDirsPartition]:
     topic = node.catalog.topics.get(name)
-    told = []
+    told: list[DescribeLogDirsPartition] = []
     await context.turns.pause()
     async for partition in context.turns.each(topic.partitions if topic is not None else ()):
         log = node.logs.log_of(name, partition.index)

@@ -6,7 +6,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.topic_names import check_topic_name
 from ...protocol.api_keys import ApiKey
@@ -15,20 +15,24 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_producers import (
+        DescribeProducersRequest,
+        DescribeProducersResponse,
+        PartitionResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0))
-async def describe_producers(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_producers(
+    node: Node, context: Context, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
     return {
         "topics": [
             {
                 "name": topic.name,
                 "partitions": [
-                    {
-                        "partition_index": index,
-                        **await _described(node, context, (topic.name, index)),
-                    }
+                    await _described(node, context, (topic.name, index))
                     async for index in context.turns.each(topic.partition_indexes)
                 ],
             }
@@ -37,7 +41,7 @@ async def describe_producers(node: Node, context: Context, request: Any) -> dict
     }
 
 
-async def _described(node: Node, context: Context, place: tuple[str, int]) -> dict[str, Any]:
+async def _described(node: Node, context: Context, place: tuple[str, int]) -> PartitionResponse:
     try:
         check_topic_name(place[0])
         if place[0] not in node.catalog.topics:
@@ -46,8 +50,15 @@ async def _described(node: Node, context: Context, place: tuple[str, int]) -> di
             )
         log = node.led_log(*place)
     except Refused as refused:
-        return {"error_code": refused.code, "error_message": refused.why}
+        return {
+            "partition_index": place[1],
+            "error_code": refused.code,
+            "error_message": refused.why,
+            "active_producers": [],
+        }
     return {
+        "partition_index": place[1],
+        "error_code": Code.NONE,
         "active_producers": [
             {
                 "producer_id": state.producer_id,
@@ -58,5 +69,5 @@ async def _described(node: Node, context: Context, place: tuple[str, int]) -> di
                 "current_txn_start_offset": state.transaction_first_offset,
             }
             async for state in context.turns.each([*log.producers.producers()])
-        ]
+        ],
     }

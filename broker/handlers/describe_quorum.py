@@ -10,7 +10,7 @@ first listener for clients instead. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ...metadata.catalog import CLUSTER_METADATA
@@ -22,11 +22,20 @@ from ..requests.dispatch import serves
 from ..settings.listeners import CONTROLLER_LISTENER
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_quorum import (
+        DescribeQuorumRequest,
+        DescribeQuorumResponse,
+        DescribeQuorumResponsePartitionData,
+        Listener,
+        ReplicaState,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_QUORUM, versions=(0, 2))
-async def describe_quorum(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_quorum(
+    node: Node, context: Context, request: DescribeQuorumRequest
+) -> DescribeQuorumResponse:
     asked = [
         (topic.topic_name, partition.partition_index)
         for topic in request.topics
@@ -34,7 +43,7 @@ async def describe_quorum(node: Node, context: Context, request: Any) -> dict[st
     ]
     # Kafka has one such log, and answers only if the request names no other partition.
     is_known = asked == [(CLUSTER_METADATA, 0)] and len(request.topics) == 1
-    body: dict[str, Any] = {
+    body: DescribeQuorumResponse = {
         "error_message": "",
         "topics": [
             {
@@ -53,7 +62,7 @@ async def describe_quorum(node: Node, context: Context, request: Any) -> dict[st
     return body
 
 
-def _listeners(node: Node, context: Context) -> list[dict[str, Any]]:
+def _listeners(node: Node, context: Context) -> list[Listener]:
     broker = node.catalog.brokers.get(node.cluster.config.node_id)
     if broker is None:
         return []
@@ -61,19 +70,24 @@ def _listeners(node: Node, context: Context) -> list[dict[str, Any]]:
     return [{"name": CONTROLLER_LISTENER, "host": host, "port": port}]
 
 
-def _unknown(partition: int) -> dict[str, Any]:
+def _unknown(partition: int) -> DescribeQuorumResponsePartitionData:
     return {
         "partition_index": partition,
         "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION,
         "error_message": "This server does not host this topic-partition.",
+        "leader_id": 0,
+        "leader_epoch": 0,
+        "high_watermark": 0,
+        "current_voters": [],
+        "observers": [],
     }
 
 
-def _quorum(node: Node) -> dict[str, Any]:
+def _quorum(node: Node) -> DescribeQuorumResponsePartitionData:
     log = node.flushes.metadata_log
     now_ms = node.clock.now_ms()
 
-    def replica(node_id: int, directory_id: UUID | None = None) -> dict[str, Any]:
+    def replica(node_id: int, directory_id: UUID | None = None) -> ReplicaState:
         return {
             "replica_id": node_id,
             "replica_directory_id": directory_id,

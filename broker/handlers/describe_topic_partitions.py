@@ -8,7 +8,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.catalog import INTERNAL_TOPICS, Partition, Topic
 from ...metadata.topic_names import is_legal_topic_name
@@ -19,22 +19,45 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_topic_partitions import (
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
+        DescribeTopicPartitionsResponseTopic,
+    )
+    from ...protocol.api_types.describe_topic_partitions import (
+        DescribeTopicPartitionsRequestCursor as Cursor,
+    )
+    from ...protocol.api_types.describe_topic_partitions import (
+        DescribeTopicPartitionsResponseCursor as NextCursor,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0))
-async def describe_topic_partitions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def describe_topic_partitions(
+    node: Node, context: Context, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
     try:
         names = await _names(node, context, request)
     except Refused as refused:
         return {
-            "topics": [{"error_code": refused.code, "name": topic.name} for topic in request.topics]
+            "topics": [
+                {
+                    "error_code": refused.code,
+                    "name": topic.name,
+                    "topic_id": None,
+                    "partitions": [],
+                }
+                for topic in request.topics
+            ]
         }
     limit = min(node.config["max.request.partition.size.limit"], request.response_partition_limit)
     return await _portion(node, context, names, request.cursor, limit=max(limit, 1))
 
 
-async def _names(node: Node, context: Context, request: Any) -> list[str]:
+async def _names(
+    node: Node, context: Context, request: DescribeTopicPartitionsRequest
+) -> list[str]:
     """The topics from the cursor on; raises Refused for the whole request."""
     asked = {topic.name async for topic in context.turns.each(request.topics)}
     cursor = request.cursor
@@ -49,9 +72,9 @@ async def _names(node: Node, context: Context, request: Any) -> list[str]:
 
 
 async def _portion(
-    node: Node, context: Context, names: list[str], cursor: Any, *, limit: int
-) -> dict[str, Any]:
-    topics: list[dict[str, Any]] = []
+    node: Node, context: Context, names: list[str], cursor: Cursor | None, *, limit: int
+) -> DescribeTopicPartitionsResponse:
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
     left = limit
     async for name in context.turns.each(names):
         if left == 0:
@@ -73,24 +96,32 @@ async def _portion(
     return {"topics": topics, "next_cursor": None}
 
 
-def _cursor(name: str, partition_index: int) -> dict[str, Any]:
+def _cursor(name: str, partition_index: int) -> NextCursor:
     return {"topic_name": name, "partition_index": partition_index}
 
 
-def _error(name: str, code: Code) -> dict[str, Any]:
-    return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
+def _error(name: str, code: Code) -> DescribeTopicPartitionsResponseTopic:
+    return {
+        "error_code": code,
+        "name": name,
+        "topic_id": None,
+        "is_internal": name in INTERNAL_TOPICS,
+        "partitions": [],
+    }
 
 
 async def _topic(
     node: Node, context: Context, topic: Topic, partitions: tuple[Partition, ...]
-) -> dict[str, Any]:
+) -> DescribeTopicPartitionsResponseTopic:
     return {
+        "error_code": Code.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
         "topic_authorized_operations": TOPIC_OPERATION_BITS,
         "partitions": [
             {
+                "error_code": Code.NONE,
                 "partition_index": partition.index,
                 "leader_id": partition.leader_id,
                 "leader_epoch": partition.leader_epoch,

@@ -6,7 +6,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -15,22 +15,31 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_user_scram_credentials import (
+        DescribeUserScramCredentialsRequest,
+        DescribeUserScramCredentialsResponse,
+        DescribeUserScramCredentialsResult,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions=(0, 0))
 async def describe_user_scram_credentials(
-    node: Node, context: Context, request: Any
-) -> dict[str, Any]:
+    node: Node, context: Context, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
     if not may_cluster(node, context, Operation.DESCRIBE):
-        refused = {"error_code": Code.CLUSTER_AUTHORIZATION_FAILED, "error_message": None}
-        return {**refused, "results": [{"user": "", **refused} for _ in request.users or ()]}
+        refused = Refused(Code.CLUSTER_AUTHORIZATION_FAILED)
+        return {
+            "error_code": refused.code,
+            "error_message": None,
+            "results": [_told("", refused) for _ in request.users or ()],
+        }
     names = [user.name for user in request.users or ()]
     described = node.catalog.scram.describe(names)
     return {"error_message": "", "results": [_told(*each) for each in described.items()]}
 
 
-def _told(name: str, result: Refused | list[tuple[int, int]]) -> dict[str, Any]:
+def _told(name: str, result: Refused | list[tuple[int, int]]) -> DescribeUserScramCredentialsResult:
     if isinstance(result, Refused):
         return {
             "user": name,

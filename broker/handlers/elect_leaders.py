@@ -10,7 +10,7 @@ the answer is REQUEST_TIMED_OUT without an attempt, as in Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.elections import ElectionType, elected
 from ...protocol.api_keys import ApiKey
@@ -19,23 +19,34 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ...protocol.api_types.elect_leaders import (
+        ElectLeadersRequest,
+        ElectLeadersResponse,
+        PartitionResult,
+        ReplicaElectionResult,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.ELECT_LEADERS, versions=(0, 2))
-async def elect_leaders(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def elect_leaders(
+    node: Node, context: Context, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
     if request.timeout_ms <= 0 and request.topic_partitions != []:
         return _all(request, Refused(Code.REQUEST_TIMED_OUT))
     if request.election_type not in set(ElectionType):
         why = f"Unknown election type {request.election_type}"
         return _all(request, Refused(Code.INVALID_REQUEST, why))
+    asked: Iterable[tuple[str, Sequence[int]]]
     if request.topic_partitions is None:
         topics = [*node.catalog.topics.values()]
         asked = ((topic.name, range(len(topic.partitions))) for topic in topics)
     else:
         asked = ((topic.topic, topic.partitions) for topic in request.topic_partitions)
     election_type = ElectionType(request.election_type)
-    results = []
+    results: list[ReplicaElectionResult] = []
     async for name, partitions in context.turns.each(asked):
         answers = [
             _elect(node, name, partition, election_type)
@@ -52,7 +63,7 @@ async def elect_leaders(node: Node, context: Context, request: Any) -> dict[str,
     return {"replica_election_results": results}
 
 
-def _elect(node: Node, name: str, partition: int, election_type: ElectionType) -> dict[str, Any]:
+def _elect(node: Node, name: str, partition: int, election_type: ElectionType) -> PartitionResult:
     try:
         record = elected(node.catalog, name, partition, election_type=election_type)
         node.controller.change_partitions([record])
@@ -61,13 +72,13 @@ def _elect(node: Node, name: str, partition: int, election_type: ElectionType) -
     return {"partition_id": partition, "error_code": Code.NONE, "error_message": None}
 
 
-def _result(partition: int, refused: Refused) -> dict[str, Any]:
+def _result(partition: int, refused: Refused) -> PartitionResult:
     return {
         "partition_id": partition, "error_code": refused.code, "error_message": refused.why
     }  # fmt: skip
 
 
-def _all(request: Any, refused: Refused) -> dict[str, Any]:
+def _all(request: ElectLeadersRequest, refused: Refused) -> ElectLeadersResponse:
     return {
         "error_code": refused.code,
         "replica_election_results": [

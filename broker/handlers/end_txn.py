@@ -16,7 +16,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Outcome, Producer
@@ -28,13 +28,14 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.end_txn import EndTxnRequest, EndTxnResponse
     from ..node import Node
 
 _BUMPS_SINCE: Final = 5
 
 
 @serves(ApiKey.END_TXN, versions=(0, 5))
-async def end_txn(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def end_txn(node: Node, context: Context, request: EndTxnRequest) -> EndTxnResponse:
     producer = Producer(request.producer_id, request.producer_epoch)
 
     def decide(machine: Transactions, now: Moment) -> Outcome[Producer]:

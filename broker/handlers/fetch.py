@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -52,6 +52,15 @@ from ..runtime.fetch_waits import MOST_PLACES
 from ..scheduling.large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.fetch import (
+        FetchableTopicResponse,
+        FetchPartition,
+        FetchRequest,
+        FetchResponse,
+        FetchTopic,
+        ForgottenTopic,
+        PartitionData,
+    )
     from ..node import Node
 
 T = TypeVar("T")
@@ -76,7 +85,7 @@ class _Plan(NamedTuple):
 
 
 @serves(ApiKey.FETCH, versions=(4, 18))
-async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def fetch(node: Node, context: Context, request: FetchRequest) -> FetchResponse:
     if request.isolation_level not in (0, _READ_COMMITTED):
         return _error_everywhere(context, request, Code.UNKNOWN_SERVER_ERROR)
     try:
@@ -97,7 +106,7 @@ async def fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
 
 
 async def _read(
-    node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
+    node: Node, context: Context, request: FetchRequest, plan: _Plan, limits: Limits
 ) -> list[PartitionRead]:
     await check_old(node, context, plan.items, limits)
     reading = Reading(node, limits)
@@ -114,7 +123,7 @@ async def _read(
     return await _read_later(node, context, request, plan, limits, parts=reading.parts)
 
 
-def _in_steps(items: list[T]) -> Iterable[list[T]]:
+def _in_steps(items: Sequence[T]) -> Iterable[Sequence[T]]:
     """A long list in parts, with turns for other requests in between; a short one as one part."""
     if len(items) <= MANY:
         return (items,)
@@ -122,8 +131,8 @@ def _in_steps(items: list[T]) -> Iterable[list[T]]:
 
 
 async def _metered(
-    node: Node, context: Context, request: Any, plan: _Plan, limits: Limits
-) -> dict[str, Any]:
+    node: Node, context: Context, request: FetchRequest, plan: _Plan, limits: Limits
+) -> FetchResponse:
     """The answer to a client that may have a quota; without records if the quota is used up."""
     from ..requests.throttling import Fetching
 
@@ -145,8 +154,9 @@ async def _metered(
 
 async def _answer(
     node: Node, context: Context, plan: _Plan, parts: list[PartitionRead]
-) -> dict[str, Any]:
-    session, topics = plan.session, list[dict[str, Any]]()
+) -> FetchResponse:
+    session = plan.session
+    topics: list[FetchableTopicResponse] = []
     if len(parts) <= MANY:
         _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
         return _with_leaders(node, context, plan, topics, parts)
@@ -166,12 +176,12 @@ def _with_leaders(
     node: Node,
     context: Context,
     plan: _Plan,
-    topics: list[dict[str, Any]],
+    topics: list[FetchableTopicResponse],
     parts: list[PartitionRead],
-) -> dict[str, Any]:
+) -> FetchResponse:
     """The answer, with the new leaders of partitions that moved."""
     session = plan.session
-    answer = {
+    answer: FetchResponse = {
         "session_id": session.session_id if session is not None else NO_SESSION,
         "responses": topics,
     }
@@ -183,7 +193,7 @@ def _with_leaders(
 async def _read_later(
     node: Node,
     context: Context,
-    request: Any,
+    request: FetchRequest,
     plan: _Plan,
     limits: Limits,
     *,
@@ -237,7 +247,7 @@ async def _read_later(
             return parts
 
 
-def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, Any]) -> None:
+def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: FetchResponse) -> None:
     """Add the new leaders of moved partitions and their addresses to an answer (KIP-951)."""
     new_leaders = NewLeaders(node, context)
     names = {key: name for key, name, _ in plan.items}
@@ -245,12 +255,12 @@ def _tell_leaders(node: Node, context: Context, plan: _Plan, answer: dict[str, A
         for partition in topic["partitions"]:
             if partition["error_code"] in _MOVED:
                 index = partition["partition_index"]
-                name = names[topic["topic_id"], index]
+                name = names[topic["topic_id"] or _ZERO_ID, index]
                 partition["current_leader"] = new_leaders.of(name, index)
     answer["node_endpoints"] = [*new_leaders.endpoints.values()]
 
 
-def _may_read(node: Node, context: Context, request: Any) -> Callable[[str], bool]:
+def _may_read(node: Node, context: Context, request: FetchRequest) -> Callable[[str], bool]:
     """The check of topics: consumers need READ on each, followers CLUSTER_ACTION once."""
     from ..requests.authorization import AclResource, Operation, may, may_cluster
 
@@ -260,14 +270,14 @@ def _may_read(node: Node, context: Context, request: Any) -> Callable[[str], boo
     return lambda name: may(node, context, Operation.READ, AclResource.TOPIC, name)
 
 
-def _replica_id(context: Context, request: Any) -> int:
+def _replica_id(context: Context, request: FetchRequest) -> int:
     if context.version < _REPLICA_STATE_SINCE:
         return int(request.replica_id)
     state = request.replica_state
     return -1 if state is None else int(state.replica_id)
 
 
-async def _plan(node: Node, context: Context, request: Any) -> _Plan:
+async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
     """Find or create the session; raises Refused with the error of the whole request."""
     by_id = context.version >= _IDS_SINCE
     named: dict[PartitionKey, Item] = {}
@@ -302,10 +312,10 @@ async def _plan(node: Node, context: Context, request: Any) -> _Plan:
         sessions.end(session_id)
         return _Plan(None, False, wanted)
     items: list[Item] = []
-    for some in _in_steps([*session.partitions.items()]):
+    for entries in _in_steps([*session.partitions.items()]):
         if items:
             await context.turns.pause()
-        for key, cached in some:
+        for key, cached in entries:
             cached.name = cached.name or name_of(node, key[0])
             items.append((key, cached.name, cached.wanted))
     return _Plan(session, True, items)
@@ -329,12 +339,12 @@ async def _change(
         node.fetch_sessions.change(session, (), keys)
 
 
-def _ref(topic: Any, *, by_id: bool) -> TopicRef:
+def _ref(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> TopicRef:
     return (topic.topic_id or _ZERO_ID) if by_id else topic.topic
 
 
 def _add_wanted(
-    wanted: dict[PartitionKey, Item], ref: TopicRef, name: str, partitions: Iterable[Any]
+    wanted: dict[PartitionKey, Item], ref: TopicRef, name: str, partitions: Iterable[FetchPartition]
 ) -> None:
     """Add the partitions of a requested topic; of a partition named twice the last one counts."""
     for asked in partitions:
@@ -351,7 +361,7 @@ def _add_wanted(
         )
 
 
-def _forgotten(request: Any, *, by_id: bool) -> list[PartitionKey]:
+def _forgotten(request: FetchRequest, *, by_id: bool) -> list[PartitionKey]:
     return [
         (_ref(topic, by_id=by_id), partition)
         for topic in request.forgotten_topics_data or ()
@@ -389,10 +399,10 @@ def _with_news(
     return told
 
 
-def _add_by_topic(topics: list[dict[str, Any]], parts: Iterable[PartitionRead]) -> None:
+def _add_by_topic(topics: list[FetchableTopicResponse], parts: Iterable[PartitionRead]) -> None:
     """Add partitions under their topics, in the order of the request; a topic may repeat."""
     last: TopicRef | None = None
-    partitions: list[dict[str, Any]] = []
+    partitions: list[PartitionData] = []
     if topics:
         last = topics[-1].get("topic") or topics[-1].get("topic_id")
         partitions = topics[-1]["partitions"]
@@ -400,13 +410,15 @@ def _add_by_topic(topics: list[dict[str, Any]], parts: Iterable[PartitionRead]) 
         ref, index = part.key
         if ref != last:
             partitions, last = [], ref
-            name = "topic" if isinstance(ref, str) else "topic_id"
-            topics.append({name: ref, "partitions": partitions})
+            if isinstance(ref, str):
+                topics.append({"topic": ref, "partitions": partitions})
+            else:
+                topics.append({"topic_id": ref, "partitions": partitions})
         partitions.append(_partition(index, part))
 
 
-def _partition(index: int, part: PartitionRead) -> dict[str, Any]:
-    answer: dict[str, Any] = {
+def _partition(index: int, part: PartitionRead) -> PartitionData:
+    answer: PartitionData = {
         "partition_index": index,
         "error_code": part.error,
         "high_watermark": part.high_watermark,
@@ -422,7 +434,7 @@ def _partition(index: int, part: PartitionRead) -> dict[str, Any]:
     return answer
 
 
-def _error_everywhere(context: Context, request: Any, code: Code) -> dict[str, Any]:
+def _error_everywhere(context: Context, request: FetchRequest, code: Code) -> FetchResponse:
     """As FetchRequest.getErrorResponse: up to version 12 each partition has the error."""
     if context.version >= _IDS_SINCE:
         return {"error_code": code, "responses": []}

@@ -11,7 +11,7 @@ COORDINATOR_NOT_AVAILABLE first. Skipped: coordination of share groups.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.partitioning import partition_for
 from ...metadata.catalog import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
@@ -22,6 +22,11 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.find_coordinator import (
+        Coordinator,
+        FindCoordinatorRequest,
+        FindCoordinatorResponse,
+    )
     from ..node import Node
 
 _TOPICS: Final = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: SHARE_GROUP_STATE}
@@ -36,22 +41,30 @@ _MALFORMED: Final = (
 
 
 @serves(ApiKey.FIND_COORDINATOR, versions=(0, 6))
-async def find_coordinator(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def find_coordinator(
+    node: Node, context: Context, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
     if context.version < _BATCHED_SINCE:
         found = _find(node, context, request.key_type, request.key)
         refused = found["error_code"] != Code.NONE
-        return {**found, "error_message": _MALFORMED if refused else "NONE"}
+        return {
+            "error_code": found["error_code"],
+            "error_message": _MALFORMED if refused else "NONE",
+            "node_id": found["node_id"],
+            "host": found["host"],
+            "port": found["port"],
+        }
     # An unknown type is an error of the whole request, with a message.
     message = "" if request.key_type in _TOPICS else _MALFORMED
     return {
         "coordinators": [
-            {"key": key, **_find(node, context, request.key_type, key), "error_message": message}
+            {**_find(node, context, request.key_type, key), "error_message": message}
             async for key in context.turns.each(request.coordinator_keys)
         ]
     }
 
 
-def _find(node: Node, context: Context, key_type: int, key: str) -> dict[str, Any]:
+def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
     try:
         topic_name = _topic(context, key_type, key)
         topic = node.controller.create_internal_topic(topic_name)
@@ -59,14 +72,20 @@ def _find(node: Node, context: Context, key_type: int, key: str) -> dict[str, An
         code = refused.code
         if code != Code.INVALID_REQUEST:
             code = Code.COORDINATOR_NOT_AVAILABLE  # the topic cannot be made
-        return {"error_code": code, "node_id": -1, "host": "", "port": -1}
+        return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}
     partition = topic.partitions[partition_for(key, len(topic.partitions))]
     broker = node.catalog.brokers.get(partition.leader_id)
     if broker is None or broker.is_fenced or _is_unusable(node, topic_name, partition.index):
         code = Code.COORDINATOR_NOT_AVAILABLE
-        return {"error_code": code, "node_id": -1, "host": "", "port": -1}
+        return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}
     host, port = address_of(node, context, broker)
-    return {"error_code": Code.NONE, "node_id": broker.node_id, "host": host, "port": port}
+    return {
+        "key": key,
+        "error_code": Code.NONE,
+        "node_id": broker.node_id,
+        "host": host,
+        "port": port,
+    }
 
 
 def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:

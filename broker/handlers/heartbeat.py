@@ -9,7 +9,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...coordinator.groups import Committer
 from ...protocol.api_keys import ApiKey
@@ -17,11 +17,12 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.heartbeat import HeartbeatRequest, HeartbeatResponse
     from ..node import Node
 
 
 @serves(ApiKey.HEARTBEAT, versions=(0, 4))
-async def heartbeat(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def heartbeat(node: Node, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
     member = Committer(request.member_id, request.generation_id, request.group_instance_id)
     code = await node.groups.shard_of(request.group_id).run(
         lambda machine, now: machine.heartbeat(request.group_id, member, now=now)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.java_order import names_in_order
 from ...metadata.catalog import ResourceType
@@ -31,18 +31,25 @@ from ..requests.dispatch import serves
 from ..settings.loggers import check_level, set_level
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.incremental_alter_configs import (
+        AlterConfigsResource,
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+    )
     from ..node import Node
 
 OPERATIONS: Final = frozenset(Operation)
 
 
 @serves(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1))
-async def incremental_alter_configs(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def incremental_alter_configs(
+    node: Node, context: Context, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
     spoilt = False
     async for each in context.turns.each(request.resources):
         spoilt = spoilt or _is_beyond_the_controller(each)
 
-    def alter(resource: Any) -> None:
+    def alter(resource: AlterConfigsResource) -> None:
         changes = _changes(resource)
         check_request(changes)
         name = resource.resource_name or ""
@@ -70,11 +77,11 @@ async def incremental_alter_configs(node: Node, context: Context, request: Any) 
     return answer
 
 
-def _changes(resource: Any) -> list[Change]:
+def _changes(resource: AlterConfigsResource) -> list[Change]:
     return [Change(each.name, each.config_operation, each.value) for each in resource.configs]
 
 
-def _is_beyond_the_controller(resource: Any) -> bool:
+def _is_beyond_the_controller(resource: AlterConfigsResource) -> bool:
     """Whether only Kafka's controller would find the unknown operation of a resource.
 
     The controller then fails with all resources that it got together.

@@ -15,7 +15,7 @@ Skipped: `keep_prepared_txn`, which Kafka 4.1 answers with UNSUPPORTED_VERSION t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.outcome import Producer
 from ...coordinator.partitioning import check_transactional_id
@@ -26,13 +26,16 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
     from ..node import Node
 
 _TWO_PHASES_SINCE: Final = 6
 
 
 @serves(ApiKey.INIT_PRODUCER_ID, versions=(0, 5))
-async def init_producer_id(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def init_producer_id(
+    node: Node, context: Context, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
     try:
         answer = await _init(node, context, request)
     except Refused as refused:
@@ -43,24 +46,25 @@ async def init_producer_id(node: Node, context: Context, request: Any) -> dict[s
     return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
 
 
-async def _init(node: Node, context: Context, request: Any) -> Producer | Code:
+async def _init(node: Node, context: Context, request: InitProducerIdRequest) -> Producer | Code:
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         raise Refused(Code.INVALID_REQUEST, "a producer id and no epoch, or the other way round")
     expected = None
     if request.producer_id != -1:
         expected = Producer(request.producer_id, request.producer_epoch)
-    if request.transactional_id is None:  # an idempotent producer: there is no state to keep
+    transactional_id = request.transactional_id
+    if transactional_id is None:  # an idempotent producer: there is no state to keep
         return Producer(node.producer_ids.next(), 0)
-    check_transactional_id(request.transactional_id)
+    check_transactional_id(transactional_id)
     in_two_phases = context.version >= _TWO_PHASES_SINCE and request.enable2_pc
     if in_two_phases and not node.config["transaction.two.phase.commit.enable"]:
         raise Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "two-phase commit is not enabled")
     if context.version >= _TWO_PHASES_SINCE and request.keep_prepared_txn:
         raise Refused(Code.UNSUPPORTED_VERSION, "a prepared transaction cannot be kept")
-    shard = node.transactions.shard_of(request.transactional_id)
+    shard = node.transactions.shard_of(transactional_id)
     return await shard.run(
         lambda machine, now: machine.init_producer_id(
-            request.transactional_id,
+            transactional_id,
             timeout_ms=request.transaction_timeout_ms,
             expected=expected,
             in_two_phases=in_two_phases,

@@ -15,7 +15,7 @@ The answer waits until all members have joined the rebalance. Skipped: the reaso
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from ...coordinator.classic.requests import JoinReply, JoinRequest
@@ -26,6 +26,7 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.join_group import JoinGroupRequest, JoinGroupResponse
     from ..node import Node
 
 _REBALANCE_TIMEOUT_SINCE: Final = 1
@@ -35,7 +36,7 @@ _SKIP_ASSIGNMENT_SINCE: Final = 9
 
 
 @serves(ApiKey.JOIN_GROUP, versions=(0, 9))
-async def join_group(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def join_group(node: Node, context: Context, request: JoinGroupRequest) -> JoinGroupResponse:
     join = _join_request(context, request)
     try:
         shard = node.groups.shard_of(request.group_id)
@@ -64,7 +65,7 @@ async def join_group(node: Node, context: Context, request: Any) -> dict[str, An
     }
 
 
-def _join_request(context: Context, request: Any) -> JoinRequest:
+def _join_request(context: Context, request: JoinGroupRequest) -> JoinRequest:
     rebalance_timeout_ms = request.rebalance_timeout_ms
     if context.version < _REBALANCE_TIMEOUT_SINCE:
         rebalance_timeout_ms = request.session_timeout_ms

@@ -11,7 +11,7 @@ Skipped: the reason is not logged.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.classic.requests import LeavingMember
 from ...protocol.api_keys import ApiKey
@@ -20,13 +20,16 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.leave_group import LeaveGroupRequest, LeaveGroupResponse
     from ..node import Node
 
 _SEVERAL_SINCE: Final = 3
 
 
 @serves(ApiKey.LEAVE_GROUP, versions=(0, 5))
-async def leave_group(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def leave_group(
+    node: Node, context: Context, request: LeaveGroupRequest
+) -> LeaveGroupResponse:
     if context.version < _SEVERAL_SINCE:
         leaving = [LeavingMember(request.member_id)]
     else:

@@ -9,7 +9,7 @@ Skipped: nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...metadata.catalog import ResourceType
 from ...protocol.api_keys import ApiKey
@@ -19,6 +19,11 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.list_config_resources import (
+        ConfigResource,
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+    )
     from ..node import Node
 
 _TYPES_SINCE: Final = 1
@@ -42,13 +47,15 @@ _NAMES: Final[Mapping[int, Callable[[Node], Iterable[str]]]] = {
 
 
 @serves(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1))
-async def list_config_resources(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def list_config_resources(
+    node: Node, context: Context, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
     wanted: Collection[int] = (ResourceType.CLIENT_METRICS,)
     if context.version >= _TYPES_SINCE:
         wanted = request.resource_types or _NAMES
     if not all(kind in _NAMES for kind in wanted):
         raise Refused(Code.UNSUPPORTED_VERSION)
-    told = []
+    told: list[ConfigResource] = []
     for kind, names in _NAMES.items():
         if kind not in wanted:
             continue

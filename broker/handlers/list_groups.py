@@ -11,7 +11,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...coordinator.groups import Groups, ListedGroup
 from ...protocol.api_keys import ApiKey
@@ -19,11 +19,14 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.list_groups import ListGroupsRequest, ListGroupsResponse
     from ..node import Node
 
 
 @serves(ApiKey.LIST_GROUPS, versions=(0, 5))
-async def list_groups(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def list_groups(
+    node: Node, context: Context, request: ListGroupsRequest
+) -> ListGroupsResponse:
     def read(machine: Groups) -> list[ListedGroup]:
         return machine.list_groups(
             states=request.states_filter or (), types=request.types_filter or ()

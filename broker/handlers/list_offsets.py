@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -26,6 +26,14 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.list_offsets import (
+        ListOffsetsPartition,
+        ListOffsetsPartitionResponse,
+        ListOffsetsRequest,
+        ListOffsetsResponse,
+        ListOffsetsTopic,
+        ListOffsetsTopicResponse,
+    )
     from ..node import Node
 
 LATEST: Final = -1
@@ -45,10 +53,12 @@ _NOTHING: Final[Found] = (-1, -1, -1)
 
 
 @serves(ApiKey.LIST_OFFSETS, versions=(1, 10))
-async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def list_offsets(
+    node: Node, context: Context, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
     if request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
         return {"topics": [await _refused(context, topic) for topic in request.topics]}
-    asked_for: dict[tuple[str, int], Any] = {}
+    asked_for: dict[tuple[str, int], ListOffsetsPartition] = {}
     twice: set[tuple[str, int]] = set()
     for topic in request.topics:
         for asked in topic.partitions:
@@ -57,7 +67,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
             if place in asked_for:
                 twice.add(place)
             asked_for[place] = asked
-    topics: dict[str, list[dict[str, Any]]] = {}
+    topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
     # Kafka answers a partition that is requested twice once, with an error.
     for (name, index), asked in asked_for.items():
         await context.turns.pause()
@@ -86,7 +96,7 @@ async def list_offsets(node: Node, context: Context, request: Any) -> dict[str, 
     return {"topics": [{"name": name, "partitions": found} for name, found in topics.items()]}
 
 
-async def _refused(context: Context, topic: Any) -> dict[str, Any]:
+async def _refused(context: Context, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
     """The answer for each partition of a topic if the request as a whole is wrong."""
     return {
         "name": topic.name,
@@ -97,7 +107,7 @@ async def _refused(context: Context, topic: Any) -> dict[str, Any]:
     }
 
 
-def _log(node: Node, topic: str, asked: Any) -> PartitionLog:
+def _log(node: Node, topic: str, asked: ListOffsetsPartition) -> PartitionLog:
     log = node.led_log(topic, asked.partition_index)
     node.check_leader_epoch(log, asked.current_leader_epoch)
     return log
@@ -116,7 +126,7 @@ def _tell_of_trouble(node: Node, topic: str, index: int, refused: Refused) -> No
         node.storage_trouble.tell(log, refused)
 
 
-def _limit(log: PartitionLog, request: Any) -> int:
+def _limit(log: PartitionLog, request: ListOffsetsRequest) -> int:
     """The end of the log for the client, by its isolation level."""
     if request.isolation_level == _READ_COMMITTED and request.replica_id == _CONSUMER:
         return log.last_stable_offset

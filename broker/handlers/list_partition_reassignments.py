@@ -5,7 +5,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...metadata.reassignments import is_in_progress
 from ...protocol.api_keys import ApiKey
@@ -13,13 +13,19 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.list_partition_reassignments import (
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsResponse,
+        OngoingPartitionReassignment,
+        OngoingTopicReassignment,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, versions=(0, 0))
 async def list_partition_reassignments(
-    node: Node, context: Context, request: Any
-) -> dict[str, Any]:
+    node: Node, context: Context, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
     asked = None
     if request.topics is not None:
         asked = {
@@ -27,9 +33,9 @@ async def list_partition_reassignments(
             async for topic in context.turns.each(request.topics)
             async for index in context.turns.each(topic.partition_indexes)
         }
-    told = []
+    told: list[OngoingTopicReassignment] = []
     async for topic in context.turns.each([*node.catalog.topics.values()]):
-        waiting = [
+        waiting: list[OngoingPartitionReassignment] = [
             {
                 "partition_index": partition.index,
                 "replicas": list(partition.replicas),

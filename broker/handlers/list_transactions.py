@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.transactions.states import STATE_OF_TITLE, Transaction
 from ...protocol.api_keys import ApiKey
@@ -20,6 +20,10 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.list_transactions import (
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+    )
     from ..node import Node
 
 # RE2/J, which Kafka uses, has all of RE2 but its escape for a single byte.
@@ -27,7 +31,9 @@ _SINGLE_BYTE: Final = re.compile(r"(?:[^\\]|^)(?:\\\\)*\\C")
 
 
 @serves(ApiKey.LIST_TRANSACTIONS, versions=(0, 2))
-async def list_transactions(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def list_transactions(
+    node: Node, context: Context, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
     matches = _matcher(request.transactional_id_pattern)
     wanted = dict.fromkeys(request.state_filters)
     unknown = [title for title in wanted if title not in STATE_OF_TITLE]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from ...metadata.catalog import INTERNAL_TOPICS, Partition, Topic
@@ -37,6 +37,15 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...protocol.api_types.metadata import (
+        MetadataRequest,
+        MetadataRequestTopic,
+        MetadataResponse,
+        MetadataResponsePartition,
+        MetadataResponseTopic,
+    )
     from ..node import Node
 
 _IDS_SINCE: Final = 12
@@ -44,7 +53,7 @@ _FEW: Final = 16  # elements that are answered without a check of the time
 
 
 @serves(ApiKey.METADATA, versions=(0, 13))
-async def metadata(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def metadata(node: Node, context: Context, request: MetadataRequest) -> MetadataResponse:
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
         topics = await _all(node, context)
@@ -62,7 +71,7 @@ async def metadata(node: Node, context: Context, request: Any) -> dict[str, Any]
             await context.turns.pause()
             if topic["name"] is not None:
                 topic["authorized_operations"] = TOPIC_OPERATIONS
-    body = {
+    body: MetadataResponse = {
         "brokers": brokers_alive(node, context),
         "cluster_id": node.cluster_id,
         "controller_id": node.node_id,
@@ -74,7 +83,7 @@ async def metadata(node: Node, context: Context, request: Any) -> dict[str, Any]
 
 
 async def _named(
-    context: Context, asked: list[Any]
+    context: Context, asked: Sequence[MetadataRequestTopic]
 ) -> tuple[dict[UUID, None], dict[str | None, None]]:
     """The topic ids and names of a request, without duplicates."""
     ids: dict[UUID, None] = {}
@@ -101,39 +110,45 @@ def _what_is_wrong(
     return None
 
 
-async def _refused(context: Context, asked: list[Any], code: Code) -> dict[str, Any]:
-    topics = []
+async def _refused(
+    context: Context, asked: Sequence[MetadataRequestTopic], code: Code
+) -> MetadataResponse:
+    topics: list[MetadataResponseTopic] = []
     for topic in asked:
         await context.turns.pause()
-        told = {"error_code": code, "name": topic.name or "", "topic_id": topic.topic_id}
-        topics.append(told)
-    return {"controller_id": -1, "topics": topics, "error_code": code}
+        name, topic_id = topic.name or "", topic.topic_id
+        topics.append({"error_code": code, "name": name, "topic_id": topic_id, "partitions": []})
+    return {"brokers": [], "controller_id": -1, "topics": topics, "error_code": code}
 
 
-async def _all(node: Node, context: Context) -> list[dict[str, Any]]:
+async def _all(node: Node, context: Context) -> list[MetadataResponseTopic]:
     """Every topic; topics created or deleted during this call may or may not be included."""
     topics = list(node.catalog.topics.values())
     return [await _existing(node, context, topic) async for topic in context.turns.each(topics)]
 
 
-async def _by_id(node: Node, context: Context, ids: dict[UUID, None]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    unknown: list[dict[str, Any]] = []
+async def _by_id(
+    node: Node, context: Context, ids: dict[UUID, None]
+) -> list[MetadataResponseTopic]:
+    found: list[MetadataResponseTopic] = []
+    unknown: list[MetadataResponseTopic] = []
     for topic_id in ids:
         await context.turns.pause()
         topic = node.catalog.topic_by_id(topic_id)
         if topic is None:
             code = Code.UNKNOWN_TOPIC_ID
-            unknown.append({"error_code": code, "name": None, "topic_id": topic_id})
+            unknown.append(
+                {"error_code": code, "name": None, "topic_id": topic_id, "partitions": []}
+            )
         else:
             found.append(await _existing(node, context, topic))
     return unknown + found
 
 
 async def _by_name(
-    node: Node, context: Context, request: Any, names: Collection[str | None]
-) -> list[dict[str, Any]]:
-    present: list[dict[str, Any]] = []
+    node: Node, context: Context, request: MetadataRequest, names: Collection[str | None]
+) -> list[MetadataResponseTopic]:
+    present: list[MetadataResponseTopic] = []
     missing: dict[str, None] = {}
     turns = context.turns if len(names) > _FEW else None
     for name in names:
@@ -154,7 +169,7 @@ async def _by_name(
     return present
 
 
-def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, Any]:
+def _missing(node: Node, name: str, made: Container[str] | None) -> MetadataResponseTopic:
     """The answer for a missing topic; creates it if `made`, all topics to create, is given."""
     code = Code.UNKNOWN_TOPIC_OR_PARTITION
     if not is_legal_topic_name(name):
@@ -162,17 +177,23 @@ def _missing(node: Node, name: str, made: Container[str] | None) -> dict[str, An
     elif made is not None:
         with suppress(Refused):  # the answer is that it does not exist in either case
             node.controller.auto_create_topic(name, beside=made)
-    return {"error_code": code, "name": name, "is_internal": name in INTERNAL_TOPICS}
+    return {
+        "error_code": code,
+        "name": name,
+        "is_internal": name in INTERNAL_TOPICS,
+        "partitions": [],
+    }
 
 
-async def _existing(node: Node, context: Context, topic: Topic) -> dict[str, Any]:
-    partitions: list[dict[str, Any]] = []
+async def _existing(node: Node, context: Context, topic: Topic) -> MetadataResponseTopic:
+    partitions: list[MetadataResponsePartition] = []
     turns = context.turns if len(topic.partitions) > _FEW else None
     for partition in topic.partitions:
         if turns is not None and turns.is_over():
             await turns.pause()
         partitions.append(_partition(node, partition))
     return {
+        "error_code": Code.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
@@ -180,7 +201,7 @@ async def _existing(node: Node, context: Context, topic: Topic) -> dict[str, Any
     }
 
 
-def _partition(node: Node, partition: Partition) -> dict[str, Any]:
+def _partition(node: Node, partition: Partition) -> MetadataResponsePartition:
     leads = partition.leader_id >= 0
     return {
         "error_code": Code.NONE if leads else Code.LEADER_NOT_AVAILABLE,

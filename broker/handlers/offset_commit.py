@@ -16,7 +16,7 @@ Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.groups import Committer
 from ...coordinator.offsets import OffsetToCommit
@@ -27,6 +27,16 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...protocol.api_types.offset_commit import (
+        OffsetCommitRequest,
+        OffsetCommitRequestTopic,
+        OffsetCommitResponse,
+        OffsetCommitResponsePartition,
+        OffsetCommitResponseTopic,
+    )
+    from ...protocol.api_types.offset_delete import OffsetDeleteRequestTopic
     from ..node import Node
 
 _EPOCHS_SINCE: Final = 9
@@ -34,7 +44,9 @@ _LEAST_BYTES: Final = 43  # of a record of a committed offset
 
 
 @serves(ApiKey.OFFSET_COMMIT, versions=(2, 9))
-async def offset_commit(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def offset_commit(
+    node: Node, context: Context, request: OffsetCommitRequest
+) -> OffsetCommitResponse:
     offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
@@ -62,7 +74,9 @@ async def offset_commit(node: Node, context: Context, request: Any) -> dict[str,
     return {"topics": await answers(node, context, request.topics, codes)}
 
 
-async def offsets_to_commit(node: Node, context: Context, topics: Any) -> list[OffsetToCommit]:
+async def offsets_to_commit(
+    node: Node, context: Context, topics: Iterable[OffsetCommitRequestTopic]
+) -> list[OffsetToCommit]:
     """The offsets of a request for partitions that exist."""
     offsets = []
     for topic in topics:
@@ -85,20 +99,23 @@ async def offsets_to_commit(node: Node, context: Context, topics: Any) -> list[O
 
 
 async def answers(
-    node: Node, context: Context, topics: Any, codes: Mapping[tuple[str, int], Code]
-) -> list[dict[str, Any]]:
+    node: Node,
+    context: Context,
+    topics: Iterable[OffsetDeleteRequestTopic],
+    codes: Mapping[tuple[str, int], Code],
+) -> list[OffsetCommitResponseTopic]:
     """The error code of each partition of a request; partitions without a code do not exist.
 
     As in Kafka, a topic that exists is omitted if the request names no partition of it. If any
     partition does not exist, a topic that is named twice is answered once.
     """
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
-    answered: list[dict[str, Any]] = []
+    answered: list[OffsetCommitResponseTopic] = []
     are_known = True
     async for topic in context.turns.each(topics):
         if not topic.partitions and topic.name in node.catalog.topics:
             continue
-        told = []
+        told: list[OffsetCommitResponsePartition] = []
         async for partition in context.turns.each(topic.partitions):
             index = partition.partition_index
             code = codes.get((topic.name, index))
@@ -108,8 +125,8 @@ async def answers(
         answered.append({"name": topic.name, "partitions": told})
     if are_known and any(topic["partitions"] for topic in answered):
         return answered
-    merged: dict[str, dict[str, Any]] = {}
-    async for topic in context.turns.each(answered):
-        merged.setdefault(topic["name"], {"name": topic["name"], "partitions": []})
-        merged[topic["name"]]["partitions"] += topic["partitions"]
+    merged: dict[str, OffsetCommitResponseTopic] = {}
+    async for each in context.turns.each(answered):
+        merged.setdefault(each["name"], {"name": each["name"], "partitions": []})
+        merged[each["name"]]["partitions"] += each["partitions"]
     return [*merged.values()]

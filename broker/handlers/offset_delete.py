@@ -6,7 +6,7 @@ whole request is answered without topics. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
@@ -15,11 +15,14 @@ from ..requests.dispatch import serves
 from .offset_commit import answers
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
     from ..node import Node
 
 
 @serves(ApiKey.OFFSET_DELETE, versions=(0, 0))
-async def offset_delete(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def offset_delete(
+    node: Node, context: Context, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse:
     places = [
         (topic.name, partition.partition_index)
         async for topic in context.turns.each(request.topics)

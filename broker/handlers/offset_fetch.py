@@ -17,15 +17,23 @@ or the offset. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.groups import FetchedOffset, Groups
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Refused
+from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.offset_fetch import (
+        OffsetFetchRequest,
+        OffsetFetchRequestGroup,
+        OffsetFetchResponse,
+        OffsetFetchResponseGroup,
+        OffsetFetchResponsePartition,
+        OffsetFetchResponseTopic,
+    )
     from ..node import Node
 
 _GROUP_ERROR_SINCE: Final = 2
@@ -35,23 +43,29 @@ _Places = list[tuple[str, Sequence[int]]]
 
 
 @serves(ApiKey.OFFSET_FETCH, versions=(1, 9))
-async def offset_fetch(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def offset_fetch(
+    node: Node, context: Context, request: OffsetFetchRequest
+) -> OffsetFetchResponse:
     stable = request.require_stable
     if context.version >= _SEVERAL_SINCE:
         groups = context.turns.each(request.groups)
         told = [await _group(node, context, group, require_stable=stable) async for group in groups]
         return {"groups": told}
     answer = await _group(node, context, request, require_stable=stable)
-    del answer["group_id"]
-    if context.version < _GROUP_ERROR_SINCE and "error_code" in answer:
-        refused = FetchedOffset(error=answer["error_code"])
+    code = answer.get("error_code", Code.NONE)
+    if context.version < _GROUP_ERROR_SINCE and code != Code.NONE:
+        refused = FetchedOffset(error=Code(code))
         return {"topics": await _answers(context, _asked(request), lambda *_: refused)}
-    return answer
+    return {"topics": answer["topics"], "error_code": code}
 
 
 async def _group(
-    node: Node, context: Context, group: Any, *, require_stable: bool
-) -> dict[str, Any]:
+    node: Node,
+    context: Context,
+    group: OffsetFetchRequest | OffsetFetchRequestGroup,
+    *,
+    require_stable: bool,
+) -> OffsetFetchResponseGroup:
     """The offsets of one group; of very many, those of a few milliseconds at a time."""
     group_id = group.group_id
     member_id = getattr(group, "member_id", None)  # before version 8 there is no such field
@@ -79,13 +93,13 @@ async def _group(
         return {"group_id": group_id, "topics": [], "error_code": refused.code}
 
 
-def _asked(group: Any) -> _Places:
-    return [(topic.name, topic.partition_indexes) for topic in group.topics]
+def _asked(group: OffsetFetchRequest | OffsetFetchRequestGroup) -> _Places:
+    return [(topic.name, topic.partition_indexes) for topic in group.topics or ()]
 
 
 async def _answers(
     context: Context, places: _Places, offset_of: Callable[[str, int], FetchedOffset]
-) -> list[dict[str, Any]]:
+) -> list[OffsetFetchResponseTopic]:
     return [
         {
             "name": name,
@@ -98,7 +112,7 @@ async def _answers(
     ]
 
 
-def _answer(index: int, fetched: FetchedOffset) -> dict[str, Any]:
+def _answer(index: int, fetched: FetchedOffset) -> OffsetFetchResponsePartition:
     return {
         "partition_index": index,
         "committed_offset": fetched.offset,

@@ -9,7 +9,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -17,11 +17,19 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.offset_for_leader_epoch import (
+        EpochEndOffset,
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderEpochResponse,
+        OffsetForLeaderPartition,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
-async def offset_for_leader_epoch(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def offset_for_leader_epoch(
+    node: Node, context: Context, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
     return {
         "topics": [
             {
@@ -36,7 +44,7 @@ async def offset_for_leader_epoch(node: Node, context: Context, request: Any) ->
     }
 
 
-def _end_of(node: Node, topic: str, asked: Any) -> dict[str, Any]:
+def _end_of(node: Node, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     error, epoch, end_offset = Code.NONE, -1, -1
     try:
         log = node.led_log(topic, asked.partition)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...coordinator.outcome import Producer
 from ...coordinator.transactions.states import BUMPS_EPOCHS, Partition
@@ -46,6 +46,14 @@ from ..scheduling.large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
     from ...coordinator.transactions.coordinator import Transactions
+    from ...protocol.api_types.produce import (
+        BatchIndexAndErrorMessage,
+        PartitionProduceResponse,
+        ProduceRequest,
+        ProduceResponse,
+        TopicProduceData,
+        TopicProduceResponse,
+    )
     from ...storage.steps import Steps
     from ..node import Node
     from ..runtime.shard import Shard
@@ -70,9 +78,8 @@ _TELLS_NO_START: Final = (
     Code.KAFKA_STORAGE_ERROR,
 )
 # Logs that must be flushed before an answer is sent; the answer becomes an error if a flush fails.
-Unflushed = list[tuple[PartitionLog, dict[str, Any]]]
+Unflushed: TypeAlias = "list[tuple[PartitionLog, PartitionProduceResponse]]"
 _NONE: Final[tuple[PartitionLog, ...]] = ()
-_NO_OFFSETS: Final = {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1}
 
 
 class Explained(Refused):
@@ -80,17 +87,17 @@ class Explained(Refused):
 
 
 @serves(ApiKey.PRODUCE, versions=(0, 13))
-async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
+async def produce(node: Node, context: Context, request: ProduceRequest) -> ProduceResponse | None:
     turns = context.turns if _has_many_partitions(request) else None
     refused = await _refused_whole(node, context, request, turns)
-    responses = []
+    responses: list[TopicProduceResponse] = []
     unflushed: Unflushed = []
     failed: str | None = None
     rules = _Rules(node, context, request)
     membership = rules.membership
     new_leaders = NewLeaders(node, context) if context.version >= _LEADERS_SINCE else None
     for topic_data in request.topic_data:
-        answers = []
+        answers: list[PartitionProduceResponse] = []
         name, unknown = _topic(node, context, topic_data)
         # Of two batches for one partition Kafka keeps only the last one; so does this dict.
         for index, records in {p.index: p.records for p in topic_data.partition_data}.items():
@@ -98,29 +105,30 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
                 await turns.pause()
                 name, unknown = _topic(node, context, topic_data)
                 membership.ask_again()  # the transaction may have ended meanwhile
-            answer, waits = refused or unknown, _NONE
+            whole, waits = refused or unknown, _NONE
+            answer = None if whole is None else _error(index, whole.code, whole.why)
             checked: Checked | Refused | None = None
             while answer is None:
                 try:
                     answer, waits = _append(node, rules, (name, index), records, checked)
                 except _NotOnDisk:
-                    answer = await membership.on_disk()
+                    lost = await membership.on_disk()
+                    answer = None if lost is None else _error(index, lost.code)
                 except _TakesLong as long:
                     checked = await _checked(node, long.steps)
                     membership.ask_again()  # much may have happened meanwhile
-            answer = {"index": index, **answer}
             if waits:
                 unflushed += [(log, answer) for log in waits]
             answers.append(answer)
-            if "error_code" in answer:
+            if answer["error_code"] != Code.NONE:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
                 if answer["error_code"] == Code.NOT_LEADER_OR_FOLLOWER and new_leaders is not None:
                     answer["current_leader"] = new_leaders.of(name, index)
-        topic = (
-            {"topic_id": topic_data.topic_id} if context.version >= _IDS_SINCE else {"name": name}
-        )
-        if answers:
-            responses.append({**topic, "partition_responses": answers})
+        if answers and context.version >= _IDS_SINCE:
+            topic_id = topic_data.topic_id
+            responses.append({"topic_id": topic_id, "partition_responses": answers})
+        elif answers:
+            responses.append({"name": name, "partition_responses": answers})
     if turns is not None:
         told = sum(len(topic["partition_responses"]) for topic in responses)
         context.is_large = told > MOST_ELEMENTS
@@ -135,11 +143,18 @@ async def produce(node: Node, context: Context, request: Any) -> dict[str, Any] 
     return {"responses": responses}
 
 
-def _error(code: Code, why: str | None = None) -> dict[str, Any]:
-    return {"error_code": code, "error_message": why, **_NO_OFFSETS}
+def _error(index: int, code: Code, why: str | None = None) -> PartitionProduceResponse:
+    return {
+        "index": index,
+        "error_code": code,
+        "error_message": why,
+        "base_offset": -1,
+        "log_append_time_ms": -1,
+        "log_start_offset": -1,
+    }
 
 
-def _has_many_partitions(request: Any) -> bool:
+def _has_many_partitions(request: ProduceRequest) -> bool:
     topics = request.topic_data
     if len(topics) > MANY:
         return True
@@ -150,8 +165,8 @@ def _has_many_partitions(request: Any) -> bool:
 
 
 async def _refused_whole(
-    node: Node, context: Context, request: Any, turns: Turns | None
-) -> dict[str, Any] | None:
+    node: Node, context: Context, request: ProduceRequest, turns: Turns | None
+) -> Refused | None:
     """The answer if the request as a whole is wrong: one error for all partitions; None if not.
 
     Args:
@@ -171,19 +186,21 @@ async def _refused_whole(
                     # batch before it cannot be read.
                     frame_end(records, 0)
                 except Refused as refused:
-                    return _error(refused.code, refused.why)
+                    return refused
             if _is_transactional(records):
                 header = read_header(records)
                 producers.add((header.producer_id, header.producer_epoch))
     if producers and not _may_use_id(node, context, request.transactional_id):
-        return _error(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1 and len(set(_producers_of_valid(node, context, request))) > 1:
         why = "Transactional records contained more than one producer ID"
-        return _error(Code.INVALID_PRODUCER_ID_MAPPING, why)
+        return Refused(Code.INVALID_PRODUCER_ID_MAPPING, why)
     return None
 
 
-def _producers_of_valid(node: Node, context: Context, request: Any) -> Iterator[tuple[int, int]]:
+def _producers_of_valid(
+    node: Node, context: Context, request: ProduceRequest
+) -> Iterator[tuple[int, int]]:
     """The producer ids and epochs of the transactional batches without an error so far."""
     for topic_data in request.topic_data:
         name, unknown = _topic(node, context, topic_data)
@@ -213,20 +230,22 @@ def _is_transactional(records: bytes) -> bool:
     )
 
 
-def _topic(node: Node, context: Context, topic_data: Any) -> tuple[str, dict[str, Any] | None]:
+def _topic(
+    node: Node, context: Context, topic_data: TopicProduceData
+) -> tuple[str, Refused | None]:
     """The name of a topic and, if it does not exist, the answer for each of its partitions."""
     if context.version < _IDS_SINCE:
         name: str = topic_data.name
         if node.authorizer is not None and not _may_write(node, context, name):
-            return name, _error(Code.TOPIC_AUTHORIZATION_FAILED)
+            return name, Refused(Code.TOPIC_AUTHORIZATION_FAILED)
         if node.catalog.topics.get(name) is None:
-            return name, _error(Code.UNKNOWN_TOPIC_OR_PARTITION)
+            return name, Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
         return name, None
     topic = node.catalog.topic_by_id(topic_data.topic_id or uuid.UUID(int=0))
     if topic is None:
-        return "", _error(Code.UNKNOWN_TOPIC_ID)
+        return "", Refused(Code.UNKNOWN_TOPIC_ID)
     if node.authorizer is not None and not _may_write(node, context, topic.name):
-        return topic.name, _error(Code.TOPIC_AUTHORIZATION_FAILED)
+        return topic.name, Refused(Code.TOPIC_AUTHORIZATION_FAILED)
     return topic.name, None
 
 
@@ -256,7 +275,7 @@ def _append(
     partition: Partition,
     records: bytes | None,
     checked: Checked | Refused | None,
-) -> tuple[dict[str, Any], tuple[PartitionLog, ...]]:
+) -> tuple[PartitionProduceResponse, tuple[PartitionLog, ...]]:
     """Append one partition's batch.
 
     Args:
@@ -264,7 +283,7 @@ def _append(
         checked: the result of the steps of _TakesLong; None if the batch is not checked yet.
 
     Returns:
-        The answer without the index, and the logs to flush before it is sent.
+        The answer, and the logs to flush before it is sent.
 
     Raises:
         _NotOnDisk: see `_Membership.check`; nothing was appended.
@@ -299,22 +318,24 @@ def _append(
             raise found if isinstance(found, Refused) else _TakesLong(found)
         appended = log.append_checked(found, now_ms=now_ms)
     except InvalidRecords as invalid:
-        errors = _record_errors(invalid)
-        answer = _error(invalid.code, invalid.why)
-        return {**_with_start(answer, invalid, asked), "record_errors": errors}, _NONE
+        answer = _error(partition[1], invalid.code, invalid.why)
+        answer["record_errors"] = _record_errors(invalid)
+        return _with_start(answer, invalid, asked), _NONE
     except Explained as refused:
-        return _error(refused.code, refused.why), _NONE
+        return _error(partition[1], refused.code, refused.why), _NONE
     except Refused as refused:
         if log is not None:
             node.storage_trouble.tell(log, refused)
         if refused.code is Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             asked = log  # the answer is the log's, as in Kafka
-        return _with_start(_error(refused.code), refused, asked), _NONE
+        return _with_start(_error(partition[1], refused.code), refused, asked), _NONE
     if not appended.is_duplicate:
         node.appended(log)
     if _is_unflushed(log):
         waits = (log,)
     answer = {
+        "index": partition[1],
+        "error_code": Code.NONE,
         "base_offset": appended.base_offset,
         "log_append_time_ms": appended.log_append_time_ms,
         "log_start_offset": log.log_start_offset,
@@ -323,12 +344,13 @@ def _append(
 
 
 def _with_start(
-    answer: dict[str, Any], refused: Refused, asked: PartitionLog | None
-) -> dict[str, Any]:
+    answer: PartitionProduceResponse, refused: Refused, asked: PartitionLog | None
+) -> PartitionProduceResponse:
     """The answer to a batch that a log refused; most errors come with the log start offset."""
     if asked is None or refused.code in _TELLS_NO_START or isinstance(refused, NotOneBatch):
         return answer
-    return {**answer, "log_start_offset": asked.log_start_offset}
+    answer["log_start_offset"] = asked.log_start_offset
+    return answer
 
 
 async def _flushed(node: Node, unflushed: Unflushed) -> None:
@@ -340,10 +362,10 @@ async def _flushed(node: Node, unflushed: Unflushed) -> None:
     for flushed, answer in flushing:
         refused = await flushed
         if refused is not None:
-            answer.update(_error(refused.code))
+            answer.update(_error(answer["index"], refused.code))
 
 
-def _record_errors(invalid: InvalidRecords) -> list[dict[str, Any]]:
+def _record_errors(invalid: InvalidRecords) -> list[BatchIndexAndErrorMessage]:
     return [
         {"batch_index": index, "batch_index_error_message": why}
         for index, why in invalid.record_errors
@@ -363,7 +385,7 @@ class _Rules:
 
     __slots__ = ("acks_are_wrong", "membership", "version", "wants_all_in_sync")
 
-    def __init__(self, node: Node, context: Context, request: Any) -> None:
+    def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
         self.version = context.version
         self.acks_are_wrong = request.acks not in _VALID_ACKS
         self.wants_all_in_sync = request.acks == _ALL and len(node.catalog.brokers) > 1
@@ -389,7 +411,7 @@ class _Membership:
         "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
     )  # fmt: skip
 
-    def __init__(self, node: Node, context: Context, request: Any) -> None:
+    def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
         self._node = node
         self._context = context
         self._request = request
@@ -412,7 +434,7 @@ class _Membership:
             return
         if self._shard is None:
             try:
-                self._shard = self._node.transaction_shard(self._request.transactional_id)
+                self._shard = self._node.transaction_shard(self._transactional_id)
             except Refused as refused:
                 raise _in_words_of_produce(self._context, refused) from None
             before = self._shard.log.log_end_offset
@@ -433,20 +455,27 @@ class _Membership:
         if not self._is_on_disk:
             raise _NotOnDisk
 
-    async def on_disk(self) -> dict[str, Any] | None:
+    async def on_disk(self) -> Refused | None:
         """Wait until the record that `check` needs is on disk, and repeat the check afterwards.
 
         Returns:
-            The error answer of the batch if the flush fails; else None.
+            Why the flush failed; None if it did not.
         """
         assert self._shard is not None
         refused = await self._node.flushes.flushed(self._shard.log)
         self._shard, self._has_waited = None, True  # much may have happened meanwhile
-        return None if refused is None else _error(refused.code)
+        return refused
 
     def ask_again(self) -> None:
         """Forget the coordinator's answer, so that the next check asks again."""
         self._shard, self._has_waited = None, False
+
+    @property
+    def _transactional_id(self) -> str:
+        """The request's; a transactional batch without one is refused before `check`."""
+        transactional_id = self._request.transactional_id
+        assert transactional_id is not None
+        return transactional_id
 
     def _is_checked(self) -> bool:
         """Whether to ask the coordinator: always from version 12 on, where the check adds."""
@@ -458,7 +487,7 @@ class _Membership:
         self, shard: Shard[Transactions], producer_id: int, producer_epoch: int
     ) -> Refused | frozenset[Partition]:
         """Add the partitions of the request; up to version 11 find those that were not added."""
-        transactional_id, places = self._request.transactional_id, self._places()
+        transactional_id, places = self._transactional_id, self._places()
         producer = Producer(producer_id, producer_epoch)
         try:
             if self._context.version < _ADDS_SINCE:

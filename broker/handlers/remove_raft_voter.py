@@ -6,26 +6,30 @@ voter cannot be removed. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.quorum import ReplicaKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.quorum_requests import all_shown, check_cluster_id, check_voter, shown
+from ..requests.quorum_requests import all_shown, check_cluster_id, shown, voter_of
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.remove_raft_voter import (
+        RemoveRaftVoterRequest,
+        RemoveRaftVoterResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.REMOVE_RAFT_VOTER, versions=(0, 0))
-async def remove_raft_voter(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def remove_raft_voter(
+    node: Node, context: Context, request: RemoveRaftVoterRequest
+) -> RemoveRaftVoterResponse:
     check_cluster_id(node, request)
-    check_voter(request, "Remove")
+    voter = shown(voter_of(request, "Remove"))
     if not node.controller.kraft_version:
         why = "Cluster doesn't support removing voter because the kraft.version feature is 0"
         raise Refused(Code.UNSUPPORTED_VERSION, why)
-    voter = shown(ReplicaKey(request.voter_id, request.voter_directory_id))
     why = f"Cannot remove voter {voter} from the set of voters {all_shown(node)}"
     raise Refused(Code.VOTER_NOT_FOUND, why)

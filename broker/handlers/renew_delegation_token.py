@@ -7,7 +7,7 @@ Skipped: tokens (broker/requests/delegation_tokens.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
@@ -15,9 +15,15 @@ from ..requests.delegation_tokens import NO_TIME_MS, why_refused
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.renew_delegation_token import (
+        RenewDelegationTokenRequest,
+        RenewDelegationTokenResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2))
-async def renew_delegation_token(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def renew_delegation_token(
+    node: Node, context: Context, request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
     return {"error_code": why_refused(context), "expiry_timestamp_ms": NO_TIME_MS}

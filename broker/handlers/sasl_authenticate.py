@@ -8,7 +8,7 @@ Skipped: SASL listeners. On others the connection counts as authenticated alread
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -16,11 +16,17 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.sasl_authenticate import (
+        SaslAuthenticateRequest,
+        SaslAuthenticateResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.SASL_AUTHENTICATE, versions=(0, 2))
-async def sasl_authenticate(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def sasl_authenticate(
+    node: Node, context: Context, request: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse:
     raise Refused(
         Code.ILLEGAL_SASL_STATE,
         "SaslAuthenticate request received after successful authentication",

@@ -7,7 +7,7 @@ Skipped: SASL listeners. On others there is no mechanism to choose.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -15,9 +15,12 @@ from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
     from ..node import Node
 
 
 @serves(ApiKey.SASL_HANDSHAKE, versions=(0, 1))
-async def sasl_handshake(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def sasl_handshake(
+    node: Node, context: Context, request: SaslHandshakeRequest
+) -> SaslHandshakeResponse:
     raise Refused(Code.ILLEGAL_SASL_STATE)

@@ -11,7 +11,7 @@ in Kafka. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.classic.requests import SyncReply, SyncRequest
 from ...protocol.api_keys import ApiKey
@@ -21,13 +21,14 @@ from ..requests.dispatch import serves
 from ..runtime.group_settings import linger
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.sync_group import SyncGroupRequest, SyncGroupResponse
     from ..node import Node
 
 _PROTOCOL_SINCE: Final = 5
 
 
 @serves(ApiKey.SYNC_GROUP, versions=(0, 5))
-async def sync_group(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def sync_group(node: Node, context: Context, request: SyncGroupRequest) -> SyncGroupResponse:
     protocol_type, protocol = None, None
     if context.version >= _PROTOCOL_SINCE:
         protocol_type, protocol = request.protocol_type, request.protocol_name

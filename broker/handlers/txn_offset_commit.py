@@ -14,7 +14,7 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...coordinator.groups import Committer
 from ...coordinator.outcome import Outcome, Producer
@@ -29,13 +29,19 @@ from .offset_commit import answers, offsets_to_commit
 if TYPE_CHECKING:
     from ...coordinator.moment import Moment
     from ...coordinator.transactions.coordinator import Transactions
+    from ...protocol.api_types.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
     from ..node import Node
 
 _ADDS_SINCE: Final = 5
 
 
 @serves(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5))
-async def txn_offset_commit(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def txn_offset_commit(
+    node: Node, context: Context, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse:
     offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:

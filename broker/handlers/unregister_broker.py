@@ -6,18 +6,24 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.unregister_broker import (
+        UnregisterBrokerRequest,
+        UnregisterBrokerResponse,
+    )
     from ..node import Node
 
 
 @serves(ApiKey.UNREGISTER_BROKER, versions=(0, 0))
-async def unregister_broker(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def unregister_broker(
+    node: Node, context: Context, request: UnregisterBrokerRequest
+) -> UnregisterBrokerResponse:
     node.controller.forget_broker(request.broker_id)
     await node.decided()
     return {"error_message": ""}

@@ -10,15 +10,20 @@ ApiVersions and for the next transaction. Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...metadata.features import FeatureUpdate, UpgradeType
 from ...protocol.api_keys import ApiKey
-from ...protocol.errors import Refused
+from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.update_features import (
+        FeatureUpdateKey,
+        UpdateFeaturesRequest,
+        UpdateFeaturesResponse,
+    )
     from ..node import Node
 
 _TYPES_SINCE: Final = 1
@@ -27,7 +32,9 @@ _NO_ERROR: Final = "NONE"  # Kafka's message without an error
 
 
 @serves(ApiKey.UPDATE_FEATURES, versions=(0, 2))
-async def update_features(node: Node, context: Context, request: Any) -> dict[str, Any]:
+async def update_features(
+    node: Node, context: Context, request: UpdateFeaturesRequest
+) -> UpdateFeaturesResponse:
     updates = [
         FeatureUpdate(
             update.feature, update.max_version_level, _upgrade_type(update, context.version)
@@ -48,11 +55,14 @@ async def update_features(node: Node, context: Context, request: Any) -> dict[st
         return {"error_message": None}
     return {
         "error_message": None,
-        "results": [{"feature": update.name, "error_message": _NO_ERROR} for update in updates],
+        "results": [
+            {"feature": update.name, "error_code": Code.NONE, "error_message": _NO_ERROR}
+            for update in updates
+        ],
     }
 
 
-def _upgrade_type(update: Any, version: int) -> int:
+def _upgrade_type(update: FeatureUpdateKey, version: int) -> int:
     if version >= _TYPES_SINCE:
         return int(update.upgrade_type)
     return UpgradeType.UPGRADE

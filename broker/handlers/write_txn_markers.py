@@ -11,7 +11,7 @@ Skipped: version 2 (KIP-1228), which Kafka 4.1 does not offer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...coordinator.outcome import Producer
 from ...metadata.catalog import CONSUMER_OFFSETS
@@ -23,17 +23,26 @@ from ..requests.dispatch import serves
 from ..runtime import markers
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.write_txn_markers import (
+        WritableTxnMarker,
+        WritableTxnMarkerPartitionResult,
+        WritableTxnMarkerResult,
+        WriteTxnMarkersRequest,
+        WriteTxnMarkersResponse,
+    )
     from ..node import Node
 
 
 _NOBODY: Final = -1
-Told = dict[int, dict[str, dict[int, dict[str, Any]]]]
+Told: TypeAlias = "dict[int, dict[str, dict[int, WritableTxnMarkerPartitionResult]]]"
 """Answers by producer id, topic and partition."""
 
 
 @serves(ApiKey.WRITE_TXN_MARKERS, versions=(1, 1))
-async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    unflushed: list[tuple[PartitionLog, dict[str, Any]]] = []
+async def write_txn_markers(
+    node: Node, context: Context, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse:
+    unflushed: list[tuple[PartitionLog, WritableTxnMarkerPartitionResult]] = []
     # The answer has the last of two markers for one partition.
     told: Told = {}
     for marker in request.markers:
@@ -53,7 +62,7 @@ async def write_txn_markers(node: Node, context: Context, request: Any) -> dict[
     return {"markers": _answers(told)}
 
 
-def _answers(told: Told) -> list[dict[str, Any]]:
+def _answers(told: Told) -> list[WritableTxnMarkerResult]:
     return [
         {
             "producer_id": producer_id,
@@ -66,7 +75,7 @@ def _answers(told: Told) -> list[dict[str, Any]]:
     ]
 
 
-def _is_of_nobody(node: Node, marker: Any) -> bool:
+def _is_of_nobody(node: Node, marker: WritableTxnMarker) -> bool:
     """Whether a marker that would be written has no producer id: Kafka then refuses all markers."""
     return _NOBODY in (marker.producer_id, marker.producer_epoch) and any(
         topic.name != CONSUMER_OFFSETS and _exists(node, topic.name, index)
@@ -75,14 +84,17 @@ def _is_of_nobody(node: Node, marker: Any) -> bool:
     )
 
 
-def _all_refused(request: Any) -> list[dict[str, Any]]:
+def _all_refused(request: WriteTxnMarkersRequest) -> list[WritableTxnMarkerResult]:
     """An error for each marker; of two markers of one producer the answer has the last."""
     told: Told = {}
     for marker in request.markers:
         topics = told[marker.producer_id] = {}
         for topic in marker.topics:
             for index in topic.partition_indexes:
-                refused = {"partition_index": index, "error_code": Code.UNKNOWN_SERVER_ERROR}
+                refused: WritableTxnMarkerPartitionResult = {
+                    "partition_index": index,
+                    "error_code": Code.UNKNOWN_SERVER_ERROR,
+                }
                 topics.setdefault(topic.name, {})[index] = refused
     return _answers(told)
 
@@ -94,11 +106,14 @@ def _exists(node: Node, topic: str, index: int) -> bool:
 
 def _appended(
     node: Node,
-    marker: Any,
+    marker: WritableTxnMarker,
     place: tuple[str, int],
-    unflushed: list[tuple[PartitionLog, dict[str, Any]]],
-) -> dict[str, Any]:
-    partition: dict[str, Any] = {"partition_index": place[1], "error_code": Code.NONE}
+    unflushed: list[tuple[PartitionLog, WritableTxnMarkerPartitionResult]],
+) -> WritableTxnMarkerPartitionResult:
+    partition: WritableTxnMarkerPartitionResult = {
+        "partition_index": place[1],
+        "error_code": Code.NONE,
+    }
     if not _exists(node, *place):
         return {**partition, "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION}
     if marker.producer_id < 0 or marker.producer_epoch < 0:

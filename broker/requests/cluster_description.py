@@ -5,10 +5,12 @@ Shared by Metadata, DescribeCluster and the other handlers that return them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ...metadata.catalog import Broker
+    from ...protocol.api_types.fetch import LeaderIdAndEpoch, NodeEndpoint
+    from ...protocol.api_types.metadata import MetadataResponseBroker
     from ..node import Node
     from .context import Context
 
@@ -43,9 +45,9 @@ class NewLeaders:
     def __init__(self, node: Node, context: Context) -> None:
         self._node = node
         self._context = context
-        self.endpoints: dict[int, dict[str, Any]] = {}
+        self.endpoints: dict[int, NodeEndpoint] = {}
 
-    def of(self, topic: str, partition: int) -> dict[str, int]:
+    def of(self, topic: str, partition: int) -> LeaderIdAndEpoch:
         """The leader's id and epoch, -1 if unknown; adds its address to `endpoints`."""
         known = self._node.catalog.topics.get(topic)
         if known is None or not 0 <= partition < len(known.partitions):
@@ -63,15 +65,13 @@ class NewLeaders:
         }
 
 
-def brokers_alive(
-    node: Node, context: Context, *, id_field: str = "node_id"
-) -> list[dict[str, Any]]:
-    """The brokers that are not fenced, by id: `id_field`, host, port and rack."""
-    alive = []
+def brokers_alive(node: Node, context: Context) -> list[MetadataResponseBroker]:
+    """The brokers that are not fenced, by id."""
+    alive: list[MetadataResponseBroker] = []
     for node_id, broker in sorted(node.catalog.brokers.items()):
         if not broker.is_fenced:
             host, port = address_of(node, context, broker)
-            alive.append({id_field: node_id, "host": host, "port": port, "rack": broker.rack})
+            alive.append({"node_id": node_id, "host": host, "port": port, "rack": broker.rack})
     return alive
 
 

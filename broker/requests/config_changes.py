@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...metadata.catalog import ResourceType
 from ...metadata.topic_names import check_topic_name
@@ -26,8 +26,18 @@ from ..settings.rules import check_together
 from ..settings.topic_settings import GROUP_SETTINGS, METRICS_SETTINGS, TOPIC_SETTINGS
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_configs import (
+        AlterConfigsResource,
+        AlterConfigsResourceResponse,
+        AlterConfigsResponse,
+    )
+    from ...protocol.api_types.incremental_alter_configs import (
+        AlterConfigsResource as IncrementalAlterConfigsResource,
+    )
     from ..node import Node
     from .context import Context
+
+Resource = TypeVar("Resource", bound="AlterConfigsResource | IncrementalAlterConfigsResource")
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 MIN_INSYNC = "min.insync.replicas"
@@ -176,13 +186,13 @@ def _with_entries(text: str, operation: Operation, value: str) -> str:
 
 
 async def answered(
-    context: Context, resources: Sequence[Any], alter: Callable[[Any], None]
-) -> dict[str, Any]:
+    context: Context, resources: Sequence[Resource], alter: Callable[[Resource], None]
+) -> AlterConfigsResponse:
     """Call `alter` with each resource of a request; return the answer with all results."""
     times: Counter[tuple[int, str]] = Counter()
     async for resource in context.turns.each(resources):
         times[resource.resource_type, resource.resource_name] += 1
-    responses = []
+    responses: list[AlterConfigsResourceResponse] = []
     async for resource in context.turns.each(resources):
         error, why = Code.NONE, None
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
@@ -17,6 +17,7 @@ from ...storage.reads import FileRange, ReadLimits
 from ..runtime.fetch_sessions import Item, PartitionKey, TopicRef, Wanted
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.fetch import AbortedTransaction
     from ..node import Node
     from .context import Context
 
@@ -53,7 +54,7 @@ class PartitionRead(NamedTuple):
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
-    aborted: list[dict[str, int]] | None = None
+    aborted: list[AbortedTransaction] | None = None
     diverging: tuple[int, int] | None = None  # epoch and its end offset
 
 
@@ -147,7 +148,7 @@ def _read(
     diverging = _divergence(log, asked)
     high_watermark, stable = log.high_watermark, log.last_stable_offset
     records: bytes | memoryview | FileRange = b""
-    aborted: list[dict[str, int]] | None = None
+    aborted: list[AbortedTransaction] | None = None
     if diverging is None:
         if limits.committed:
             aborted = []
@@ -205,7 +206,7 @@ def _divergence(log: PartitionLog, asked: Wanted) -> tuple[int, int] | None:
     return None
 
 
-def _aborted(log: PartitionLog, first_offset: int, next_offset: int) -> list[dict[str, Any]]:
+def _aborted(log: PartitionLog, first_offset: int, next_offset: int) -> list[AbortedTransaction]:
     return [
         {"producer_id": aborted.producer_id, "first_offset": aborted.first_offset}
         for aborted in log.aborted_transactions(first_offset, next_offset - 1)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
 from ...storage.log_directory import encode_uuid
 from ...storage.quorum import ReplicaKey
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.add_raft_voter import AddRaftVoterRequest
+    from ...protocol.api_types.remove_raft_voter import RemoveRaftVoterRequest
     from ..node import Node
 
 
-def check_cluster_id(node: Node, request: Any) -> None:
+def check_cluster_id(node: Node, request: AddRaftVoterRequest | RemoveRaftVoterRequest) -> None:
     """Raise Refused (INCONSISTENT_CLUSTER_ID) for the id of another cluster; None is accepted."""
     given = request.cluster_id
     if given not in (None, node.cluster_id):
@@ -32,9 +34,14 @@ def all_shown(node: Node) -> str:
     return f"[{', '.join(map(shown, node.controller.voters))}]"
 
 
-def check_voter(request: Any, verb: str) -> None:
-    """Raise Refused (INVALID_REQUEST) for a voter without an id or a directory id."""
+def voter_of(request: AddRaftVoterRequest | RemoveRaftVoterRequest, verb: str) -> ReplicaKey:
+    """The voter that a request names.
+
+    Raises:
+        Refused: INVALID_REQUEST; the voter has no id, or its directory has none.
+    """
     directory = request.voter_directory_id
     if request.voter_id < 0 or directory is None or directory.int == 0:
         why = f"{verb} voter request didn't include a valid voter"
         raise Refused(Code.INVALID_REQUEST, why)
+    return ReplicaKey(request.voter_id, directory)

@@ -1,0 +1,247 @@
+"""Stubs with the types of all messages and records, from the schemas that the codec reads.
+
+`make message-types` writes them to `protocol/api_types/`. A request or a record that is read is a
+Protocol. The top fields of a request may be assigned, because guards narrow requests; all others
+are read-only. A response or a record that is written is a TypedDict, because the codec takes dicts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ottla.broker.requests.served_apis import HANDLERS, Served
+from ottla.protocol import api_types, codec, schemas
+from ottla.protocol.api_keys import ApiKey
+
+FOLDER: Final = Path(str(api_types.__file__)).parent
+RECORDS: Final = "records"
+SENT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
+"""The APIs whose requests a broker also sends, and whose responses it also reads."""
+
+_NUMBERS: Final = dict.fromkeys(("int8", "int16", "uint16", "int32", "int64"), "int")
+_SIMPLE: Final = {
+    **_NUMBERS,
+    **{"float64": "float", "bool": "bool", "string": "str", "bytes": "bytes"},
+    "uuid": "UUID | None",  # the codec has None for the id that is zero
+}
+_READ: Final = {**_SIMPLE, "records": "bytes", "bitfield": "int"}
+# Records of a Fetch answer may be in their file until they are sent.
+_WRITTEN: Final = {**_SIMPLE, "records": "Bytes | Unread", "bitfield": "frozenset[int] | None"}
+_MODULES: Final = {
+    "Sequence": "collections.abc",
+    **dict.fromkeys(("NotRequired", "Protocol", "TypedDict"), "typing"),
+    "UUID": "uuid",
+    "Bytes": "..batch",
+    "Unread": "..fetch_answer",
+}
+_WIDTH: Final = 100
+_OPTIONAL_AT_TOP: Final = frozenset({"throttle_time_ms", "error_code"})  # no delay and no error
+
+
+Versions: TypeAlias = tuple[int, int]
+"""The lowest and the highest."""
+
+
+class Message(NamedTuple):
+    """One direction of a message.
+
+    Attributes:
+        name: of the class, as in Kafka's schema; `prefix` and `suffix` go around all names.
+        struct: the codec's schema object.
+        versions: those that are read or written.
+        read: whether the codec decodes it, else it encodes it.
+        narrowed: whether its top fields may be assigned.
+    """
+
+    name: str
+    struct: Any
+    versions: Versions
+    read: bool
+    narrowed: bool = False
+    prefix: str = ""
+    suffix: str = ""
+
+
+def stubs() -> dict[str, str]:
+    """The texts of all stubs, by the name of their file."""
+    made = {f"{key.name.lower()}.pyi": _api(key, HANDLERS[key]) for key in HANDLERS}
+    made[f"{RECORDS}.pyi"] = _records()
+    return made
+
+
+def _api(api_key: ApiKey, served: Served) -> str:
+    lowest = max(served.lowest, served.closed_below)
+    versions = (lowest, max(served.highest, served.highest_unstable))
+    name = codec.api_name(api_key)
+    request = codec.message_class(api_key, "Request")._struct
+    response = codec.message_class(api_key, "Response")._struct
+    messages = [
+        Message(f"{name}Request", request, versions, read=True, narrowed=True),
+        Message(f"{name}Response", response, versions, read=False),
+    ]
+    if api_key in SENT:
+        messages += [
+            Message(f"{name}Request", request, versions, read=False, suffix="Fields"),
+            Message(f"{name}Response", response, versions, read=True, prefix="Received"),
+        ]
+    return _stub(f"{name} ({api_key.value}), versions {lowest}-{versions[1]}", messages)
+
+
+def _records() -> str:
+    names = sorted(
+        path.name.removesuffix(".json")
+        for path in files(schemas).iterdir()
+        if path.name.endswith(".json") and not path.name.endswith(("Request.json", "Response.json"))
+    )
+    messages = []
+    for name in names:
+        cls = codec.data_class(name)
+        messages.append(Message(name, cls._struct, cls.valid_versions, read=True))
+        written = Message(name, cls._struct, cls.valid_versions, read=False, suffix="Fields")
+        messages.append(written)
+    return _stub("Keys and values of records, and the consumer protocol", messages)
+
+
+def _stub(title: str, messages: list[Message]) -> str:
+    classes = _Classes(messages)
+    for message in messages:
+        classes.add(message, message.name, message.struct, message.versions)
+    text = "\n\n".join("\n".join(lines) for lines in classes.by_name.values()) + "\n"
+    words = set(re.findall(r"\w+", re.sub(r"#.*", "", text)))
+    named: dict[str, list[str]] = {}
+    for name in sorted(words & _MODULES.keys()):
+        named.setdefault(_MODULES[name], []).append(name)
+    lines = {module: f"from {module} import {', '.join(names)}" for module, names in named.items()}
+    groups = [
+        "\n".join(lines[module] for module in sorted(lines) if module.startswith(".") is ours)
+        for ours in (False, True)
+    ]
+    title = f'"""{title}; made by `make message-types`."""'
+    return "\n\n".join(part for part in (title, *groups, text) if part)
+
+
+def _ambiguous(messages: list[Message]) -> set[str]:
+    """The names under which the messages of a file have structs that differ."""
+    found: dict[str, list[object]] = {}
+    for message in messages:
+        for name, fields in _structs(message.struct):
+            if not message.prefix and not message.suffix:  # the others have the same structs
+                found.setdefault(name, []).append((message.read, fields))
+    return {name for name, structs in found.items() if any(each != structs[0] for each in structs)}
+
+
+def _structs(struct: Any) -> Iterator[tuple[str, object]]:
+    for field in struct.fields.values():
+        if _is_struct(field):
+            named = [(each.name, each.type_str, each.min_version) for each in field.fields.values()]
+            yield field.type_str, named
+            yield from _structs(field)
+
+
+class _Classes:
+    """The classes of a stub.
+
+    Attributes:
+        by_name: the lines of each, in the order of the file.
+    """
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.by_name: dict[str, list[str]] = {}
+        self._ambiguous = _ambiguous(messages)
+
+    def add(self, message: Message, name: str, struct: Any, versions: Versions) -> str:
+        """Add the class of a struct behind those of the structs in it; its name."""
+        name = f"{message.prefix}{name}{message.suffix}"
+        lines = [f"class {name}({'Protocol' if message.read else 'TypedDict'}):"]
+        is_top = struct is message.struct
+        for field in struct.fields.values():
+            served = _common(field, versions)
+            if served is None:
+                continue
+            text = self._type(message, field, served)
+            if _is_nullable(field, served, versions) and not text.endswith("None"):
+                text += " | None"
+            note = "" if served == versions else f"  # {_told(served, versions)}"
+            if message.read and not (message.narrowed and is_top):
+                lines += ["    @property", *_read_only(field.name, text, note)]
+                continue
+            is_optional = is_top and field.name in _OPTIONAL_AT_TOP
+            if not message.read and (is_optional or not _is_required(field, served, versions)):
+                text = f"NotRequired[{text}]"
+            lines.append(f"    {field.name}: {text}{note}")
+        if len(lines) == 1:
+            lines[0] += " ..."
+        assert self.by_name.setdefault(name, lines) == lines, f"two structs are named {name}"
+        return name
+
+    def _type(self, message: Message, field: Any, served: Versions) -> str:
+        """The type of a field without null."""
+        text: str = field.type_str
+        if _is_struct(field):
+            inner = message.name + text if text in self._ambiguous else text
+            text = self.add(message, inner, field, served)
+        else:
+            simple = field.array_of.type_str if field.is_array() else text
+            text = (_READ if message.read else _WRITTEN)[simple]
+        if field.is_array():
+            text = f"Sequence[{text}]" if message.read else f"list[{text}]"
+        return text
+
+
+def _read_only(name: str, text: str, note: str) -> list[str]:
+    line = f"    def {name}(self) -> {text}: ...{note}"
+    if len(line) <= _WIDTH:
+        return [line]
+    return [f"    def {name}(", "        self,", f"    ) -> {text}: ...{note}"]
+
+
+def _is_struct(field: Any) -> bool:
+    return bool(field.is_struct() or field.is_struct_array())
+
+
+def _common(field: Any, versions: Versions) -> Versions | None:
+    """The versions that have a field, of those that its struct has."""
+    lowest, highest = max(field.min_version, versions[0]), min(field.max_version, versions[1])
+    return (lowest, highest) if lowest <= highest else None
+
+
+def _told(served: Versions, versions: Versions) -> str:
+    lowest, highest = served
+    if lowest == highest:
+        return str(lowest)
+    return f"{lowest}+" if highest == versions[1] else f"{lowest}-{highest}"
+
+
+def _is_nullable(field: Any, served: Versions, versions: Versions) -> bool:
+    """Whether a version allows null, or has no such field, which then is its default."""
+    if any(map(field.nullable_for_version_q, range(served[0], served[1] + 1))):
+        return True
+    if field.is_struct():
+        return field.tag is not None
+    return served != versions and field.default is None
+
+
+def _is_required(field: Any, served: Versions, versions: Versions) -> bool:
+    """Whether a dict without a field is an error, rather than one that means the default."""
+    return not (
+        field._json.get("default") is not None
+        or field.tag is not None
+        or served != versions
+        or _is_nullable(field, served, versions)
+    )
+
+
+def write(made: Mapping[str, str], folder: Path) -> None:
+    """Write stubs, and remove those of APIs that are gone."""
+    for path in folder.glob("*.pyi"):
+        path.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    write(stubs(), FOLDER)

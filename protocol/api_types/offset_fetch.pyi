@@ -1,0 +1,65 @@
+"""OffsetFetch (9), versions 1-9; made by `make message-types`."""
+
+from collections.abc import Sequence
+from typing import NotRequired, Protocol, TypedDict
+
+class OffsetFetchRequestTopic(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def partition_indexes(self) -> Sequence[int]: ...
+
+class OffsetFetchRequestTopics(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def partition_indexes(self) -> Sequence[int]: ...
+
+class OffsetFetchRequestGroup(Protocol):
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def member_id(self) -> str | None: ...  # 9
+    @property
+    def member_epoch(self) -> int: ...  # 9
+    @property
+    def topics(self) -> Sequence[OffsetFetchRequestTopics] | None: ...
+
+class OffsetFetchRequest(Protocol):
+    group_id: str  # 1-7
+    topics: Sequence[OffsetFetchRequestTopic] | None  # 1-7
+    groups: Sequence[OffsetFetchRequestGroup]  # 8+
+    require_stable: bool  # 7+
+
+class OffsetFetchResponsePartition(TypedDict):
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: NotRequired[int]  # 5+
+    metadata: NotRequired[str | None]
+    error_code: int
+
+class OffsetFetchResponseTopic(TypedDict):
+    name: str
+    partitions: list[OffsetFetchResponsePartition]
+
+class OffsetFetchResponsePartitions(TypedDict):
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: NotRequired[int]
+    metadata: NotRequired[str | None]
+    error_code: int
+
+class OffsetFetchResponseTopics(TypedDict):
+    name: str
+    partitions: list[OffsetFetchResponsePartitions]
+
+class OffsetFetchResponseGroup(TypedDict):
+    group_id: str
+    topics: list[OffsetFetchResponseTopics]
+    error_code: NotRequired[int]
+
+class OffsetFetchResponse(TypedDict):
+    throttle_time_ms: NotRequired[int]  # 3+
+    topics: NotRequired[list[OffsetFetchResponseTopic]]  # 1-7
+    error_code: NotRequired[int]  # 2-7
+    groups: NotRequired[list[OffsetFetchResponseGroup]]  # 8+

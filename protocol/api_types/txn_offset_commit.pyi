@@ -1,0 +1,42 @@
+"""TxnOffsetCommit (28), versions 0-5; made by `make message-types`."""
+
+from collections.abc import Sequence
+from typing import NotRequired, Protocol, TypedDict
+
+class TxnOffsetCommitRequestPartition(Protocol):
+    @property
+    def partition_index(self) -> int: ...
+    @property
+    def committed_offset(self) -> int: ...
+    @property
+    def committed_leader_epoch(self) -> int: ...  # 2+
+    @property
+    def committed_metadata(self) -> str | None: ...
+
+class TxnOffsetCommitRequestTopic(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def partitions(self) -> Sequence[TxnOffsetCommitRequestPartition]: ...
+
+class TxnOffsetCommitRequest(Protocol):
+    transactional_id: str
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    generation_id: int  # 3+
+    member_id: str  # 3+
+    group_instance_id: str | None  # 3+
+    topics: Sequence[TxnOffsetCommitRequestTopic]
+
+class TxnOffsetCommitResponsePartition(TypedDict):
+    partition_index: int
+    error_code: int
+
+class TxnOffsetCommitResponseTopic(TypedDict):
+    name: str
+    partitions: list[TxnOffsetCommitResponsePartition]
+
+class TxnOffsetCommitResponse(TypedDict):
+    throttle_time_ms: NotRequired[int]
+    topics: list[TxnOffsetCommitResponseTopic]
