@@ -1,1 +1,1 @@
-"""The outside: sockets, dispatch, one handler file per API, wiring, time, background work."""
+"""The broker: sockets, dispatch, a handler for each API, coordinators at work, background jobs."""

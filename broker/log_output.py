@@ -1,6 +1,7 @@
-"""Logging by structlog, set up at the first line: a broker that says nothing never imports it.
+"""Log lines by structlog, which is imported at the first line: a silent broker never needs it.
 
-Console lines for a terminal, JSON otherwise; always on stderr: stdout has the ready line alone.
+Lines are readable text on a terminal and JSON otherwise, always on stderr: stdout has only the
+ready line.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ _logger: Any = None
 
 
 def set_level(name: str) -> None:
-    """Leave out what is below `name`, one of LEVELS."""
+    """Omit log lines below `name`, one of LEVELS."""
     global _lowest, _logger
     _lowest, _logger = LEVELS[name], None
 
 
 def level() -> str:
-    """The lowest level that is not left out, one of LEVELS."""
+    """The lowest level that is logged, one of LEVELS."""
     return next(name for name, number in LEVELS.items() if number == _lowest)
 
 
@@ -47,7 +48,7 @@ def _structlog() -> Any:
 
 
 def _imported(*, with_rich: bool) -> Any:
-    """structlog, which takes rich where that is installed: 50 ms of the event loop, for colours."""
+    """structlog, without rich unless wanted: importing rich blocks the event loop for 50 ms."""
     without = not with_rich and "rich" not in sys.modules
     if without:
         sys.modules["rich"] = None  # type: ignore[assignment]
@@ -60,7 +61,7 @@ def _imported(*, with_rich: bool) -> Any:
 
 
 class Log:
-    """Log lines of one room: an event and its fields, all by keyword."""
+    """The log lines of one part of the broker: an event, and its fields by keyword."""
 
     __slots__ = ("_room",)
 

@@ -1,1 +1,1 @@
-"""The state machines at work: their logs, their coordinators, their markers and waits."""
+"""The state machines at work: controller, logs, coordinators, markers, flushes and waits."""

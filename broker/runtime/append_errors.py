@@ -1,7 +1,7 @@
-"""What a client sees of a coordinator's log that does not take what was decided.
+"""Error codes for clients of a coordinator whose log refuses an append.
 
-The coordinators' APIs know nothing of logs: such an error sends the client to look for a
-coordinator, or is one of the server.
+Storage errors are no part of the coordinators' APIs: a client gets an error that makes it look the
+coordinator up again, or an error of the server.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _CODES: Final = {
 
 
 def of_groups(code: Code) -> Code:
-    """By the code of the log, for the APIs of groups (CoordinatorOperationExceptionHelper)."""
+    """The code for group APIs, by the log's code (CoordinatorOperationExceptionHelper)."""
     return _CODES.get(code, code)
 
 
 def of_transactions(code: Code) -> Code:
-    """The same for those of transactions (TransactionStateManager.appendTransactionToLog)."""
+    """The code for transaction APIs (TransactionStateManager.appendTransactionToLog)."""
     if code is Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
         return Code.COORDINATOR_NOT_AVAILABLE
     return _CODES.get(code, Code.UNKNOWN_SERVER_ERROR)

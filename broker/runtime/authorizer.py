@@ -1,9 +1,8 @@
-"""May somebody do it? Decided by the access control entries, as Kafka's StandardAuthorizer does.
+"""The authorizer: decides by access control entries, like Kafka's StandardAuthorizer.
 
-A DENY wins over every ALLOW; a resource that no entry is about is for everybody or for nobody
-(`allow.everyone.if.no.acl.found`); a super user may do everything. ALLOW of READ, WRITE, DELETE and
-ALTER allows DESCRIBE too, that of ALTER_CONFIGS allows DESCRIBE_CONFIGS. No clock, no sockets: the
-principal and the host are arguments.
+DENY takes precedence over ALLOW. `allow.everyone.if.no.acl.found` decides on resources without an
+entry. A super user may do everything. ALLOW for READ, WRITE, DELETE or ALTER includes DESCRIBE, and
+for ALTER_CONFIGS it includes DESCRIBE_CONFIGS. There is no I/O: principal and host are arguments.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ _IMPLYING: Final[Mapping[int, frozenset[Operation]]] = {
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS}),
 }
 _REMEMBERED_BYTES: Final = 8 << 20
-_ANY_NAME: Final = "hardcode"  # Kafka's word for a resource that no entry is expected to name
+_ANY_NAME: Final = "hardcode"  # Kafka's name for a resource that has no entry of its own
 
 _Question = tuple[str, str, int, int, str]
 
 
 class Authorizer:
-    """Decides; remembers what it has decided until an entry comes or goes.
+    """Decides on operations, and caches decisions until an entry changes.
 
     Args:
-        acls: the entries, as they are at each question.
+        acls: the access control entries, read at each decision.
         super_users: principals, like `User:admin`.
-        allow_if_no_acl: what holds for a resource that no entry is about.
+        allow_if_no_acl: the decision for a resource without an entry.
     """
 
     def __init__(self, acls: Acls, *, super_users: frozenset[str], allow_if_no_acl: bool) -> None:
@@ -52,7 +51,7 @@ class Authorizer:
     def allows(
         self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
     ) -> bool:
-        """Whether a principal at an address may do this to a resource."""
+        """Whether a principal at an address may perform an operation on a resource."""
         if self._decided_at != self._acls.changes:
             self._decided.clear()
             self._decided_at = self._acls.changes
@@ -80,10 +79,10 @@ class Authorizer:
     def allows_some(
         self, principal: str, host: str, operation: Operation, resource: AclResource
     ) -> bool:
-        """Whether there may be a resource of this type that the principal may do this to.
+        """Whether the principal may perform an operation on some resource of a type.
 
-        As Authorizer.authorizeByResourceType of Kafka finds it: an entry that allows it, and none
-        that denies all which that one is about.
+        Follows Kafka's Authorizer.authorizeByResourceType: there is an entry that allows it, and
+        none that denies it for all resources of that entry.
         """
         if self.allows(principal, host, operation, resource, _ANY_NAME):
             return True
@@ -119,7 +118,7 @@ def _covers(acl: Acl, operation: int) -> bool:
 
 
 def _above(acl: Acl) -> Iterator[tuple[int, str]]:
-    """The patterns whose DENY leaves nothing of an ALLOW."""
+    """The patterns whose DENY cancels an ALLOW completely."""
     name = acl.resource_name
     if acl.pattern_type == PatternType.LITERAL and name == WILDCARD:
         return
@@ -130,7 +129,7 @@ def _above(acl: Acl) -> Iterator[tuple[int, str]]:
 
 
 def configured_authorizer(config: BrokerConfig, acls: Acls) -> Authorizer:
-    """The authorizer that `authorizer.class.name` names, set up by its settings."""
+    """The authorizer of `authorizer.class.name`, with its settings."""
     return Authorizer(
         acls,
         super_users=frozenset({NODE, *super_users(config.text("super.users") or "")}),

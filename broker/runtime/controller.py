@@ -1,7 +1,7 @@
-"""Changes to topics, settings, brokers and producer id blocks, in one order each.
+"""The controller: changes topics, settings, brokers, features and producer id blocks.
 
-Decide on the catalog, append to the metadata log, replay, then make it so on disk and tell who
-wants to know. Nothing here waits.
+Each change decides on the catalog, appends records to the metadata log, replays them, then changes
+the logs on disk and calls the hooks. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ..clock import Clock
 
 MOST_RECORDS: Final = 10_000
-"""Of one batch, where a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH)."""
+"""Of one batch, if a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH)."""
 
 _log = Log("controller")
 
@@ -62,7 +62,7 @@ _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 
 @dataclass(frozen=True, slots=True)
 class _InternalTopic:
-    """Settings of the broker that an internal topic is made by, and settings of its own."""
+    """The broker settings for the creation of an internal topic, and its topic settings."""
 
     partitions: str
     replication_factor: str
@@ -101,7 +101,7 @@ _INTERNAL: Final = {
 
 
 def random_topic_id() -> UUID:
-    """An id whose text in Kafka's base64 does not begin with a dash (Uuid.randomUuid)."""
+    """A random id whose text in Kafka's base64 does not begin with a dash (Uuid.randomUuid)."""
     while True:
         topic_id = uuid4()
         if topic_id.bytes[0] >> 2 != 62:
@@ -114,24 +114,24 @@ def _pairs(assignments: Assignments | Mapping[int, Sequence[int]] | None) -> Ass
     return assignments or None
 
 
-def _nothing() -> None:
-    """Nobody wants to know."""
+def _no_hook() -> None:
+    """The default hook, which does nothing."""
 
 
 class Controller:
-    """The one who changes the catalog.
+    """Makes all changes of the catalog.
 
     Args:
-        node_id: the node that asks for producer ids and whose dynamic settings count.
-        new_id: makes topic ids.
+        node_id: the node that needs producer ids and whose dynamic settings count.
+        new_id: creates topic ids.
 
     Attributes:
-        topic_logs: the logs of the topics, kept to what the catalog says.
-        on_topic_created, on_topic_deleted: called after the logs are there, or gone.
-        on_partitions_created: called with the topic as it is now, and the first new index.
+        topic_logs: the logs of the topics, kept in line with the catalog.
+        on_topic_created, on_topic_deleted: called after the logs are created or deleted.
+        on_partitions_created: called with the changed topic and the first new index.
         on_configs_changed: called with the type and name of the resource.
-        on_leaders_changed: called with a topic of which leaders or replicas in sync have changed.
-        on_decided: called when a decision is in the log and true.
+        on_leaders_changed: called with a topic whose leaders or in-sync replicas have changed.
+        on_decided: called after a decision is appended and replayed.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Controller:
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
         self.on_configs_changed: list[Callable[[int, str], None]] = []
         self.on_leaders_changed: list[Callable[[Topic], None]] = []
-        self.on_decided: Callable[[], None] = _nothing
+        self.on_decided: Callable[[], None] = _no_hook
         self._metadata_log = metadata_log
         self._directory = directory
         self._node_id = node_id
@@ -161,7 +161,7 @@ class Controller:
         self._new_id = new_id
 
     def _commit(self, records: Sequence[MetadataRecord]) -> None:
-        """Append one decision and make it true."""
+        """Append one decision and replay it."""
         if not records:
             return
         if not self._directory.is_there():
@@ -176,10 +176,10 @@ class Controller:
             topic = self.catalog.topic_by_id(topic_id)
             if topic is not None:
                 self.topic_logs.take_leader_epochs(topic)
-                _tell_all(self.on_leaders_changed, topic)
+                _call_hooks(self.on_leaders_changed, topic)
 
     def _commit_each(self, records: Iterable[MetadataRecord]) -> None:
-        """Append changes of which each is true without the others, so many at a time.
+        """Append independent changes in batches of limited size.
 
         Any number of partitions may lose their leader at once (ControllerResult.of in Kafka).
         """
@@ -188,16 +188,17 @@ class Controller:
             self._commit(left[first : first + MOST_RECORDS])
 
     def change(self, records: Sequence[MetadataRecord]) -> None:
-        """Make true what a part of the catalog has decided: ACLs, credentials, quotas."""
+        """Append and replay the decision of a part of the catalog: ACLs, credentials, quotas."""
         self._commit(records)
 
     # Start.
 
     def bootstrap(self) -> None:
-        """Lead; give a new cluster its features; close what Kafka was deciding when it died.
+        """Become leader; set the features of a new cluster; end an unfinished transaction of Kafka.
 
         Raises:
-            WrongDirectory: the metadata log is lost: nothing is to be set aside by an empty one.
+            WrongDirectory: the metadata log is lost: with an empty one, all partitions would be
+                set aside.
         """
         others = self._directory.partitions_found() - {f"{CLUSTER_METADATA}-0"}
         if others and not self._metadata_log.end_offset:
@@ -233,7 +234,7 @@ class Controller:
         incarnation_id: UUID | None = None,
         rack: str | None = None,
     ) -> None:
-        """A node has come, and listens: under a new epoch each time, as with Kafka."""
+        """Register a node that has started to listen, with a new broker epoch, as in Kafka."""
         epoch = self._metadata_log.end_offset
         self._commit(
             [
@@ -252,17 +253,17 @@ class Controller:
         self._is_registered(node_id)
 
     def unregister_broker(self, node_id: int) -> None:
-        """A node stops: whoever opens the directory next need not wait for its session to end.
+        """Fence a node that stops, so that the next broker need not wait for its session timeout.
 
-        Its partitions stay its own, where Kafka leaves them without a leader: it is the only one
-        that may lead them, and a stop must not cost a record for each.
+        The node stays the leader of its partitions, which Kafka would leave without one: no other
+        node may lead them, and a stop must not cost a record for each.
         """
         broker = self.catalog.brokers.get(node_id)
         if broker is not None and not broker.is_fenced:
             self._commit([BrokerRegistrationChangeRecord(node_id, broker.epoch, fenced=1)])
 
     def fence_broker(self, node_id: int) -> None:
-        """A node has stopped while others go on: they lead what it led, if they may."""
+        """Fence a stopped node; other running nodes take over its partitions if they may."""
         broker = self.catalog.brokers.get(node_id)
         if broker is None or broker.is_fenced:
             return
@@ -270,9 +271,9 @@ class Controller:
         self._commit_each([*fenced(self.catalog, node_id, self._min_isr), change])
 
     def fence_others(self, here: Collection[int]) -> None:
-        """Of brokers that an earlier life had, and this one has not, nobody is to expect anything.
+        """Fence registered brokers that this process does not run.
 
-        What they led in a life that was stopped well they lead no more either.
+        They also lose the partitions that they still lead after a clean stop.
         """
         for node_id in [known for known in self.catalog.brokers if known not in here]:
             self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
@@ -283,7 +284,7 @@ class Controller:
         return self._config.log_config(overrides).min_insync_replicas
 
     def _is_registered(self, node_id: int) -> None:
-        """What a node that is here may lead has a leader again; its directory knows its epoch."""
+        """Complete a registration: leaders, reassignments, the directory's epoch, leader epochs."""
         self._commit_each(self.catalog.revive(node_id))
         self._finish_reassignments()
         self._commit_each(caught_up(self.catalog, self._min_isr))
@@ -293,7 +294,7 @@ class Controller:
             self.topic_logs.take_leader_epochs(topic)
 
     def _finish_reassignments(self) -> None:
-        """Replicas that were to come to a broker are there once it is."""
+        """Finish the reassignments that waited for a broker: its replicas are there at once."""
         waiting = any(
             partition.adding_replicas or partition.removing_replicas
             for topic in self.catalog.topics.values()
@@ -317,18 +318,18 @@ class Controller:
         beside: Container[str] = (),
         validate_only: bool = False,
     ) -> Topic:
-        """Make a topic and its logs.
+        """Create a topic and its logs.
 
         Args:
-            partitions, replication_factor: -1 is the broker's default, and is what they must be
-                where `assignments` gives each partition's replicas.
-            configs: settings of its own.
+            partitions, replication_factor: -1 is the broker's default; both must be -1 if
+                `assignments` gives the replicas of each partition.
+            configs: the topic's own settings.
             beside: see `Catalog.check_free`.
-            validate_only: the topic is returned, and not made.
+            validate_only: return the topic without creating it.
 
         Raises:
-            Refused: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_CONFIG, and what
-                `Catalog.create_topic` raises.
+            Refused: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_CONFIG, and the errors
+                of `Catalog.create_topic`.
         """
         check_topic_name(name)
         if name == CLUSTER_METADATA:
@@ -359,7 +360,7 @@ class Controller:
         self._commit(records)
         topic = self.catalog.topics[name]
         self.topic_logs.make_of(topic)
-        _tell_all(self.on_topic_created, topic)
+        _call_hooks(self.on_topic_created, topic)
         return topic
 
     def _checked_configs(self, configs: Mapping[str, str | None]) -> dict[str, str]:
@@ -375,10 +376,10 @@ class Controller:
         return settings
 
     def create_internal_topic(self, name: str) -> Topic:
-        """`__consumer_offsets`, `__transaction_state` or `__share_group_state`, as it is or made.
+        """Return `__consumer_offsets`, `__transaction_state` or `__share_group_state`.
 
-        The replication factor is the configured one, or the number of brokers where those are
-        fewer: Kafka's default of 3 must not keep one machine from coordinating.
+        Creates the topic if needed, with the configured replication factor, or the number of
+        brokers if that is less: Kafka's default of 3 must not disable coordinators of one node.
         """
         present = self.catalog.topics.get(name)
         if present is not None:
@@ -398,13 +399,13 @@ class Controller:
         )
 
     def auto_create_topic(self, name: str, beside: Container[str] = ()) -> Topic:
-        """A topic that somebody wants to write to or read from. Raises as `create_topic` does."""
+        """Create a topic that a client wants to use; raises like `create_topic`."""
         if name in INTERNAL_TOPICS:
             return self.create_internal_topic(name)
         return self.create_topic(name, beside=beside)
 
     def delete_topic(self, name: str) -> Topic:
-        """Delete a topic, its settings and its logs; what it was is returned.
+        """Delete a topic, its settings and its logs; return the deleted topic.
 
         Raises:
             Refused: UNKNOWN_TOPIC_OR_PARTITION.
@@ -416,7 +417,7 @@ class Controller:
             )
         self._commit(self.catalog.delete_topic(topic.topic_id))
         self.topic_logs.delete_of(topic)
-        _tell_all(self.on_topic_deleted, topic)
+        _call_hooks(self.on_topic_deleted, topic)
         return topic
 
     def create_partitions(
@@ -427,7 +428,7 @@ class Controller:
         assignments: Sequence[Sequence[int]] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Bring a topic to `count` partitions. Raises as `Catalog.create_partitions` does."""
+        """Raise the number of a topic's partitions to `count`; raises like the catalog's method."""
         records = self.catalog.create_partitions(name, count, assignments)
         if validate_only:
             return
@@ -435,18 +436,18 @@ class Controller:
         self._commit(records)
         topic = self.catalog.topics[name]
         self.topic_logs.make_of(topic, first)
-        _tell_all(self.on_partitions_created, topic, first)
+        _call_hooks(self.on_partitions_created, topic, first)
 
     def change_leader(self, name: str, partition: int, leader_id: int) -> None:
-        """Let another replica lead. Raises as `Catalog.change_leader` does."""
+        """Make another replica the leader; raises like `Catalog.change_leader`."""
         self.change_partitions(self.catalog.change_leader(name, partition, leader_id))
 
     def change_partitions(self, records: Iterable[PartitionChangeRecord]) -> None:
-        """Give partitions other leaders or replicas, as was decided."""
+        """Append and replay decided changes of leaders or replicas."""
         self._commit_each(records)
 
     def forget_broker(self, node_id: int) -> None:
-        """Take a broker out of the cluster; it is back when it registers anew.
+        """Remove a broker from the cluster, until it registers again.
 
         Raises:
             Refused: BROKER_ID_NOT_REGISTERED.
@@ -463,7 +464,7 @@ class Controller:
     def update_features(
         self, updates: Iterable[FeatureUpdate], *, validate_only: bool = False
     ) -> None:
-        """Finalize other levels of features, all or none. Raises as `features.changes` does."""
+        """Finalize levels of features, all or none; raises like `features.changes`."""
         updates = list(updates)
         finalized = {**self.catalog.features, KRAFT_VERSION: self.kraft_version}
         records = changes(finalized, updates, node_id=self._node_id)
@@ -483,18 +484,18 @@ class Controller:
 
     @property
     def kraft_version(self) -> int:
-        """The quorum's own feature level; see `MetadataLog`."""
+        """The feature level of the quorum; see `MetadataLog`."""
         return self._metadata_log.kraft_version
 
     @property
     def voters(self) -> tuple[ReplicaKey, ...]:
-        """Who votes for the controller, from kraft.version 1 on."""
+        """The voters of the quorum, from kraft.version 1 on."""
         return self._metadata_log.voters
 
     def set_configs(
         self, resource_type: int, resource_name: str, changes: Mapping[str, str | None]
     ) -> None:
-        """Set legal settings of a resource; None takes one away. Open logs go by them at once.
+        """Set legal settings of a resource; None removes one. Open logs use them at once.
 
         Raises:
             Refused: UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist.
@@ -505,7 +506,7 @@ class Controller:
         elif resource_type == ResourceType.BROKER:
             self._use_dynamic_settings()
             self.topic_logs.configure(self.catalog.topics.values())
-        _tell_all(self.on_configs_changed, resource_type, resource_name)
+        _call_hooks(self.on_configs_changed, resource_type, resource_name)
 
     def _use_dynamic_settings(self) -> None:
         self._config.use_dynamic(
@@ -514,14 +515,14 @@ class Controller:
         )
 
     def next_producer_id_block(self, node_id: int) -> tuple[int, int]:
-        """The first of a block of producer ids that only a node gets, and how many they are."""
+        """Reserve a block of producer ids for a node; return the first id and the length."""
         first, records = self.catalog.allocate_producer_ids(node_id)
         self._commit(records)
         return first, PRODUCER_ID_BLOCK_SIZE
 
 
-def _tell_all(hooks: Iterable[Callable[..., None]], *what: object) -> None:
-    """Tell who wants to know. What was decided stands, whatever becomes of what follows from it."""
+def _call_hooks(hooks: Iterable[Callable[..., None]], *what: object) -> None:
+    """Call the hooks; an exception of a hook is logged and does not undo the decision."""
     for tell in hooks:
         try:
             tell(*what)

@@ -1,7 +1,7 @@
-"""The coordinators of a node: a shard with its machine for each partition of an internal topic.
+"""The coordinators of a node: a shard with a state machine for each partition of an internal topic.
 
-They come and go with the leadership of the partitions. A shard of a new leader epoch is a new one:
-it replays the log from its beginning, and what the old one had in hand is sent away.
+Shards are created and ended with the leadership of their partitions. Each leader epoch has a new
+shard, which replays the log from its beginning; the requests that wait at the old one are refused.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ class Coordinator(Generic[M]):
 
     Args:
         topic: `__transaction_state` or `__consumer_offsets`.
-        make: the shard of a partition, not yet loaded. Where it raises Refused the log is not
-            there: that partition coordinates nothing, the others do.
-        loading: replays the logs, at once or beside the requests.
-        check_key: raises Refused for a key that no partition coordinates.
-        on_loaded, on_unloaded: called with a shard when it begins and when it has ended to
-            coordinate.
-        forget_topic: what the machine decides when a topic is deleted. A shard that is loading
-            decides it afterwards. None: the machine knows nothing of topics.
+        make: creates the shard of a partition, not loaded yet. If it raises Refused, the log is
+            missing: that partition has no coordinator, the others do.
+        loading: replays the logs, at once or in slices between requests.
+        check_key: raises Refused for a key that no partition may coordinate.
+        on_loaded, on_unloaded: called with a shard when it starts and when it has ended.
+        forget_topic: the machine's decision when a topic is deleted. A shard that is loading
+            decides afterwards. None if the machine has no state of topics.
 
     Attributes:
-        partition_count: of the topic, whoever leads them; zero until the topic exists.
+        partition_count: of the topic, whichever node leads them; zero until the topic exists.
     """
 
     def __init__(
@@ -69,10 +68,10 @@ class Coordinator(Generic[M]):
         self._unopened: set[int] = set()  # whose logs are not there, and may be at the next try
 
     def follow(self, partition_count: int, led: Mapping[int, int]) -> None:
-        """Coordinate what this node leads from now on, and nothing else.
+        """Coordinate exactly the partitions that this node leads now.
 
         Args:
-            partition_count: of the topic, zero when it is gone.
+            partition_count: of the topic, zero if it is deleted.
             led: the leader epoch of each partition that this node leads.
         """
         self.partition_count = partition_count
@@ -85,7 +84,7 @@ class Coordinator(Generic[M]):
             self._take_up(partition)
 
     def unload(self) -> None:
-        """The topic is gone, or the node stops: who waits is sent away."""
+        """End all shards: the topic is deleted or the node stops. Waiting requests are refused."""
         self.follow(0, {})
 
     def _resign(self, partition: int) -> None:
@@ -112,7 +111,7 @@ class Coordinator(Generic[M]):
 
     def _loaded(self, shard: Shard[M], failed: Refused | Malformed | None) -> None:
         if self._shards.get(shard.partition) is not shard:
-            return  # somebody else leads by now
+            return  # another node leads by now
         deleted = self._deleted_while_loading.pop(shard, ())
         if failed is None:
             self._on_loaded(shard)
@@ -157,7 +156,7 @@ class Coordinator(Generic[M]):
 
         Raises:
             Refused: NOT_COORDINATOR while the internal topic does not exist; FindCoordinator
-                makes it.
+                creates it.
         """
         if not self.partition_count:
             raise Refused(Code.NOT_COORDINATOR)
@@ -168,13 +167,13 @@ class Coordinator(Generic[M]):
 
         Raises:
             Refused: NOT_COORDINATOR: see `partition_of`; or another node leads the partition, or
-                its log cannot be used. What `check_key` raises.
+                its log cannot be used. The errors of `check_key`.
         """
         self._check_key(key)
         return self.shard_at(self.partition_of(key))
 
     def shard_at(self, partition: int) -> Shard[M]:
-        """The shard of a partition, loaded or not. Raises Refused NOT_COORDINATOR for none."""
+        """The shard of a partition, loaded or not; raises Refused (NOT_COORDINATOR) if none."""
         shard = self._shards.get(partition)
         if shard is None:
             if partition in self._unopened:
@@ -191,5 +190,5 @@ class Coordinator(Generic[M]):
         return partition in self._unusable or partition in self._unopened
 
     def shards(self) -> list[Shard[M]]:
-        """Those that are led here, loaded or not, in the order of their partitions."""
+        """The shards of this node, loaded or not, in the order of their partitions."""
         return [self._shards[partition] for partition in sorted(self._shards)]

@@ -1,10 +1,9 @@
-"""Incremental fetch sessions (KIP-227): the broker remembers what a consumer asks for.
+"""Incremental fetch sessions (KIP-227): the broker remembers the partitions of a consumer.
 
-A full fetch (epoch 0) makes a session; later ones name only what changed, and are answered only
-with partitions that have news. Sessions are few and bounded: beyond the limit the least recently
-used gives way, when it is old enough, and else the newcomer gets none. So are their partitions, all
-together: a consumer that names very many gets no session where there is no room, and goes on as
-well without one.
+A full fetch (epoch 0) begins a session. Later requests name only the changes, and their answers
+have only partitions with news. The number of sessions is limited: beyond the limit the least
+recently used one is evicted if it is old enough; otherwise the new consumer gets no session. The
+number of partitions in all sessions is limited too. A consumer works as well without a session.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 NO_SESSION: Final = 0
 MOST_PARTITIONS: Final = 100_000
-"""Of all sessions together; each takes about 400 bytes."""
+"""The maximum of all sessions together; each partition takes about 400 bytes."""
 
 _MAX_EPOCH: Final = 0x7FFFFFFF
 
 TopicRef = uuid.UUID | str
-"""A topic as a request names it: by id from Fetch 13 on, by name before."""
+"""A topic as a request names it: by id since Fetch 13, by name before."""
 
 
 class Wanted(NamedTuple):
-    """What a consumer wants of one partition (FetchPartition in Fetch requests)."""
+    """A consumer's request for one partition (FetchPartition in Fetch requests)."""
 
     fetch_offset: int
     max_bytes: int
@@ -40,10 +39,10 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Cached:
-    """One partition of a session: what is wanted, and what the consumer was last told.
+    """One partition of a session: its request, and the offsets of the last answer.
 
     Attributes:
-        name: of the topic; a topic that was asked for by an id keeps the name it once had.
+        name: of the topic; a topic requested by id keeps the name from the first request.
     """
 
     wanted: Wanted
@@ -56,14 +55,14 @@ class Cached:
 
 PartitionKey = tuple[TopicRef, int]
 Item = tuple[PartitionKey, str, Wanted]
-"""What is to be read: a partition as it was named, its topic's name ("": nobody has the id)."""
+"""A partition to read: its key, the topic's name ("" for an unknown id), the request for it."""
 
 
 class Session:
-    """What one consumer asks for, in the order it was asked.
+    """The partitions of one consumer, in the order of its requests.
 
     Attributes:
-        epoch: of the next request that is expected.
+        epoch: the expected epoch of the next request.
     """
 
     __slots__ = ("created_ms", "epoch", "partitions", "session_id", "used_ms", "uses_topic_ids")
@@ -82,7 +81,7 @@ class Session:
         self.advance(now_ms)
 
     def change(self, wanted: Sequence[Item], forgotten: Sequence[PartitionKey]) -> None:
-        """Take in a part of a request."""
+        """Apply a part of a request."""
         for key, name, asked in wanted:
             cached = self.partitions.get(key)
             if cached is None:
@@ -93,12 +92,12 @@ class Session:
             self.partitions.pop(key, None)
 
     def advance(self, now_ms: int) -> None:
-        """The next request is expected to come under the next epoch."""
+        """Expect the next epoch in the next request."""
         self.used_ms = now_ms
         self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1
 
     def rotate(self, answered: list[PartitionKey]) -> None:
-        """Ask the partitions that just gave data last next time: no partition starves another."""
+        """Move the partitions that just had data to the end, so that they do not starve others."""
         for key in answered:
             cached = self.partitions.pop(key, None)
             if cached is not None:
@@ -110,11 +109,11 @@ class FetchSessions:
 
     Args:
         limit: max.incremental.fetch.session.cache.slots.
-        evict_after_ms: a session unused so long may be replaced (Kafka: 120000).
-        most_partitions: of all sessions together.
+        evict_after_ms: a session unused for this time may be evicted (Kafka: 120000).
+        most_partitions: the maximum of all sessions together.
 
     Attributes:
-        partitions: how many all sessions have together.
+        partitions: the number of partitions of all sessions together.
     """
 
     def __init__(
@@ -130,14 +129,14 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, wanted: list[Item], *, uses_topic_ids: bool, now_ms: int) -> Session | None:
-        """A new session; None when there is no room, and the consumer goes on without."""
+        """A new session; None if there is no room, so that the consumer does without."""
         session = self.begin_empty(len(wanted), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
         if session is not None:
             self.change(session, wanted)
         return session
 
     def begin_empty(self, size: int, *, uses_topic_ids: bool, now_ms: int) -> Session | None:
-        """A new session that will have so many partitions, by `change`; None as by `begin`."""
+        """A new session whose partitions, `size` of them, follow by `change`; None like `begin`."""
         if not self._room(size, now_ms):
             return None
         session = Session(self._new_id(), uses_topic_ids=uses_topic_ids, now_ms=now_ms)
@@ -147,11 +146,11 @@ class FetchSessions:
     def change(
         self, session: Session, wanted: Sequence[Item], forgotten: Sequence[PartitionKey] = ()
     ) -> None:
-        """Take a part of a request into a session.
+        """Apply a part of a request to a session.
 
         Raises:
-            Refused: FETCH_SESSION_ID_NOT_FOUND: it has become too large, and is over; so the
-                consumer names all partitions again, and goes on without one.
+            Refused: FETCH_SESSION_ID_NOT_FOUND: the session became too large and has ended; the
+                consumer names all partitions again, and continues without a session.
         """
         before = len(session.partitions)
         session.change(wanted, forgotten)
@@ -167,7 +166,7 @@ class FetchSessions:
 
         Raises:
             Refused: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, or
-                FETCH_SESSION_TOPIC_ID_ERROR when names and ids are mixed.
+                FETCH_SESSION_TOPIC_ID_ERROR if names and ids are mixed.
         """
         session = self._sessions.get(session_id)
         if session is None:
@@ -176,18 +175,18 @@ class FetchSessions:
             raise Refused(Code.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             raise Refused(Code.FETCH_SESSION_TOPIC_ID_ERROR)
-        # The most recently used is the last: whoever must go is looked for at the front.
+        # The most recently used session is the last; eviction begins at the front.
         self._sessions[session_id] = self._sessions.pop(session_id)
         return session
 
     def end(self, session_id: int) -> None:
-        """Forget a session; not an error when there is none."""
+        """Forget a session, if there is one."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partitions -= len(session.partitions)
 
     def _room(self, size: int, now_ms: int) -> bool:
-        """Whether there is room for a session of so many partitions; old ones give way to it."""
+        """Whether there is room for a session of so many partitions; evicts old sessions."""
         if self._limit <= 0 or size > self._most_partitions:
             return False
         while len(self._sessions) >= self._limit or self.partitions + size > self._most_partitions:

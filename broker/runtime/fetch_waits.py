@@ -1,8 +1,8 @@
-"""Who waits for which partition: long polls are woken by the append they wait for.
+"""Fetches that wait for new records, by partition; an append wakes them.
 
-A wake-up only ends the wait; the Fetch then reads again, in the next turn of the loop, so that
-several appends of one turn are answered together. What an append means for a Fetch is for its
-`has_enough` to say, which counts what came in (see AwaitedBytes).
+A wake-up only ends the wait. The Fetch then reads again in the next turn of the loop, so that one
+answer has all appends of a turn. `has_enough` of a Fetch decides whether an append wakes it
+(AwaitedBytes).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ Place = tuple[str, int]
 HasEnough = Callable[[Place], bool]
 
 MOST_PLACES: Final = 500_000
-"""Of all long polls together, about 100 bytes each; beyond, a Fetch is answered without waiting."""
+"""The maximum of all waits together, of 100 bytes each; beyond it, a Fetch does not wait."""
 
 
 MOST_IN_A_TURN: Final = 32
-"""Long polls that are woken for one place in a turn of the loop; each may take 50 microseconds."""
+"""Fetches woken for one partition in a turn of the loop; each may take 50 microseconds."""
 
 
 class FetchWaits:
     """The waiting fetches of a process, by topic and partition.
 
     Attributes:
-        count: of places that are waited for, each as often as there is a Fetch that waits for it.
+        count: the number of waits: pairs of a waiting Fetch and a partition.
     """
 
     __slots__ = ("_by_place", "count")
@@ -39,10 +39,10 @@ class FetchWaits:
     def wait(
         self, places: Iterable[Place], has_enough: HasEnough | None = None
     ) -> asyncio.Future[bool]:
-        """A future that is done when a place has news; `forget` it afterwards.
+        """A future that is done when a partition has news; `forget` must follow.
 
         Args:
-            has_enough: whether an append to a place ends the wait; None: each does.
+            has_enough: whether an append to a partition ends the wait; None if each does.
 
         Returns:
             The future; its result is whether `has_enough` ended the wait.
@@ -57,14 +57,14 @@ class FetchWaits:
         places: Iterable[Place],
         has_enough: HasEnough | None = None,
     ) -> None:
-        """Let a future of `wait` wait for more places."""
+        """Add partitions to a future of `wait`."""
         for place in places:
             others = self._by_place.setdefault(place, {})
             self.count += waiting not in others
             others[waiting] = has_enough
 
     def forget(self, waiting: asyncio.Future[bool], places: Iterable[Place]) -> None:
-        """Take a future of `wait` out again."""
+        """Remove a future of `wait`."""
         for place in places:
             others = self._by_place.get(place)
             if others is not None and waiting in others:
@@ -74,7 +74,7 @@ class FetchWaits:
                     del self._by_place[place]
 
     def appended(self, topic: str, partition: int) -> None:
-        """Records or a marker came to a log."""
+        """Wake the fetches that have enough after an append of records or a marker."""
         place = (topic, partition)
         others = self._by_place.get(place, _NOBODY)
         if len(others) > MOST_IN_A_TURN:
@@ -86,11 +86,11 @@ class FetchWaits:
                 waiting.set_result(True)
 
     def wake(self, topic: str, partition: int) -> None:
-        """Something else changed there: a leader, a deletion."""
+        """Wake all fetches of a partition after another change: a leader, a deletion."""
         self._wake_in_turns(list(self._by_place.get((topic, partition), _NOBODY)))
 
     def wake_all(self) -> None:
-        """Let every long poll look again: the broker stops."""
+        """Wake all fetches, because the broker stops."""
         for others in self._by_place.values():
             for waiting in others:
                 _wake(waiting)
@@ -98,7 +98,7 @@ class FetchWaits:
     def _wake_in_turns(
         self, waiting: Sequence[asyncio.Future[bool]], *, has_enough: bool = False
     ) -> None:
-        """Wake some now and the others in the next turns of the loop: each reads when it wakes."""
+        """Wake some now and the others in the next turns of the loop, because each one reads."""
         for one in waiting[:MOST_IN_A_TURN]:
             if not one.done():
                 one.set_result(has_enough)

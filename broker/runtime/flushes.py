@@ -1,8 +1,8 @@
-"""Syncs logs in threads of its own, and lets those wait whose records are to be on disk first.
+"""Flushes logs in threads, and notifies those that wait for their records to be on disk.
 
-One flush of a log runs at a time; all that is appended meanwhile is served by the next one, however
-many wait for it (group commit). Each takes the metadata log with it: what is on disk in a partition
-needs its topic there. No thread is there before the first flush.
+One flush of a log runs at a time; the next one covers all records appended meanwhile, however many
+wait (group commit). Each flush includes the metadata log: records on disk need their topic there.
+The threads start at the first flush.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Done = Callable[[Refused | None], None]
 
 
 class FlushQueue(Protocol):
-    """What waits for flushes uses of `Flushes`."""
+    """The part of `Flushes` for code that waits for flushes."""
 
     def when_flushed(self, log: PartitionLog, done: Done, /) -> None:
         """See `Flushes.when_flushed`."""
@@ -41,14 +41,14 @@ class FlushQueue(Protocol):
 
 
 class _Line:
-    """What waits for the flushes of one log."""
+    """The waiters for the flushes of one log."""
 
     __slots__ = ("due_offset", "job", "parts", "waiting")
 
     def __init__(self) -> None:
         self.due_offset = 0
         self.waiting: list[tuple[int, Done]] = []
-        self.parts: list[tuple[PartitionLog, Flush]] = []  # of the flush that runs
+        self.parts: list[tuple[PartitionLog, Flush]] = []  # of the running flush
         self.job: Future[list[OSError | None]] | None = None
 
 
@@ -56,7 +56,7 @@ class Flushes:
     """The flushes of a node's logs.
 
     Args:
-        metadata_log: what is not on disk of it goes there with any flush.
+        metadata_log: included in every flush.
     """
 
     def __init__(self, metadata_log: PartitionLog) -> None:
@@ -66,7 +66,7 @@ class Flushes:
         self._closed = False
 
     def ask(self, log: PartitionLog, up_to: int) -> None:
-        """See to it that all before `up_to` gets to disk. `when_flushed` tells."""
+        """Request a flush of all records before `up_to`; `when_flushed` reports the result."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -77,25 +77,26 @@ class Flushes:
         line = self._lines.get(log)
         if line is None:
             line = self._lines[log] = _Line()
-            loop.call_soon(self._begin, log, line)  # what this turn still appends comes along
+            loop.call_soon(self._begin, log, line)  # covers further appends of this turn
         line.due_offset = max(line.due_offset, up_to)
 
     def ask_for_metadata(self) -> None:
-        """What was decided, and is not on disk for any other reason, gets there in time."""
+        """Request a flush of the metadata log."""
         log = self.metadata_log
         if log.recovery_point < log.log_end_offset and log.failure is None:
             self.ask(log, log.log_end_offset)
 
     def when_flushed(self, log: PartitionLog, done: Done) -> None:
-        """Call `done` when what was appended, and is to be on disk first, is there.
+        """Call `done` once all appended records that require a flush are on disk.
 
-        At once when nothing is waited for; with a refusal (KAFKA_STORAGE_ERROR) when it failed.
+        It is called at once if there are none, and with a refusal (KAFKA_STORAGE_ERROR) if the
+        flush fails.
         """
         if log.recovery_point >= log.flush_asked:
             done(None)
             return
         if log not in self._lines and log.failure is None:
-            self.ask(log, log.flush_asked)  # the last try did not get as far as to the disk
+            self.ask(log, log.flush_asked)  # the last attempt failed before the disk
         line = self._lines.get(log)
         if line is None:
             done(None if log.recovery_point >= log.flush_asked else _refusal(log))
@@ -103,15 +104,15 @@ class Flushes:
             line.waiting.append((log.flush_asked, done))
 
     def flushed(self, log: PartitionLog) -> asyncio.Future[Refused | None]:
-        """What `when_flushed` will tell."""
+        """A future with the result of `when_flushed`."""
         future: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
         self.when_flushed(log, partial(_settle, future))
         return future
 
     def close(self) -> None:
-        """Wait for the flushes that run, and tell who waits; from now on a flush is made at once.
+        """Wait for the running flushes and notify the waiters; later flushes are done at once.
 
-        The event loop stands still meanwhile.
+        This blocks the event loop.
         """
         self._closed = True
         if self._pool is not None:
@@ -125,9 +126,9 @@ class Flushes:
 
     @staticmethod
     def flush_all(logs: Iterable[PartitionLog]) -> None:
-        """Flush what a clean stop is to leave on disk. The event loop stands still meanwhile.
+        """Flush logs for a clean stop, many at a time; this blocks the event loop.
 
-        Many at once: each waits for the disk's journal, which has room for all of them in one go.
+        Each flush waits for the disk's journal, which writes many of them at once.
         """
         dirty = [log for log in logs if log.failure is None and _write_state(log)]
         if not dirty:
@@ -176,7 +177,7 @@ class Flushes:
 
     def _ended(self, log: PartitionLog, line: _Line) -> None:
         if line.job is None:
-            return  # `close` was here first
+            return  # `close` has handled it
         self._take_note(line, line.job.result())
         line.job = None
         self._tell(log, line)
@@ -191,7 +192,7 @@ class Flushes:
         line.parts.clear()
 
     def _tell(self, log: PartitionLog, line: _Line) -> None:
-        """Tell those that a flush has served, or all when there will be none; begin the next."""
+        """Notify the waiters of a flush, or all if there is no other flush; begin the next one."""
         told = line.waiting
         goes_on = log.failure is None and not log.is_closed and line.due_offset > log.recovery_point
         if goes_on:
@@ -208,7 +209,7 @@ class Flushes:
             self._begin(log, line)
 
     def _flush_here(self, log: PartitionLog) -> None:
-        """Flush in this thread: nothing else goes on any more, or nothing yet."""
+        """Flush in this thread, before the start or after the end of the event loop."""
         for each in (self.metadata_log, log):
             if each.recovery_point < each.log_end_offset and each.failure is None:
                 try:
@@ -218,7 +219,7 @@ class Flushes:
 
 
 def _write_state(log: PartitionLog) -> bool:
-    """Have a log write what the next start wants to find; whether there is anything to flush."""
+    """Write the log's state for the next start; return whether there is anything to flush."""
     try:
         log.write_state()
     except OSError as failure:
@@ -227,7 +228,7 @@ def _write_state(log: PartitionLog) -> bool:
 
 
 def _run(flushes: list[Flush]) -> list[OSError | None]:
-    """In a thread. What comes after a failure rests on it, and fails with it."""
+    """Run flushes in a thread; those after a failure depend on it, and fail with it."""
     failure: OSError | None = None
     failures = []
     for flush in flushes:
@@ -244,7 +245,7 @@ def _in_loop(
     loop: asyncio.AbstractEventLoop, call: Callable[[PartitionLog, _Line], None],
     log: PartitionLog, line: _Line,
 ) -> None:  # fmt: skip
-    with suppress(RuntimeError):  # the loop is closed: `close` has told everybody
+    with suppress(RuntimeError):  # the loop is closed: `close` has notified all waiters
         loop.call_soon_threadsafe(call, log, line)
 
 

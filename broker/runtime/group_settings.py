@@ -1,4 +1,4 @@
-"""The group coordinator of a partition, under the broker's settings and over its topics."""
+"""Creates group coordinators with the broker's settings and topics; settings of groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEARTBEAT = "consumer.heartbeat.interval.ms"
 
 
 def group_machine(config: BrokerConfig, catalog: Catalog) -> Groups:
-    """A fresh coordinator of a partition of `__consumer_offsets`."""
+    """A new coordinator for a partition of `__consumer_offsets`."""
 
     def topic_id_of(name: str) -> UUID | None:
         topic = catalog.topics.get(name)
@@ -49,7 +49,7 @@ async def linger(clock: Clock, config: BrokerConfig, log: PartitionLog, end_befo
 
 
 def consumer_setup(config: BrokerConfig, catalog: Catalog) -> ConsumerSetup:
-    """What consumer groups need, when there are some."""
+    """The objects that consumer groups need; created for the first one."""
     from ...coordinator.consumer.groups import ConsumerSetup
     from .group_topics import CatalogTopics
 
@@ -89,7 +89,7 @@ def consumer_group_settings(config: BrokerConfig) -> ConsumerGroupSettings:
 
 
 def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], GroupLimits]:
-    """What is set for a group: its own settings, or the broker's."""
+    """The function that returns a group's limits: its own settings, else the broker's."""
     from ...coordinator.consumer.requests import GroupLimits
 
     def under(overrides: Mapping[str, str]) -> GroupLimits:

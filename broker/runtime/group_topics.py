@@ -25,10 +25,10 @@ class CatalogTopics:
 
     @property
     def newest_version(self) -> int:
-        """The version at which it was seen last that a topic had been made."""
+        """The version at which the last creation of a topic was noticed."""
         version = self._catalog.last_offset
         if version != self._seen_version:
-            # The catalog has its topics in the order in which they were made.
+            # The catalog has its topics in order of creation.
             last = next(reversed(self._catalog.topics.values()), None)
             newest = None if last is None else last.topic_id
             if newest != self._newest:
@@ -47,7 +47,7 @@ class CatalogTopics:
         return None if topic is None else self._facts(topic)
 
     def names_for(self, asker: Callable[[str], bool] | None) -> Iterable[str]:
-        """The names of all topics, or of those of which `asker` says that they may be known."""
+        """The names of all topics, or of those for which `asker` returns true."""
         names = self._catalog.topics
         return names if asker is None else [name for name in names if asker(name)]
 

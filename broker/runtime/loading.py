@@ -1,7 +1,7 @@
-"""Loads coordinators: replays their logs, little ones at once and large ones beside the requests.
+"""Loads coordinators: replays small logs at once, and large ones in slices between requests.
 
-One log after another, in slices of some milliseconds between which the event loop runs; until it
-is done, a coordinator answers COORDINATOR_LOAD_IN_PROGRESS. Compaction lets a log alone meanwhile.
+Logs are replayed one after another; the event loop runs between two slices. Until its log is
+replayed, a coordinator answers COORDINATOR_LOAD_IN_PROGRESS, and the log is not compacted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .shard import Shard
 
 AT_ONCE_BYTES: Final = 16 << 10
-"""Logs that are together no larger than this are loaded in the turn that asks for them."""
+"""Logs up to this total size are loaded at once, in the same turn of the loop."""
 
 Done = Callable[[Any, Refused | Malformed | None], None]
 _log = Log("loading")
@@ -30,7 +30,7 @@ class Loading:
     """The shards that are being loaded.
 
     Attributes:
-        left: how many wait for their turn or have it.
+        left: the number of shards that are not loaded yet.
     """
 
     def __init__(self) -> None:
@@ -44,13 +44,13 @@ class Loading:
         return len(self._queue) + (self._current is not None)
 
     def is_loading(self, log: PartitionLog) -> bool:
-        """Whether the log is being replayed: records must not vanish from it meanwhile."""
+        """Whether a log is being replayed; records must not be removed from it meanwhile."""
         return self._current is not None and self._current.log is log
 
     def add(self, shard: Shard[Any], done: Done) -> None:
-        """Load a shard, then call `done` with it and what was wrong with its log, if anything was.
+        """Load a shard, then call `done` with it and the error of its log, or None.
 
-        Without a running event loop it is done at once, whatever the size.
+        Without a running event loop it is loaded at once, whatever its size.
         """
         size_bytes = shard.log.size_bytes if shard.log.log_end_offset else 0
         if size_bytes == 0 or not is_in_event_loop() or size_bytes <= self._at_once_bytes:
@@ -63,7 +63,7 @@ class Loading:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Load nothing more."""
+        """Load no further shards."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -79,7 +79,7 @@ class Loading:
             self._current = None
             try:
                 done(shard, failed)
-            except Exception as fault:  # it must not keep the others from being loaded
+            except Exception as fault:  # the other shards must be loaded all the same
                 _log.error("what follows loading failed", topic=shard.log.topic, exc_info=fault)
         self._task = None
         self._at_once_bytes = AT_ONCE_BYTES

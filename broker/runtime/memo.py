@@ -1,7 +1,7 @@
-"""What was found out, kept while it may be asked for again, in a bounded number of bytes.
+"""A cache of computed results, limited by its bytes.
 
-Its keys are what clients choose: a bound on their number alone would let 32,000 characters in each
-of them take gigabytes. Over the bound all is forgotten: a memo costs nothing but the finding out.
+Clients choose the keys: with a limit on their number alone, keys of 32,000 characters each could
+take gigabytes. Beyond the limit the whole cache is cleared; the results are computed again.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Final, Generic, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
 
-# A tuple of some texts, a value and their place in a dict.
+# The size of an entry: a tuple of texts, a value, a slot of a dict.
 ENTRY_BYTES: Final = 300
 
 
 def texts_bytes(*texts: str) -> int:
-    """The bytes that an entry with these texts in its key keeps in memory, about."""
+    """The approximate memory of an entry with these texts in its key."""
     return ENTRY_BYTES + sum(map(sys.getsizeof, texts))
 
 
 class Memo(Generic[Key, Found]):
-    """Answers by question.
+    """Results by key.
 
     Args:
-        limit_bytes: how much it keeps; one more entry makes it forget all.
+        limit_bytes: the maximum size; an entry beyond it clears the cache first.
 
     Attributes:
-        get: what was found, by question, and None or another default for what is not known; it is
-            the dict's own, for it is asked at each request.
+        get: the result of a key, or None or another default; it is the dict's own method, because
+            each request calls it.
     """
 
     __slots__ = ("_found", "_limit_bytes", "_size_bytes", "get")
@@ -46,14 +46,14 @@ class Memo(Generic[Key, Found]):
 
     @property
     def size_bytes(self) -> int:
-        """What its entries keep, about."""
+        """The approximate memory of all entries."""
         return self._size_bytes
 
     def __contains__(self, key: Key) -> bool:
         return key in self._found
 
     def keep(self, key: Key, found: Found, size_bytes: int) -> Found:
-        """Remember what was found, unless it alone is over the bound; returns it."""
+        """Store a result, unless it alone is beyond the limit; return it."""
         if size_bytes > self._limit_bytes:
             return found
         if self._size_bytes + size_bytes > self._limit_bytes:
@@ -64,6 +64,6 @@ class Memo(Generic[Key, Found]):
         return found
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all entries."""
         self._found.clear()
         self._size_bytes = 0

@@ -1,7 +1,7 @@
-"""How much somebody has used lately, and how long they must wait until it is little enough.
+"""Measures the use of a quota, and computes throttle times.
 
-The arithmetic of Kafka's metrics (stats.Rate, stats.TokenBucket, QuotaUtils): another mean would
-throttle other clients. No clock: the time is an argument, in milliseconds.
+It has the arithmetic of Kafka's metrics (stats.Rate, stats.TokenBucket, QuotaUtils): a different
+mean would throttle different clients. There is no clock: the time is an argument, in milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Window(NamedTuple):
-    """Over how long something is measured: `quota.window.num` samples, each so long."""
+    """The window of a measurement: `quota.window.num` samples of the same length."""
 
     samples: int
     sample_ms: int
@@ -29,7 +29,7 @@ class _Sample:
 
 
 class Rate:
-    """What was used in a second, over the last samples."""
+    """The use per second, over the last samples."""
 
     __slots__ = ("_current", "_samples", "_window")
 
@@ -39,7 +39,7 @@ class Rate:
         self._current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Something was used; less than nothing takes back what was recorded."""
+        """Add a use; a negative value takes back an earlier one."""
         if not self._samples:
             self._samples.append(_Sample(now_ms))
         sample = self._samples[self._current]
@@ -49,7 +49,7 @@ class Rate:
         sample.last_ms = now_ms
 
     def _advance(self, now_ms: int) -> _Sample:
-        # One more than the window has: the oldest may overlap its beginning.
+        # One sample more than the window has: the oldest may overlap its beginning.
         self._current = (self._current + 1) % (self._window.samples + 1)
         if self._current == len(self._samples):
             self._samples.append(_Sample(now_ms))
@@ -58,12 +58,12 @@ class Rate:
         return self._samples[self._current]
 
     def measure(self, now_ms: int) -> float:
-        """Used in a second."""
+        """The use per second."""
         window_ms = self.window_ms(now_ms)
         return sum(sample.value for sample in self._samples) / (window_ms / 1000)
 
     def window_ms(self, now_ms: int) -> int:
-        """The time that `measure` looks back on: all samples but one at least."""
+        """The time span of `measure`: at least all samples but one."""
         samples, sample_ms = self._window
         for sample in self._samples:
             if now_ms - sample.last_ms >= samples * sample_ms:
@@ -75,7 +75,7 @@ class Rate:
         return max(elapsed_ms + max(missing, 0) * sample_ms, 1)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long nothing may be used for the rate to come down to a limit."""
+        """The time without use after which the rate is down to a limit."""
         rate = self.measure(now_ms)
         if not rate > limit:
             return 0
@@ -83,22 +83,22 @@ class Rate:
 
 
 class TokenBucket:
-    """What may still be used: it fills up at the limit's rate, to what a whole window allows."""
+    """A bucket of tokens that fills at the limit's rate, up to the amount of a whole window."""
 
     __slots__ = ("_last_ms", "_tokens", "_window")
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._tokens = math.inf  # it is full at first
+        self._tokens = math.inf  # full; `_fill` caps it
         self._last_ms = 0
 
     def record(self, value: float, limit: float, now_ms: int) -> None:
-        """Something was used; there may be less than nothing left."""
+        """Take tokens; their number may become negative."""
         self._fill(limit, now_ms)
         self._tokens = min(self._most(limit), self._tokens - value)
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long it takes until something is left."""
+        """The time until the number of tokens is no longer negative."""
         self._fill(limit, now_ms)
         return math.floor(-self._tokens / limit * 1000 + 0.5) if self._tokens < 0 else 0
 

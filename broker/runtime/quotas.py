@@ -1,9 +1,9 @@
-"""Quotas are heeded: who uses too much is answered at once, then not read from for a while.
+"""Quotas: measures the use of each client, and computes throttle times.
 
-The waiting is KIP-219's. Of the quotas that fit a user and client the nearest counts: user and
-client, user, client, and before each less certain one its default. What is used is added up for
-those together whom the quota is for (org.apache.kafka.server.quota.ClientQuotaManager and its kin).
-Nothing here is imported before a first quota is set.
+A client over its quota is answered at once; then its connection is not read for the throttle time
+(KIP-219). The most specific quota counts; `_nearest` has the order. Clients under the same quota
+entity share its use. Follows org.apache.kafka.server.quota.ClientQuotaManager and its subclasses.
+This module is imported when the first quota is set.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _IDLE_MS: Final = 3_600_000
 _SWEPT_ABOVE: Final = 1000
 _LIMITS_BYTES: Final = 4 << 20
 _USED_BYTES: Final = 64 << 20
-# What is kept of the use of one user and client beside their names: samples of a rate, a bucket.
+# The memory for the use of one user and client, without their names: samples of a rate, a bucket.
 _USE_BYTES: Final = 2000
 
 
 class Limit(NamedTuple):
-    """A quota that counts, and whose use is added up: user and client, "" where it is for all."""
+    """A quota in force, and the user and client that share its use ("" for all)."""
 
     used_by: tuple[str, str]
     bound: float
 
 
 class _Found(NamedTuple):
-    """What was looked for: the quota that counts, or that there is none."""
+    """The result of a search: the quota in force, or None."""
 
     limit: Limit | None
 
@@ -60,11 +60,11 @@ class _Used:
 
 
 class Quotas:
-    """What the clients of one node use.
+    """The use of quotas by the clients of one node.
 
     Args:
-        state: the quotas, as they are at each question.
-        window, controller_window: over how long use is measured; the second for mutations.
+        state: the quotas, read at each request.
+        window, controller_window: the windows of the measurement; the second is for mutations.
     """
 
     def __init__(self, state: ClientQuotas, window: Window, controller_window: Window) -> None:
@@ -79,7 +79,7 @@ class Quotas:
         self._swept_above = _SWEPT_ABOVE
 
     def limit(self, kind: str, user: str, client_id: str) -> Limit | None:
-        """The quota of a kind that counts for a user and client; None: as much as they like."""
+        """The quota of a kind in force for a user and client; None if there is none."""
         self._forget_old_limits()
         asked = (kind, user, client_id)
         known = self._limits.get(asked)
@@ -115,10 +115,10 @@ class Quotas:
         return used
 
     def _sweep(self, now_ms: int) -> None:
-        """Forget who has used nothing of late; next when there are twice as many as are left.
+        """Forget clients without recent use; repeat once the number of the rest has doubled.
 
-        A rate is nothing after a whole window, and is forgotten then. A bucket may owe for longer.
-        Where there are too many even so, the oldest go, whatever they used.
+        A rate is forgotten after a window without use. A bucket may be negative for longer. If
+        there are still too many clients, the oldest are forgotten, whatever their use.
         """
         window_ms = self._window.samples * self._window.sample_ms
         for key, used in list(self._used.items()):
@@ -137,35 +137,37 @@ class Quotas:
         self._used_bytes -= _bytes_of(key)
 
     def use(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> int:
-        """A user and client use so much; the milliseconds that they are to wait for it."""
+        """Count a use by a user and client; return the throttle time in ms."""
         limit = self.limit(kind, *who)
         if limit is None:
             return 0
         rate = self._of(kind, limit.used_by, now_ms).rate
         rate.record(value, now_ms)
         wait_ms = rate.throttle_ms(limit.bound, now_ms)
-        # Work is not made up for any longer than one sample is.
+        # The throttle time for request time is at most one sample.
         return min(wait_ms, self._window.sample_ms) if kind == REQUEST_PERCENTAGE else wait_ms
 
     def take_back(self, kind: str, who: tuple[str, str], value: float, now_ms: int) -> None:
-        """What was used has not been given after all."""
+        """Take a counted use back."""
         limit = self.limit(kind, *who)
         if limit is not None:
             self._of(kind, limit.used_by, now_ms).rate.record(-value, now_ms)
 
     def most_bytes(self, who: tuple[str, str]) -> int | None:
-        """What a Fetch may be answered with so that it is not throttled for it alone."""
+        """The maximum bytes of a Fetch answer that alone is not throttled; None for no limit."""
         limit = self.limit(CONSUMER_BYTE_RATE, *who)
         if limit is None:
             return None
         return int(limit.bound * (self._window.samples - 1) * self._window.sample_ms / 1000)
 
     def mutate(self, who: tuple[str, str], count: int, now_ms: int, *, strict: bool) -> int:
-        """So many partitions are to be made or deleted; the milliseconds to wait.
+        """Count partitions to create or delete; return the throttle time in ms, 0 if strict.
+
+        Args:
+            strict: refuse the mutations instead while the client is over its quota (KIP-599).
 
         Raises:
-            Refused: THROTTLING_QUOTA_EXCEEDED: strictly, nothing is done while there is to be
-                waited; its `wait_ms` says how long (KIP-599).
+            Exceeded: THROTTLING_QUOTA_EXCEEDED, with the throttle time in `wait_ms`.
         """
         limit = self.limit(CONTROLLER_MUTATION_RATE, *who)
         if limit is None:
@@ -179,7 +181,7 @@ class Quotas:
         return 0 if strict else bucket.throttle_ms(limit.bound, now_ms)
 
     def connect(self, host: str, now_ms: int) -> int:
-        """A connection comes from an address; the milliseconds until it is closed unserved."""
+        """Count a connection of an address; return the delay in ms until it is closed, or 0."""
         self._forget_old_limits()
         if self._addresses is None:
             self._addresses = _address_limits(self._state)
@@ -195,14 +197,14 @@ class Quotas:
 
 
 class _AddressLimits(NamedTuple):
-    """How many connections a second an address may make, by address, and any other one."""
+    """The maximum connections per second, by address, and for any other address."""
 
     by_host: dict[str, float]
     default: float | None
 
 
 def _address_limits(state: ClientQuotas) -> _AddressLimits:
-    """Names become addresses when the quotas have changed, and not at each connection."""
+    """Resolve the names in the quotas, once after each change and not for each connection."""
     by_host: dict[str, float] = {}
     default: float | None = None
     for entity, quotas in state.by_entity.items():
@@ -222,10 +224,10 @@ def _bytes_of(key: tuple[str, str, str]) -> int:
 
 
 class Exceeded(Refused):
-    """Too many mutations.
+    """A client is over its quota of mutations.
 
     Attributes:
-        wait_ms: until when there is no use in asking again.
+        wait_ms: the time until a retry can succeed.
     """
 
     def __init__(self, wait_ms: int) -> None:
@@ -243,7 +245,7 @@ def _addresses_of(name: str) -> set[str]:
 
 
 def _nearest(user: str, client_id: str) -> Iterator[tuple[Entity, tuple[str, str]]]:
-    """Whom a quota may be for, the nearest first, and for whom use is added up then."""
+    """The entities of possible quotas, most specific first, each with the sharers of its use."""
     both = (user, client_id)
     if client_id:
         yield entity_of(((USER, user), (CLIENT_ID, client_id))), both
@@ -259,7 +261,7 @@ def _nearest(user: str, client_id: str) -> Iterator[tuple[Entity, tuple[str, str
 
 
 def quotas_by(config: BrokerConfig, state: ClientQuotas) -> Quotas:
-    """The quotas of a node, measured as its settings say."""
+    """The quotas of a node, with the windows of its settings."""
     return Quotas(
         state,
         Window(config["quota.window.num"], config["quota.window.size.seconds"] * 1000),

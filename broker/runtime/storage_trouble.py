@@ -1,4 +1,4 @@
-"""Tells of logs that the disk fails: one line a minute for each, with what to do about it."""
+"""Logs storage errors of partitions: one line per minute for each, with a remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = Log("storage")
 
 
 def remedy(trouble: BaseException | None) -> str:
-    """What helps against an error of the operating system."""
+    """The remedy for an error of the operating system."""
     number = trouble.errno if isinstance(trouble, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
         return _OF_A_FULL_DISK
@@ -35,19 +35,19 @@ def remedy(trouble: BaseException | None) -> str:
 
 
 def remedy_for(log: PartitionLog, trouble: BaseException | None) -> str:
-    """What helps a log."""
+    """The remedy for a failed log."""
     return _OF_A_FAILED_LOG if log.failure is not None else remedy(trouble)
 
 
 class StorageTrouble:
-    """Remembers what was told."""
+    """Remembers the times of the log lines."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._told_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
 
     def tell(self, log: PartitionLog, refused: Refused) -> None:
-        """Write a line when a refusal comes from the disk, and none was written of late."""
+        """Log a refusal that comes from the disk, unless there was a recent line."""
         if refused.code != Code.KAFKA_STORAGE_ERROR:
             return
         now_ms = self._clock.monotonic_ms()

@@ -1,8 +1,8 @@
-"""The logs of the catalog's topics: there, under their leader epochs and settings, and no others.
+"""Keeps the logs on disk in line with the catalog: existence, leader epochs and settings.
 
-What a crash leaves undone between the metadata log and the partitions' directories is done by
-`open_all` at the next start. Of many new partitions most get their logs after the request that made
-them is answered, or when somebody asks for them: making one takes a fifth of a millisecond.
+After a crash between the metadata log and the partitions' directories, `open_all` completes the
+rest at the next start. Creating a log takes a fifth of a millisecond: if there are many new
+partitions, most logs are created after the response, or at their first use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MADE_IN_A_TURN = 10
 
 
 class TopicLogs:
-    """What the controller's decisions mean for the logs of one data directory."""
+    """Carries out the controller's decisions on the logs of one data directory."""
 
     def __init__(
         self, catalog: Catalog, directory: LogDirectory, config: BrokerConfig, clock: Clock
@@ -42,13 +42,13 @@ class TopicLogs:
         self._directory = directory
         self._config = config
         self._clock = clock
-        self._waiting: dict[tuple[str, int], None] = {}  # new partitions, in their order
+        self._waiting: dict[tuple[str, int], None] = {}  # new partitions without a log, in order
         self._turn: asyncio.Handle | None = None
 
     def open_all(self) -> None:
-        """Open every partition's log, making those that a crash left out.
+        """Open the log of every partition, and create those that a crash prevented.
 
-        Directories of topics that are no more, or were made anew, are set aside.
+        Directories of topics that were deleted, or deleted and created again, are set aside.
         """
         expected = {
             f"{topic.name}-{partition.index}"
@@ -61,11 +61,11 @@ class TopicLogs:
             self.open_of(topic)
 
     def open_of(self, topic: Topic) -> None:
-        """Open the logs of a topic that are not open, making new ones."""
+        """Open the logs of a topic that are not open, or create them."""
         self._open(topic, topic.partitions)
 
     def make_of(self, topic: Topic, first: int = 0) -> None:
-        """Make the logs of new partitions, from one on; where they are many, most of them later."""
+        """Create the logs of new partitions from `first` on; of many, most are created later."""
         new = topic.partitions[first:]
         at_once = _MADE_AT_ONCE if is_in_event_loop() else len(new)
         self._open(topic, new[:at_once])
@@ -74,14 +74,14 @@ class TopicLogs:
             self._turn = asyncio.get_running_loop().call_soon(self._make_some)
 
     def make_now(self, topic: str, partition: int) -> None:
-        """Make the log of a partition, if it waits for that."""
+        """Create the log of a partition now, if that is still to be done."""
         if (topic, partition) in self._waiting:
             del self._waiting[topic, partition]
             known = self._catalog.topics[topic]
             self._open(known, known.partitions[partition : partition + 1])
 
     def stop(self) -> None:
-        """Make nothing more: what waits is made by the next start."""
+        """Create no further logs: the next start creates them."""
         if self._turn is not None:
             self._turn.cancel()
             self._turn = None
@@ -116,9 +116,9 @@ class TopicLogs:
                 self._cannot_open(place, failed)
 
     def _is_elsewhere(self, topic: Topic, partition: Partition) -> bool:
-        """Whether an Apache Kafka of several directories keeps it in one that is not here.
+        """Whether the partition lies in another directory of an Apache Kafka with several.
 
-        Made anew it would be empty, and take other records than the one that is there.
+        A new log would be empty, and its records would differ from those of the existing one.
         """
         return (
             bool(partition.directories)
@@ -133,7 +133,7 @@ class TopicLogs:
             self._waiting.pop((topic.name, partition.index), None)
             try:
                 self._directory.delete_log(topic.name, partition.index)
-            except OSError as failed:  # it is a topic's no more: it is set aside when it is met
+            except OSError as failed:  # it has no topic any more: the next start sets it aside
                 _log.error(
                     "the files of a deleted topic stay",
                     topic=topic.name, partition=partition.index,
@@ -141,14 +141,14 @@ class TopicLogs:
                 )  # fmt: skip
 
     def take_leader_epochs(self, topic: Topic) -> None:
-        """The logs write under the leader epochs that clients are told."""
+        """Set the leader epochs of the logs to those of the catalog."""
         for partition in topic.partitions:
             log = self._directory.log_of(topic.name, partition.index)
             if log is not None:
                 log.leader_epoch = partition.leader_epoch
 
     def configure(self, topics: Iterable[Topic]) -> None:
-        """Open logs go by the settings that hold now."""
+        """Apply the current settings to the open logs."""
         for topic in topics:
             config = self._config_of(topic)
             for partition in topic.partitions:
@@ -160,7 +160,7 @@ class TopicLogs:
         return self._config.log_config(self._catalog.overrides(ResourceType.TOPIC, topic.name))
 
     def _cannot_open(self, place: tuple[str, int], failed: OSError) -> None:
-        """Let the others go on without it."""
+        """Log the failure; the other logs are opened."""
         if place not in self._directory.failed:
             _log.error(
                 "a log cannot be opened",
@@ -169,7 +169,7 @@ class TopicLogs:
         self._directory.failed[place] = str(failed)
 
     def _set_aside(self, name: str) -> None:
-        """Of a topic that was deleted, or of one that a harmed metadata log has lost."""
+        """Set aside a directory of a topic that was deleted, or lost by a damaged metadata log."""
         path = self._directory.path
         _log.warning(
             "a directory belongs to no topic, and is set aside",

@@ -1,1 +1,1 @@
-"""Work by the clock, beside the requests: retention, compaction, snapshots, removals."""
+"""Timed and background jobs: retention, flushes, compaction, snapshots, removals."""

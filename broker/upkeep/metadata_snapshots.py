@@ -1,7 +1,7 @@
 """Writes a snapshot of the metadata log when a decision makes one due (Kafka's SnapshotGenerator).
 
-Nothing polls: whoever decides tells, and the event loop goes on between the small steps. What a
-snapshot stands for is on disk before it is; a failure is logged and the next decision tries again.
+The controller calls `decided`; the event loop runs between the small steps. The records that a
+snapshot replaces are on disk before it. A failure is logged, and the next decision tries again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = Log("metadata")
 
 
 def metadata_log_config(config: BrokerConfig) -> MetadataLogConfig:
-    """What a broker's settings say of the metadata log."""
+    """The configuration of the metadata log, from the broker's settings."""
     return MetadataLogConfig(
         bytes_between_snapshots=config["metadata.log.max.record.bytes.between.snapshots"],
         snapshot_interval_ms=config["metadata.log.max.snapshot.interval.ms"],
@@ -50,7 +50,7 @@ class MetadataSnapshots:
         self._runs = False
 
     def start(self) -> None:
-        """Begin; the event loop runs."""
+        """Start; needs a running event loop."""
         self._runs = True
         try:
             self._metadata_log.clean(now_ms=self._clock.now_ms())
@@ -59,13 +59,13 @@ class MetadataSnapshots:
         self.decided()
 
     def stop(self) -> None:
-        """End; what is being written is given up."""
+        """Stop; a snapshot that is being written is abandoned."""
         self._runs = False
         if self._task is not None:
             self._task.cancel()
 
     def decided(self) -> None:
-        """Something was appended: begin a snapshot when it is due."""
+        """Begin a snapshot if it is due; called after each append."""
         if not self._runs or self._task is not None:
             return
         if self._metadata_log.snapshot_is_due(self._clock.now_ms()):
@@ -82,7 +82,7 @@ class MetadataSnapshots:
         finally:
             self._task = None
         if content is not None:
-            self.decided()  # enough may have come meanwhile
+            self.decided()  # the next one may be due already
 
     async def _write(self, content: ToWrite) -> None:
         log = self._metadata_log.log

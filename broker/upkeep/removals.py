@@ -1,7 +1,7 @@
-"""Removes files that nobody needs any more, in a thread: a large one takes its time.
+"""Removes files that are no longer needed, in a thread, because a large file takes long.
 
-They have been renamed before, so that no start takes them for parts of a log, and what a stop or a
-failure leaves of them goes with the next start. No thread is there before the first removal.
+The files were renamed before, so that no start takes them for parts of a log. The next start
+removes those that a stop or a failure leaves behind. The thread starts at the first removal.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Removals:
     """The removals of a process, one after the other.
 
     Args:
-        files: what they lie on.
+        files: the file operations.
 
     Attributes:
-        is_closed: nothing is removed any more.
+        is_closed: whether no further files are removed.
     """
 
     def __init__(self, files: Files) -> None:
@@ -37,22 +37,22 @@ class Removals:
         self.is_closed = False
 
     def directory(self, path: str) -> None:
-        """Remove a directory that has files in it. Without an event loop at once, or OSError."""
+        """Remove a directory and its files; without an event loop at once, or raise OSError."""
         self._begin(partial(self._remove_directory, path), path)
 
     def paths(self, paths: Sequence[str]) -> None:
-        """Remove files; one that is not there is none the less gone. Else as `directory`."""
+        """Remove files, like `directory`; a missing file is no error."""
         if paths:
             self._begin(partial(self._remove, paths), paths[0])
 
     def finish(self) -> None:
-        """Wait until all is removed that was asked for."""
+        """Wait until all removals are done."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)
             self._pool = None
 
     def close(self) -> None:
-        """End: what is being removed goes on to the end of a file."""
+        """Stop after the file that is being removed."""
         self.is_closed = True
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
@@ -78,7 +78,7 @@ class Removals:
         for path in paths:
             if self.is_closed:
                 return
-            with suppress(FileNotFoundError):  # replaced by a later one of that name
+            with suppress(FileNotFoundError):  # a later file of that name has replaced it
                 self._files.remove(path)
 
 
