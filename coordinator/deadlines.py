@@ -10,10 +10,12 @@ import heapq
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
+from .volatile import Volatile
+
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Deadlines(Generic[Key]):
+class Deadlines(Volatile, Generic[Key]):
     """Keys with the time, in ms, at which each is due."""
 
     def __init__(self) -> None:

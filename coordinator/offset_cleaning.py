@@ -17,6 +17,7 @@ from .loaded_kinds import LoadedKinds
 from .moment import Moment
 from .offsets import Offsets, Partition
 from .outcome import Outcome
+from .volatile import Volatile
 
 LOOKED_AT_TOGETHER: Final = 100
 """How many offsets one decision looks at."""
@@ -30,7 +31,7 @@ class _Few(NamedTuple):
     expires: bool
 
 
-class OffsetCleaning:
+class OffsetCleaning(Volatile):
     """What is removed by time, and after topics were deleted."""
 
     def __init__(self, offsets: Offsets, settings: GroupSettings, kinds: LoadedKinds) -> None:

@@ -8,7 +8,7 @@ is not undone by the marker.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from uuid import UUID
 
 from ..protocol.errors import Code
@@ -51,6 +51,8 @@ class Offsets:
         topic_id_of: the id of a topic, None when there is no such topic. Without this function all
             topics exist.
     """
+
+    VOLATILE: ClassVar = frozenset({"_forgotten", "_is_some_in_use"})  # the metadata log has them
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""What a decision of a state machine asks for.
+"""The result of a decision of a state machine: an `Outcome` of records, effects and a reply.
 
-A machine decides and returns an `Outcome`; it changes nothing itself. The runtime
-(`broker/runtime/shard.py`) appends the records, replays them, carries out the effects and replies.
+The shard (`broker/runtime/shard.py`) appends the records, has the machine replay them, carries out
+the effects and replies. Durable state changes by the replay alone; see `volatile.py`.
 """
 
 from __future__ import annotations

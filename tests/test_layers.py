@@ -55,17 +55,17 @@ SUB_ROOMS: dict[str, set[str]] = {
     },
     "coordinator/transactions": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
-        "coordinator/partitioning",
+        *("coordinator/partitioning", "coordinator/volatile"),
     },
     "coordinator/classic": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/group_records", "coordinator/java_order"),
-        *("coordinator/group_kind", "coordinator/group_kinds"),
+        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
     "coordinator/consumer": {
         *("coordinator/deadlines", "coordinator/moment", "coordinator/outcome"),
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
-        *("coordinator/group_kind", "coordinator/group_kinds"),
+        *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
     "protocol/api_types": set(),
     "protocol/schemas": set(),

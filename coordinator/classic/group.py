@@ -16,6 +16,7 @@ from typing import Final
 
 from ...protocol.errors import Code, Refused
 from ..group_records import GroupStored, OffsetCommitted, StoredMember
+from ..volatile import Volatile
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumers: the only one whose subscriptions the coordinator can read."""
@@ -119,8 +120,12 @@ class InitialDelay:
     member_added: bool = False
 
 
-class ClassicGroup:
-    """The state of one group. Its methods answer questions and take single steps."""
+class ClassicGroup(Volatile):
+    """The state of one group. Its methods answer questions and take single steps.
+
+    It is a working copy: a rebalance changes it as members join, and writes a record when the
+    leader has assigned. At rest (`EMPTY` or `STABLE`, nothing unwritten) it equals that record.
+    """
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

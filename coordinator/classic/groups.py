@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..group_kind import Committer, GroupKind, ListedGroup, never
@@ -35,6 +35,7 @@ class ClassicGroups(GroupKind):
     """The classic groups of one partition of `__consumer_offsets`."""
 
     name = CLASSIC
+    VOLATILE: ClassVar = frozenset({"groups", "_loaded", "_adopted"})  # see `ClassicGroup`
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings

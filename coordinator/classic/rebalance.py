@@ -17,6 +17,7 @@ from ..deadlines import Deadlines
 from ..group_records import GroupRecord, GroupStored
 from ..moment import Moment
 from ..outcome import PARKED, Answer, Effect, Outcome
+from ..volatile import Volatile
 from .group import ClassicGroup, InitialDelay, Member, State
 from .requests import GroupSettings, JoinedMember, JoinReply, SyncReply
 
@@ -89,7 +90,7 @@ class Turn:
         return Outcome(reply, tuple(self.records), tuple(self.effects), instead=self.instead)
 
 
-class Rebalances:
+class Rebalances(Volatile):
     """Steps of rebalances, and the timers of all groups of a machine."""
 
     def __init__(self, settings: GroupSettings) -> None:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..java_order import in_timeline_table
@@ -60,6 +60,8 @@ class ConsumerGroup:
         checked: at which version of the topics, and for which epoch, `metadata_hash` was compared
             the last time. In memory only.
     """
+
+    VOLATILE: ClassVar = frozenset({"checked"})
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from ...protocol.errors import Code, Refused
 from ..classic.group import ClassicGroup
@@ -71,6 +72,8 @@ class ConsumerGroups:
         adopt: who takes the groups that become classic ones.
         max_classic_size: group.max.size: a larger group stays as it is.
     """
+
+    VOLATILE: ClassVar = frozenset({"_loaded"})
 
     def __init__(self, setup: ConsumerSetup, *, adopt: Adopt, max_classic_size: int) -> None:
         self._settings = setup.settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..deadlines import Deadlines
@@ -67,6 +67,8 @@ class ConsumerTurn:
 
 class Steps:
     """The steps, with what they need: limits, topics and timers."""
+
+    VOLATILE: ClassVar = frozenset({"askers"})
 
     def __init__(self, settings: ConsumerGroupSettings, topics: Topics) -> None:
         self.settings = settings

@@ -1,0 +1,17 @@
+"""Volatile state: what no record of the log holds, so that a decision may change it at once.
+
+All other state of a machine is durable and changes by replay alone: a decision leaves it as it was
+if the log does not take the records. After a restart volatile state is empty. The machine rebuilds
+it (sessions begin again) or does without it (members join again).
+
+A class is volatile as a whole (it derives from `Volatile`), or it names its volatile attributes in
+`VOLATILE`. tests/coordinator/test_volatile_state.py decides without replay and compares the rest.
+"""
+
+from __future__ import annotations
+
+
+class Volatile:
+    """A class without durable state: timers, and rebalances that no leader has finished."""
+
+    __slots__ = ()
