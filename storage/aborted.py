@@ -66,7 +66,7 @@ class AbortedTransactions:
                 break  # later aborts began behind the range
         return found
 
-    def may_be_believed(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether the entries' last stable offsets let `between` find every transaction."""
         soonest = None
         for entry in reversed(self._entries):

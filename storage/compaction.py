@@ -129,7 +129,7 @@ class _Round:
     def _check_transactions(self) -> Steps[None]:
         """Compare the log's index of aborted transactions with the data, piece by piece."""
         segments = [s for s in self._log.segments if s.base_offset < self._todo.end_offset]
-        if not any(map(_is_doubted, segments)):
+        if not any(map(_is_unverified, segments)):
             return
         for first_offset in range(
             segments[0].base_offset, self._todo.end_offset, _OFFSETS_IN_A_STEP
@@ -380,8 +380,8 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
         Superseded: the segment was removed from the log.
         Refused: CORRUPT_MESSAGE.
     """
-    if _is_doubted(segment):
-        yield from _doubted_in(segment)
+    if _is_unverified(segment):
+        yield from _unverified_batches_in(segment)
         return
     position, end = 0, segment.size_bytes
     next_offset = segment.base_offset
@@ -404,7 +404,7 @@ def batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
         position, next_offset = position + size, header.next_offset
 
 
-def _doubted_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
+def _unverified_batches_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
     """`batches_in` for a file that an earlier process wrote."""
     next_offset = segment.base_offset
     for position, header in segment.headers():
@@ -417,8 +417,8 @@ def _doubted_in(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
     segment.refuse_if_damaged()
 
 
-def _is_doubted(segment: Segment) -> bool:
-    return segment.doubt is not None and segment.doubt.size_bytes > 0
+def _is_unverified(segment: Segment) -> bool:
+    return segment.unverified is not None and segment.unverified.size_bytes > 0
 
 
 def _check_batch(

@@ -20,13 +20,13 @@ from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
 from .damage import Damage
-from .doubt import Doubt
 from .files import RealFiles, read_if_there
 from .indexes import OffsetIndex, TimeIndex
 from .leader_epochs import FILE_NAME, NO_EPOCH, LeaderEpochs
 from .producers import ProducerStates
 from .recovery import aborted_by
 from .segment import INDEX, LOG, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
+from .unverified import Unverified
 
 _LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
@@ -133,7 +133,7 @@ def inspect_partition(
         is_last = at + 1 == len(bases)
         end_offset = base_offset if is_last else bases[at + 1]
         segment = Segment.found(files, directory, base_offset, end_offset)
-        segment.doubt = Doubt(
+        segment.unverified = Unverified(
             segment,
             is_last=is_last,
             may_have_gaps=may_have_gaps,
@@ -171,10 +171,10 @@ class _Checks:
         self._report.damages.append(Damage(path, position, position, offset, offset, why))
 
     def segment(self, segment: Segment, *, is_last: bool) -> None:
-        doubt = segment.doubt
-        assert doubt is not None
+        unverified = segment.unverified
+        assert unverified is not None
         told = len(self._report.damages)
-        doubt.examine()
+        unverified.verify()
         found = SegmentReport(segment, segment.base_offset)
         places: dict[int, BatchHeader] = {}
         if segment.size_bytes == 0 and segment.base_offset in self._snapshots:
@@ -186,8 +186,8 @@ class _Checks:
             self._apply(segment, position, header)
         if is_last:
             self._check_snapshots_up_to(_LONG_MAX)
-            if doubt.cut_at is not None:
-                self._report.torn_bytes = segment.size_bytes - doubt.cut_at
+            if unverified.cut_at is not None:
+                self._report.torn_bytes = segment.size_bytes - unverified.cut_at
         self._offset_index(found, places, is_last=is_last)
         self._time_index(found, places, is_last=is_last)
         self._transaction_index(found, is_last=is_last)
@@ -245,7 +245,7 @@ class _Checks:
         for at, (relative_offset, position) in enumerate(index.entries()):
             header = places.get(position)
             if header is None or header.last_offset != found.base_offset + relative_offset:
-                if found.segment.doubt is not None and found.segment.doubt.damages:
+                if found.segment.unverified is not None and found.segment.unverified.damages:
                     continue
                 offset = found.base_offset + relative_offset
                 self._damage(path, at * 8, offset, "an entry that is not that of a batch")
@@ -263,7 +263,7 @@ class _Checks:
             return
         entries = [entry for entry in index.entries() if entry != (0, 0)]
         found.time_entries = len(entries)
-        if found.segment.doubt is not None and found.segment.doubt.damages:
+        if found.segment.unverified is not None and found.segment.unverified.damages:
             return
         times = {header.last_offset: header for header in places.values()}
         for at, (time_ms, relative_offset) in enumerate(entries):

@@ -125,7 +125,7 @@ class PartitionLog:
         self._state_offset = self.log_end_offset if stop.clean else -1
         self._unsynced = Unsynced(files, directory)
         self._transaction_check: TransactionCheck | None = None
-        if found.segments[0].doubt is not None:
+        if found.segments[0].unverified is not None:
             self._transaction_check = TransactionCheck(self.log_end_offset)
         self.leader_epoch = max(self._epochs.latest, 0)
         if config.preallocate:
@@ -396,8 +396,8 @@ class PartitionLog:
     def check_in_steps(self, offset: int, max_bytes: int, *, committed: bool) -> Iterator[None]:
         """Check, in short steps, what a reader would have to wait for. Raises OSError, Refused."""
         segments, check = self._segments.since(offset), self._transaction_check
-        if segments[0].doubt is not None:
-            yield from segments[0].doubt.check_in_steps(offset, max_bytes)
+        if segments[0].unverified is not None:
+            yield from segments[0].unverified.check_in_steps(offset, max_bytes)
         if committed and check is not None and not check.is_known(offset, check.until - 1):
             limits = ReadLimits(max_bytes, self.last_stable_offset, at_once=0)
             end = self.find(offset, limits).next_offset

@@ -116,13 +116,13 @@ class RecordStream:
 
     def _one_in_full(self, body: int, stop: int) -> Wants:
         """Check the next record in full, of any size."""
-        if self._is_sound(stop):
+        if self._is_valid(stop):
             self._at = stop
             self._left -= 1
         else:
             yield from self._pass_by(body, stop)
 
-    def _is_sound(self, stop: int) -> bool:
+    def _is_valid(self, stop: int) -> bool:
         """Whether the next record is in memory and valid; False: read it field by field."""
         if stop > len(self._payload):
             return False
@@ -179,7 +179,7 @@ class RecordStream:
 
     def _head(self, index: int) -> Generator[bool, None, Head]:
         body, stop = yield from self._next()
-        if not self._is_sound(stop):
+        if not self._is_valid(stop):
             return (yield from self._pass_by(body, stop))
         self._at = stop
         self._left -= 1

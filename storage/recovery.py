@@ -20,7 +20,6 @@ from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
 from .damage import Damage, Report, read_copy, silently, wrong_index
-from .doubt import Doubt
 from .epoch_check import settle
 from .files import Files, write_atomically
 from .leader_epochs import LeaderEpochs
@@ -28,6 +27,7 @@ from .log_config import LogConfig
 from .producers import CompletedTransaction, ProducerStates
 from .segment import DELETED, LOG, SNAPSHOT, TRANSACTION_INDEX, Segment, file_name
 from .swaps import finish_swaps
+from .unverified import Unverified
 
 _LEFTOVERS: Final = (DELETED, ".tmp")
 
@@ -86,36 +86,36 @@ def load(
         stop = replace(stop, log_start_offset=begins)
     segments = _segments(files, directory, names, stop)
     snapshots = _offsets_of(names, SNAPSHOT)
-    _doubt(
+    _mark_unverified(
         segments, config, stop, epochs=epochs if epochs.is_checked else None, snapshots=snapshots,
         report=report,
     )  # fmt: skip
     aborted = AbortedTransactions()
-    _tell_of_lost_beginning(segments[0], epochs, stop, report)
-    first_doubted = len(segments)
+    _report_lost_beginning(segments[0], epochs, stop, report)
+    first_unsynced = len(segments)
     if stop.clean:
         segments[-1].load_as_newest(config.index_interval_bytes)
         _begin_behind_loss(files, directory, segments)
-        doubted_from = segments[-1].next_offset
+        unsynced_from = segments[-1].next_offset
     else:
-        first_doubted = _first_doubted(segments, stop.recovery_point)
-        doubted_from = segments[first_doubted].base_offset
+        first_unsynced = _index_of_first_unsynced(segments, stop.recovery_point)
+        unsynced_from = segments[first_unsynced].base_offset
     begins_for_sure = True
     if not epochs.is_checked:
-        settled = _settle_epochs(epochs, segments, first_doubted, stop, report)
+        settled = _settle_epochs(epochs, segments, first_unsynced, stop, report)
         stop, begins_for_sure = settled, settled is stop
-    for segment in segments[:first_doubted]:
+    for segment in segments[:first_unsynced]:
         for entry in _aborted_in(files, segment, report):
             aborted.add(entry)
 
-    producers, replay_from = _snapshot(files, directory, names, doubted_from, report)
+    producers, replay_from = _snapshot(files, directory, names, unsynced_from, report)
     replay = _Replay(producers, aborted, replay_from)
     epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
-    _rebuild(files, segments, first_doubted, config, replay)
+    _rebuild(files, segments, first_unsynced, config, replay)
     epochs.is_learning = False
     if not stop.clean:
         _begin_behind_loss(files, directory, segments)
-        _tell_of_lost_end(segments[-1], stop, report)
+        _report_lost_end(segments[-1], stop, report)
     producers.expire(now_ms, config.producer_id_expiration_ms)
     if segments[-1].next_offset < stop.log_start_offset and not begins_for_sure:
         stop = replace(stop, log_start_offset=segments[0].base_offset)
@@ -162,22 +162,22 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
 
 
 def _settle_epochs(
-    epochs: LeaderEpochs, segments: list[Segment], first_doubted: int, stop: Stop, report: Report
+    epochs: LeaderEpochs, segments: list[Segment], first_unsynced: int, stop: Stop, report: Report
 ) -> Stop:
     """Make right what Kafka wrote, or what is damaged or missing."""
     stop = _where_it_begins(epochs, segments, stop, report)
     settle(
         epochs,
-        segments[:first_doubted],
+        segments[:first_unsynced],
         max(stop.log_start_offset, segments[0].base_offset),
         report,
     )
     epochs.replace(epochs.entries)  # to be written with a checksum
     if not stop.clean:  # the rest is learned as it is read
-        epochs.truncate_end(segments[first_doubted].base_offset)
+        epochs.truncate_end(segments[first_unsynced].base_offset)
     for segment in segments:
-        if segment.doubt is not None:
-            segment.doubt.believe(epochs)
+        if segment.unverified is not None:
+            segment.unverified.set_leader_epochs(epochs)
     return stop
 
 
@@ -205,7 +205,7 @@ def _where_it_begins(
     return replace(stop, log_start_offset=believed)
 
 
-def _doubt(
+def _mark_unverified(
     segments: list[Segment],
     config: LogConfig,
     stop: Stop,
@@ -214,7 +214,7 @@ def _doubt(
     snapshots: list[int],
     report: Report,
 ) -> None:
-    """Nothing that an earlier life wrote is given out unchecked."""
+    """Have data from an earlier process verified before it is served."""
     for segment in segments:
         is_last = segment is segments[-1]
         end_offset = segment.next_offset
@@ -222,7 +222,7 @@ def _doubt(
             end_offset = max(stop.recovery_point, segment.base_offset)
             if stop.clean and snapshots and snapshots[-1] < end_offset:
                 end_offset = max(snapshots[-1], segment.base_offset)
-        segment.doubt = Doubt(
+        segment.unverified = Unverified(
             segment,
             is_last=is_last,
             may_have_gaps=config.compacts,
@@ -233,7 +233,7 @@ def _doubt(
         )
 
 
-def _tell_of_lost_beginning(
+def _report_lost_beginning(
     first: Segment, epochs: LeaderEpochs, stop: Stop, report: Report
 ) -> None:
     """The epochs are cut with the log's beginning: where they begin, it should."""
@@ -247,7 +247,7 @@ def _tell_of_lost_beginning(
     epochs.write()
 
 
-def _tell_of_lost_end(last: Segment, stop: Stop, report: Report) -> None:
+def _report_lost_end(last: Segment, stop: Stop, report: Report) -> None:
     """After an unclean end, of which the checkpoints know less than everything."""
     end_offset, told_end = last.next_offset, max(stop.recovery_point, stop.high_watermark)
     if end_offset < told_end:
@@ -261,22 +261,22 @@ def _tell_of_lost_end(last: Segment, stop: Stop, report: Report) -> None:
 def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:
     """Begin another segment where the end of the last one is gone: no offset is given twice."""
     last = segments[-1]
-    doubt = last.doubt
-    if doubt is None:
+    unverified = last.unverified
+    if unverified is None:
         return
-    if doubt.ends_in_damage:
-        end_offset = doubt.damages[-1].end_offset
-    elif last.next_offset < doubt.end_offset:
-        end_offset = doubt.end_offset
-        doubt.ends_early(last.next_offset)
+    if unverified.ends_in_damage:
+        end_offset = unverified.damages[-1].end_offset
+    elif last.next_offset < unverified.end_offset:
+        end_offset = unverified.end_offset
+        unverified.ends_early(last.next_offset)
     else:
-        doubt.end_offset = last.next_offset
+        unverified.end_offset = last.next_offset
         return
     segments.append(Segment(files, directory, end_offset))
     segments[-1].open()
 
 
-def _first_doubted(segments: list[Segment], recovery_point: int) -> int:
+def _index_of_first_unsynced(segments: list[Segment], recovery_point: int) -> int:
     """The index of the first segment that was not wholly synced; the last one never was."""
     for at, segment in enumerate(segments[:-1]):
         if segment.next_offset > recovery_point:
@@ -307,33 +307,33 @@ def _snapshot(
 def _rebuild(
     files: Files,
     segments: list[Segment],
-    first_doubted: int,
+    first_unsynced: int,
     config: LogConfig,
     replay: _Replay,
 ) -> None:
-    """Apply what lies behind the snapshot, mend what is doubted, cut off what follows damage."""
+    """Apply what lies behind the snapshot, verify it, cut off what follows damage."""
     for at, segment in enumerate(segments):
-        if at < first_doubted:
+        if at < first_unsynced:
             if segment.next_offset > replay.from_offset:
                 replay.all_of(segment, segment.headers())
             continue
         replay.all_of(segment, segment.rebuild(config.index_interval_bytes))
-        doubt = segment.doubt
-        if doubt is not None:
-            doubt.cut_if_short(segment.next_offset)
-        if doubt is not None and not doubt.damages:
-            segment.doubt = None  # all of it has been looked at
-        if doubt is not None and doubt.cut_at is not None:
-            doubt.tell_of_cut(segment.next_offset, segments[at + 1 :])
-            segment.cut(doubt.cut_at)
-            doubt.size_bytes, doubt.end_offset = doubt.cut_at, segment.next_offset
+        unverified = segment.unverified
+        if unverified is not None:
+            unverified.cut_if_short(segment.next_offset)
+        if unverified is not None and not unverified.damages:
+            segment.unverified = None  # all of it is verified
+        if unverified is not None and unverified.cut_at is not None:
+            unverified.report_cut(segment.next_offset, segments[at + 1 :])
+            segment.cut(unverified.cut_at)
+            unverified.size_bytes, unverified.end_offset = unverified.cut_at, segment.next_offset
             for later in segments[at + 1 :]:
                 later.remove()
             del segments[at + 1 :]
             return
         if at + 1 < len(segments):
             segment.write_indexes()
-            if segment.doubt is None:
+            if segment.unverified is None:
                 _mend_transaction_index(files, segment, replay.aborted)
             segment.close()
 

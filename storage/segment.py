@@ -15,11 +15,11 @@ from typing import Final
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
 from .damage import read_copy, silently
-from .doubt import Doubt
 from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES
 from .reads import FileRange, Found, ReadLimits, part_of, position_from
+from .unverified import Unverified
 
 LOG: Final = ".log"
 INDEX: Final = ".index"
@@ -55,7 +55,7 @@ class Segment:
         mark: suffix of its files' names: one of the above while it is not part of the log.
         first_timestamp_ms: max timestamp of its first batch; -1 if empty or unknown.
         max_timestamp_ms: largest of all its batches; -1 if empty. See `load_times`.
-        doubt: verifies data from an earlier process; None: this process wrote all data.
+        unverified: verifies data from an earlier process; None: this process wrote all data.
         has_transaction_index: a transaction index is on disk; after a loss of power its data may be
             missing.
         was_used: the file was used since the last pass of `OpenFiles`.
@@ -67,7 +67,6 @@ class Segment:
         "_bytes_since_index",
         "_descriptor",
         "_directory",
-        "_doubted_times",
         "_files",
         "_holds",
         "_interval",
@@ -80,8 +79,8 @@ class Segment:
         "_tail_offsets",
         "_tail_positions",
         "_time_index",
+        "_unverified_times",
         "base_offset",
-        "doubt",
         "first_timestamp_ms",
         "has_transaction_index",
         "is_loaded",
@@ -89,6 +88,7 @@ class Segment:
         "max_timestamp_ms",
         "next_offset",
         "size_bytes",
+        "unverified",
         "was_used",
     )
 
@@ -104,7 +104,7 @@ class Segment:
         self._is_reserved = False
         self._offset_index = OffsetIndex()
         self._time_index = TimeIndex()
-        self._doubted_times: tuple[int, int] | None = (
+        self._unverified_times: tuple[int, int] | None = (
             None  # last entry of an index from an earlier process
         )
         self._bytes_since_index = 0
@@ -120,7 +120,7 @@ class Segment:
         self.size_bytes = 0
         self.first_timestamp_ms = NO_TIMESTAMP
         self.max_timestamp_ms = NO_TIMESTAMP
-        self.doubt: Doubt | None = None
+        self.unverified: Unverified | None = None
         self.has_transaction_index = False
         self.is_loaded = True  # an empty segment has nothing to load
         self.was_used = False
@@ -220,12 +220,12 @@ class Segment:
         Raises:
             Refused: CORRUPT_MESSAGE at damaged data.
         """
-        doubt = self.doubt
-        if doubt is not None and offset < doubt.end_offset:
-            return doubt.find(offset, limits)
-        return self.find_sound(offset, limits)
+        unverified = self.unverified
+        if unverified is not None and offset < unverified.end_offset:
+            return unverified.find(offset, limits)
+        return self.find_unchecked(offset, limits)
 
-    def find_sound(self, offset: int, limits: ReadLimits) -> Found | None:
+    def find_unchecked(self, offset: int, limits: ReadLimits) -> Found | None:
         """`find` for data that needs no verification."""
         position = self.position_of(offset)
         if position is None:
@@ -259,7 +259,7 @@ class Segment:
         if tail and offset >= tail[0]:
             return self._tail_positions[bisect_right(tail, offset) - 1]
         start = self._start_for(offset - self.base_offset)
-        if self.doubt is None or start >= self.doubt.size_bytes:
+        if self.unverified is None or start >= self.unverified.size_bytes:
             return position_from(self, start, offset)
         for position, header in self.headers(start):
             if header.last_offset >= offset:
@@ -269,8 +269,8 @@ class Segment:
     def _start_for(self, relative_offset: int) -> int:
         """Position to start the search for an offset."""
         index = self._indexes()[0]
-        if self.doubt is not None:
-            return self.doubt.start_for(relative_offset)
+        if self.unverified is not None:
+            return self.unverified.start_for(relative_offset)
         return index.position_before(relative_offset)
 
     def indexed_batch(self, position: int) -> int:
@@ -282,9 +282,9 @@ class Segment:
 
         Data from an earlier process is verified; damaged batches are left out.
         """
-        if self.doubt is not None:
-            yield from self.doubt.headers(start)
-            start = max(start, self.doubt.size_bytes)
+        if self.unverified is not None:
+            yield from self.unverified.headers(start)
+            start = max(start, self.unverified.size_bytes)
         position, end = start, self.size_bytes
         chunk, chunk_start = b"", 0
         while position + HEADER_SIZE <= end:
@@ -310,7 +310,7 @@ class Segment:
         """Batches that may contain the first record with that timestamp, at or behind an offset."""
         self.load_times()
         # One entry earlier if the index itself is unverified.
-        before = self._time_index.offset_before(timestamp_ms, skip=int(self.doubt is not None))
+        before = self._time_index.offset_before(timestamp_ms, skip=int(self.unverified is not None))
         relative = max(before, from_offset - self.base_offset)
         for position, header in self.headers(self._start_for(relative)):
             if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= from_offset:
@@ -336,8 +336,8 @@ class Segment:
 
     def refuse_if_damaged(self, before: int = _INT_MAX) -> None:
         """Raise Refused (CORRUPT_MESSAGE) if data before a position is known to be damaged."""
-        if self.doubt is not None:
-            self.doubt.refuse_if_damaged(before)
+        if self.unverified is not None:
+            self.unverified.refuse_if_damaged(before)
 
     # Indexes on disk
 
@@ -356,11 +356,11 @@ class Segment:
             OSError: the file cannot be read.
         """
         self._indexes()
-        if self._doubted_times is not None and self.doubt is not None:
-            agrees = yield from self.doubt.times_end_with(*self._doubted_times)
-            if not agrees and self._doubted_times is not None:  # not rebuilt meanwhile
+        if self._unverified_times is not None and self.unverified is not None:
+            agrees = yield from self.unverified.times_end_with(*self._unverified_times)
+            if not agrees and self._unverified_times is not None:  # not rebuilt meanwhile
                 self.scan()
-            self._doubted_times = None
+            self._unverified_times = None
 
     def _indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         if not self.is_loaded and not self._load_indexes():
@@ -373,7 +373,7 @@ class Segment:
         Raises:
             OSError: no file can be opened.
         """
-        report = silently if self.doubt is None else self.doubt.report
+        report = silently if self.unverified is None else self.unverified.report
         offsets = read_copy(self._files, self.path(INDEX), report, self.base_offset)
         times = read_copy(self._files, self.path(TIME_INDEX), report, self.base_offset)
         offset_index = None if offsets is None else OffsetIndex.decode(offsets, self.size_bytes)
@@ -382,8 +382,8 @@ class Segment:
             return False
         last = time_index.last()
         self._offset_index, self._time_index = offset_index, time_index
-        if self.doubt is not None:
-            self._doubted_times = last or (NO_TIMESTAMP, 0)
+        if self.unverified is not None:
+            self._unverified_times = last or (NO_TIMESTAMP, 0)
         self.is_loaded = True
         if last is not None:
             self.max_timestamp_ms, relative_offset = last
@@ -421,7 +421,7 @@ class Segment:
         self._offset_index, self._time_index = OffsetIndex(), TimeIndex()
         del self._tail_offsets[:], self._tail_positions[:]
         self.max_timestamp_ms, self._bytes_since_index = NO_TIMESTAMP, 0
-        self._doubted_times = None
+        self._unverified_times = None
         end_offset, self.next_offset, self.is_loaded = self.next_offset, self.base_offset, False
         try:
             for position, header in self.headers():

@@ -73,7 +73,7 @@ class TransactionCheck:
             return True
         if not self._is_begun:
             self._is_begun = True
-            if not aborted.may_be_believed():
+            if not aborted.is_consistent():
                 return False
         waiting: dict[int, tuple[int, int]] = {}  # first and last undecided batch by producer
         markers: dict[int, int] = {}
@@ -85,7 +85,7 @@ class TransactionCheck:
                 first <= last_offset for first, _ in waiting.values()
             ):
                 break
-            if segment.doubt is not None and segment.doubt.damages:
+            if segment.unverified is not None and segment.unverified.damages:
                 break
             producer_id = header.producer_id
             if header.is_control:
@@ -113,8 +113,8 @@ class TransactionCheck:
         self._known = sorted([*apart, (start, end)])
 
 
-def _start(stretch: tuple[int, int]) -> int:
-    return stretch[0]
+def _start(range_: tuple[int, int]) -> int:
+    return range_[0]
 
 
 def _agrees(

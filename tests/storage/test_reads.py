@@ -36,7 +36,7 @@ def whole(found: Found) -> tuple[bytes, int]:
     return b"".join(parts), found.next_offset
 
 
-def in_doubt(disk: Disk) -> PartitionLog:
+def unverified(disk: Disk) -> PartitionLog:
     filled(disk).close(clean=True)
     return open_log(disk.after_kill(), segment_bytes=SMALL)
 
@@ -50,7 +50,7 @@ def with_gaps(disk: Disk) -> PartitionLog:
 
 LOGS: dict[str, Callable[[Disk], PartitionLog]] = {
     "new": filled,
-    "in doubt": in_doubt,
+    "unverified": unverified,
     "compacted": lambda disk: with_gaps(disk),
 }
 

@@ -443,7 +443,7 @@ MUTANTS: Final = (
     Mutant(
         "a-torn-tail-is-kept",
         "storage/recovery.py",
-        "segment.cut(doubt.cut_at)",
+        "segment.cut(unverified.cut_at)",
         "pass",
         "a reader gets a torn record after a crash",
         ("tests/storage/test_recovery.py",),

@@ -42,8 +42,8 @@ _ZEROS: Final = 16  # that many at the end of a batch mean that it was never wri
 _EPOCH: Final = struct.Struct(">i")
 
 
-class DoubtedFile(DataFile, Protocol):
-    """The parts of a segment that `Doubt` uses."""
+class UnverifiedFile(DataFile, Protocol):
+    """The parts of a segment that `Unverified` uses."""
 
     @property
     def base_offset(self) -> int: ...
@@ -53,7 +53,7 @@ class DoubtedFile(DataFile, Protocol):
     def path(self, suffix: str) -> str:
         """The path of its file of that kind."""
 
-    def find_sound(self, offset: int, limits: ReadLimits) -> Found | None:
+    def find_unchecked(self, offset: int, limits: ReadLimits) -> Found | None:
         """Find batches without a check."""
 
     def position_of(self, offset: int) -> int | None:
@@ -69,7 +69,7 @@ class DoubtedFile(DataFile, Protocol):
         """Overwrite a few bytes. Raises OSError."""
 
 
-class Doubt:
+class Unverified:
     """The verification state of a segment's data, up to its size when it was opened.
 
     Args:
@@ -77,7 +77,7 @@ class Doubt:
         may_have_gaps: the log is compacted: offsets may be missing at the end, too.
         end_offset: the expected end of the segment; a lower bound for the last one.
         torn_from: damaged data from this offset on was not synced, and is cut off.
-        epochs: the leader epochs of the batches; None: not known yet, see `believe`.
+        epochs: the leader epochs of the batches; None: not known yet, see `set_leader_epochs`.
 
     Attributes:
         report: called with each damage.
@@ -88,7 +88,7 @@ class Doubt:
 
     def __init__(
         self,
-        segment: DoubtedFile,
+        segment: UnverifiedFile,
         *,
         is_last: bool,
         may_have_gaps: bool,
@@ -108,8 +108,8 @@ class Doubt:
         self.size_bytes = segment.size_bytes
         self.damages: list[Damage] = []
         self.cut_at: int | None = None
-        self._is_examined = False
-        self._sound: list[tuple[int, int]] = []  # disjoint ranges of verified batches, rising
+        self._is_verified = False
+        self._verified: list[tuple[int, int]] = []  # disjoint ranges of verified batches, rising
         self._chunk = b""
         self._chunk_start = 0
 
@@ -128,7 +128,7 @@ class Doubt:
         if self._torn_from <= next_offset < self.end_offset and self.cut_at is None:
             self.cut_at = self.size_bytes
 
-    def tell_of_cut(self, next_offset: int, later: Sequence[DoubtedFile]) -> None:
+    def report_cut(self, next_offset: int, later: Sequence[UnverifiedFile]) -> None:
         """Report that the file is cut at `cut_at`, and that the `later` files are removed."""
         assert self.cut_at is not None
         behind = sum(segment.size_bytes for segment in later)
@@ -177,20 +177,20 @@ class Doubt:
         """Position and header of each valid batch from `start`, a batch's position, on."""
         position = start
         expected = self._segment.base_offset if start == 0 else None
-        while position < self.size_bytes and not self._is_examined:
-            header = self._sound_at(position, expected)
+        while position < self.size_bytes and not self._is_verified:
+            header = self._valid_at(position, expected)
             if header is None:
-                self.examine()
+                self.verify()
                 break
             yield position, header
             position += header.length + LOG_OVERHEAD
             expected = header.next_offset
-        if self._is_examined and position < self.size_bytes:
-            yield from self._examined_from(position)
+        if self._is_verified and position < self.size_bytes:
+            yield from self._verified_from(position)
         self._chunk = b""
 
-    def _examined_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
-        for start, end in list(self._sound):
+    def _verified_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
+        for start, end in list(self._verified):
             at = max(start, position)
             while at < end:
                 header = self._header(at)
@@ -205,10 +205,10 @@ class Doubt:
         if indexed is None or indexed[1] >= self.size_bytes:
             return 0 if indexed is None else indexed[1]
         offset, position = indexed
-        header = self._sound_at(position, None)
+        header = self._valid_at(position, None)
         if header is not None and header.last_offset == segment.base_offset + offset:
             return position
-        self.examine()
+        self.verify()
         if not self.damages:
             self.report(wrong_index(segment.path(".index"), segment.base_offset))
         segment.scan()
@@ -249,14 +249,14 @@ class Doubt:
         segment = self._segment
         position = segment.position_of(offset)
         if position is None and not self._is_last:
-            self.examine()  # the file ends before the next segment begins
+            self.verify()  # the file ends before the next segment begins
         self._refuse_if_lost(offset)
         self._chunk = b""
         if position is None:
             return None
         max_bytes, up_to, min_one, at_once = limits
         if not self.damages and self._covers(position, position + max_bytes):
-            found = segment.find_sound(offset, limits)
+            found = segment.find_unchecked(offset, limits)
             is_end = position + len(found.records) == self.size_bytes if found else False
             if is_end and not self._is_last and not self._may_have_gaps:
                 return self._up_to_the_gap(position, found)
@@ -290,7 +290,7 @@ class Doubt:
         *_, (_, last) = self._segment.headers(max(position, self.start_for(_INT_MAX)))
         if found is None or last.next_offset >= self.end_offset:
             return found
-        self.examine()
+        self.verify()
         return found._replace(next_offset=last.next_offset)
 
     def _refuse_if_lost(self, offset: int) -> None:
@@ -305,26 +305,26 @@ class Doubt:
 
     # Checking
 
-    def examine(self) -> None:
+    def verify(self) -> None:
         """Verify the whole file: find valid, damaged and torn parts."""
-        if self._is_examined:
+        if self._is_verified:
             return
         position, expected, has_gaps = 0, self._segment.base_offset, self._may_have_gaps
-        stretches: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         while position < self.size_bytes:
-            header = self._sound_at(position, expected)
+            header = self._valid_at(position, expected)
             if header is not None:
                 has_gaps = has_gaps or header.base_offset > expected
                 start, position = position, position + header.length + LOG_OVERHEAD
-                if stretches and stretches[-1][1] == start:
-                    start = stretches.pop()[0]
-                stretches.append((start, position))
+                if ranges and ranges[-1][1] == start:
+                    start = ranges.pop()[0]
+                ranges.append((start, position))
                 expected = header.next_offset
                 continue
             if self._torn_from is not None and expected >= self._torn_from:
                 self.cut_at = position
                 break
-            behind = self._next_sound(position, expected)
+            behind = self._next_valid(position, expected)
             self._found(position, expected, behind)
             if behind is None:
                 break
@@ -332,7 +332,7 @@ class Doubt:
         else:
             if not self._is_last and not has_gaps and expected < self.end_offset:
                 self._found(position, expected, None)
-        self._is_examined, self._sound = True, stretches
+        self._is_verified, self._verified = True, ranges
 
     def _found(self, position: int, expected: int, behind: tuple[int, BatchHeader] | None) -> None:
         end_position, end_offset = self.size_bytes, max(expected, self.end_offset)
@@ -344,7 +344,7 @@ class Doubt:
         self.damages.append(damage)
         self.report(damage)
 
-    def _sound_at(self, position: int, expected: int | None) -> BatchHeader | None:
+    def _valid_at(self, position: int, expected: int | None) -> BatchHeader | None:
         """The header of the batch at `position`; None unless it is whole and valid.
 
         Args:
@@ -361,10 +361,10 @@ class Doubt:
             return None
         if header.last_offset_delta < 0 or header.next_offset > self._limit:
             return None
-        at = bisect_right(self._sound, position, key=_start) - 1
-        is_known = at >= 0 and end <= self._sound[at][1]
+        at = bisect_right(self._verified, position, key=_start) - 1
+        is_known = at >= 0 and end <= self._verified[at][1]
         if not is_known:
-            if self._is_examined:
+            if self._is_verified:
                 return None
             start = self._load(position, size)
             covered = memoryview(self._chunk)[start + CRC_START : start + size]
@@ -379,10 +379,10 @@ class Doubt:
             self._mark(position, end)
         return header
 
-    def believe(self, epochs: LeaderEpochs) -> None:
+    def set_leader_epochs(self, epochs: LeaderEpochs) -> None:
         """Set the leader epochs; also check the batches already verified."""
         self._epochs = epochs
-        for start, end in self._sound:
+        for start, end in self._verified:
             while start < end:
                 header = self._header(start)
                 assert header is not None
@@ -416,12 +416,12 @@ class Doubt:
             return not self._is_last
         return following.base_offset >= header.next_offset
 
-    def _next_sound(self, position: int, expected: int) -> tuple[int, BatchHeader] | None:
+    def _next_valid(self, position: int, expected: int) -> tuple[int, BatchHeader] | None:
         """The first valid batch behind the damaged one at `position`."""
         header = self._header(position)
         if header is not None and header.length >= HEADER_SIZE - LOG_OVERHEAD:
             after = position + header.length + LOG_OVERHEAD
-            found = self._sound_at(after, expected) if after < self.size_bytes else None
+            found = self._valid_at(after, expected) if after < self.size_bytes else None
             if found is not None:
                 return after, found
         at = position + 1
@@ -432,7 +432,7 @@ class Doubt:
                 header = BatchHeader._make(HEADER.unpack_from(window, place - _MAGIC_AT))
                 candidate = at + place - _MAGIC_AT
                 if expected < header.base_offset <= self._limit:
-                    found = self._sound_at(candidate, expected)
+                    found = self._valid_at(candidate, expected)
                     if found is not None:
                         return candidate, found
                 place = window.find(MAGIC, place + 1)
@@ -461,23 +461,23 @@ class Doubt:
 
     def _mark(self, start: int, end: int) -> None:
         """Mark the range from `start` to `end` as valid."""
-        sound = self._sound
-        at = bisect_right(sound, start, key=_start)
-        if at and sound[at - 1][1] >= start:
+        verified = self._verified
+        at = bisect_right(verified, start, key=_start)
+        if at and verified[at - 1][1] >= start:
             at -= 1
-            start = sound[at][0]
-            end = max(end, sound[at][1])
-            del sound[at]
-        while at < len(sound) and sound[at][0] <= end:
-            end = max(end, sound[at][1])
-            del sound[at]
-        sound.insert(at, (start, end))
+            start = verified[at][0]
+            end = max(end, verified[at][1])
+            del verified[at]
+        while at < len(verified) and verified[at][0] <= end:
+            end = max(end, verified[at][1])
+            del verified[at]
+        verified.insert(at, (start, end))
 
     def _covers(self, position: int, end: int) -> bool:
         end = min(end, self.size_bytes)
-        at = bisect_right(self._sound, position, key=_start) - 1
-        return position >= self.size_bytes or (at >= 0 and end <= self._sound[at][1])
+        at = bisect_right(self._verified, position, key=_start) - 1
+        return position >= self.size_bytes or (at >= 0 and end <= self._verified[at][1])
 
 
-def _start(stretch: tuple[int, int]) -> int:
-    return stretch[0]
+def _start(range_: tuple[int, int]) -> int:
+    return range_[0]
