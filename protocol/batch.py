@@ -1,6 +1,6 @@
 """Record batches of format v2 (KIP-98) over any bytes-like object.
 
-The header is read with one `unpack_from`; records are opened only where somebody must see them
+The header is read with one `unpack_from`; records are read only if needed
 (compaction, compacted topics, timestamps, tools). Only `place` and `stamp_log_append_time` change
 bytes, in a bytearray of the caller's.
 """

@@ -66,7 +66,7 @@ class Compacted:
     records_after: int = 0
 
 
-def _nobody(_: int) -> None:
+def _no_count(_: int) -> None:
     """A `count_io` that does nothing."""
 
 
@@ -76,7 +76,7 @@ def compact(
     *,
     map_size_bytes: int,
     now_ms: int,
-    count_io: Callable[[int], None] = _nobody,
+    count_io: Callable[[int], None] = _no_count,
 ) -> Steps[Compacted]:
     """Compact a log. Only this function may replace its segments meanwhile.
 
@@ -109,7 +109,7 @@ class _Round:
         self._transactions = CleanedTransactions(())
         self._last_of_producers: dict[int, tuple[int, int]] = {}
         self._did = Compacted()
-        self.count_io: Callable[[int], None] = _nobody
+        self.count_io: Callable[[int], None] = _no_count
 
     def steps(self) -> Steps[Compacted]:
         log, end_offset = self._log, self._todo.end_offset

@@ -1,8 +1,8 @@
-"""One partition's log: append, read, and all that is known of its records without opening them.
+"""One partition's log: appends, reads, and the state of its producers and transactions.
 
-A batch is checked, given its offsets in place and written with one write; then producers, open and
-aborted transactions and the indexes follow. What `append` has returned from survives a SIGKILL;
-`flush` makes it survive a loss of power. The end of the log is the high watermark, too.
+A batch is checked, gets its offsets in place, and is written with one write; then the state of
+producers and transactions and the indexes follow. An append that has returned survives a SIGKILL;
+`flush` makes it survive a loss of power. The high watermark is the end of the log.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ _PLACE: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 
 
 class Origin(Enum):
-    """Who appends: what a client sends is not believed."""
+    """The author of a batch; only a client's batches are validated."""
 
     CLIENT = auto()
     COORDINATOR = auto()
 
 
 class Appended(NamedTuple):
-    """Where a batch lies.
+    """The result of an append.
 
     Attributes:
-        log_append_time_ms: the broker's time, where the topic has it so; -1 otherwise. Of a
-            duplicate the batch's max timestamp, as Kafka answers.
-        is_duplicate: it was there already, and nothing was written.
+        log_append_time_ms: the broker's timestamp in a topic with LogAppendTime, else -1. For a
+            duplicate its batch's max timestamp, as in Kafka.
+        is_duplicate: the batch is in the log already; nothing was written.
     """
 
     base_offset: int
@@ -72,16 +72,16 @@ class PartitionLog:
 
     Attributes:
         config: may be replaced at any time.
-        log_start_offset: the first offset that may be read.
-        log_end_offset: the one that the next record gets.
-        high_watermark: up to here consumers may read.
-        producers: what each producer did last.
-        recovery_point: all before this offset is on disk.
-        flush_asked: what lies before this offset is on disk before it is acknowledged.
-        on_flush_due: called with an offset up to which a flush is due, which then comes by
-            `begin_flush`; None: the append itself flushes.
-        old_until: what lies before this offset was written by an earlier life.
-        failure: why nothing more is appended; None while all is well.
+        log_start_offset: the first readable offset.
+        log_end_offset: the offset of the next record.
+        high_watermark: consumers may read up to here.
+        producers: state of each producer.
+        recovery_point: everything before this offset is on disk.
+        flush_asked: records before this offset must be on disk before they are acknowledged.
+        on_flush_due: called with an offset up to which a flush is due, to be done by `begin_flush`;
+            None: the append itself flushes.
+        old_until: records before this offset were written by an earlier process.
+        failure: why appends are refused; None if they are accepted.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class PartitionLog:
             self._transaction_check = TransactionCheck(self.log_end_offset)
         self.leader_epoch = max(self._epochs.latest, 0)
         if config.preallocate:
-            if not stop.clean:  # what was killed has not given back its room
+            if not stop.clean:  # a killed process has not released reserved space
                 self._active.trim(even_if_unknown=True)
             self._active.reserve(config.segment_bytes)
 
@@ -150,15 +150,15 @@ class PartitionLog:
         leader_epoch: int | None = None,
         report: Report = silently,
     ) -> PartitionLog:
-        """Open the log in a directory that is there, empty or not.
+        """Open the log in an existing directory, empty or not.
 
         Args:
-            clean: the last life of the log ended with `close(clean=True)`.
-            recovery_point: after an unclean end, what lies before is not read again.
-            log_start_offset: as checkpointed; the first segment may begin later.
-            high_watermark: as checkpointed; a log that ends earlier has lost what was not synced.
-            leader_epoch: of the partition, by the metadata; None: not known.
-            report: is told of each damage to the files, when it is found.
+            clean: the previous process ended with `close(clean=True)`.
+            recovery_point: after an unclean stop, data before it is not read again.
+            log_start_offset: from the checkpoint; the first segment may begin later.
+            high_watermark: from the checkpoint; a log that ends earlier has lost unsynced data.
+            leader_epoch: the partition's epoch in the metadata; None: unknown.
+            report: called with each damage to the files when it is found.
         """
         stop = Stop(clean, recovery_point, log_start_offset, high_watermark, leader_epoch)
         return cls(
@@ -172,12 +172,12 @@ class PartitionLog:
 
     @property
     def size_bytes(self) -> int:
-        """Of all data files."""
+        """Size of all data files."""
         return sum(segment.size_bytes for segment in self._segments.all)
 
     @property
     def last_stable_offset(self) -> int:
-        """Where the oldest undecided transaction begins; the high watermark when there is none."""
+        """First offset of the oldest open transaction; without one the high watermark."""
         unstable = self.producers.first_unstable_offset
         if unstable is None:
             return self.high_watermark
@@ -190,11 +190,11 @@ class PartitionLog:
         """Append one batch.
 
         Args:
-            records: when it may be written to, its offset and leader epoch are set in place.
+            records: if writable, offset and leader epoch are set in place.
 
         Raises:
-            InvalidRecords: some of the records may not be appended.
-            Refused: the batch may not be appended, or (KAFKA_STORAGE_ERROR) cannot be.
+            InvalidRecords: some records are invalid.
+            Refused: the batch is invalid, or (KAFKA_STORAGE_ERROR) cannot be written.
         """
         if origin is Origin.CLIENT:
             checked = check_at_once(records, self.rules(now_ms))
@@ -204,14 +204,14 @@ class PartitionLog:
         return self._append(records, header, now_ms, origin)
 
     def rules(self, now_ms: int) -> Rules:
-        """What a client's batch is checked by, before `append_checked`."""
+        """The rules for `check`, before `append_checked`."""
         return Rules(self.config, now_ms, self._name)
 
     def append_checked(self, checked: Checked, *, now_ms: int) -> Appended:
-        """Append a client's batch that was checked, not long ago, by the log's rules.
+        """Append a client's batch that was recently checked by the log's rules.
 
         Raises:
-            Refused: its producer's sequence; KAFKA_STORAGE_ERROR.
+            Refused: for its producer's sequence; KAFKA_STORAGE_ERROR.
         """
         records, header = self._stamped(*checked, now_ms) if self.config.stamps else checked
         return self._append(records, header, now_ms, Origin.CLIENT)
@@ -257,7 +257,7 @@ class PartitionLog:
     def _stamped(
         self, records: Bytes, header: BatchHeader, now_ms: int
     ) -> tuple[Bytes, BatchHeader]:
-        """A batch with the broker's time, where the topic wants that."""
+        """The batch with the broker's timestamp, in a topic with LogAppendTime."""
         if not self.config.stamps:
             return records, header
         header = validation.of_now(header, now_ms)
@@ -307,7 +307,7 @@ class PartitionLog:
         return Refused(Code.KAFKA_STORAGE_ERROR, self.failure or f"the append failed: {failed}")
 
     def _ask_for_flush(self) -> None:
-        """`flush.messages` have come in: they are not acknowledged before they are synced."""
+        """`flush.messages` records came: they are acknowledged after a sync."""
         self.flush_asked = self.log_end_offset
         if self.on_flush_due is not None:
             self.on_flush_due(self, self.log_end_offset)
@@ -318,7 +318,7 @@ class PartitionLog:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the flush failed: {failed}") from failed
 
     def _waited_ms(self, header: BatchHeader, now_ms: int) -> int:
-        """For how long the active segment has been open (LogSegment.timeWaitedForRoll)."""
+        """The age of the active segment (LogSegment.timeWaitedForRoll)."""
         active = self._active
         if active.size_bytes == 0:
             return 0
@@ -370,16 +370,16 @@ class PartitionLog:
     # Reading
 
     def read(self, offset: int, *, max_bytes: int, up_to: int, min_one: bool) -> Read:
-        """`find`, and all of it in memory; arguments and errors are the same."""
+        """`find`, with the records in memory; same arguments and errors."""
         found = self.find(offset, ReadLimits(max_bytes, up_to, min_one))
         assert not isinstance(found.records, FileRange), "all is wanted at once"
         return Read(found.records, found.next_offset)
 
     def find(self, offset: int, limits: ReadLimits) -> Found:
-        """Raw batches, from the one that holds `offset` on.
+        """Whole batches, from the one that contains `offset` on.
 
         Raises:
-            Refused: OFFSET_OUT_OF_RANGE; KAFKA_STORAGE_ERROR where a file cannot be read.
+            Refused: OFFSET_OUT_OF_RANGE; KAFKA_STORAGE_ERROR if a file cannot be read.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise Refused(
@@ -394,7 +394,7 @@ class PartitionLog:
             raise _unreadable(failed) from failed
 
     def check_in_steps(self, offset: int, max_bytes: int, *, committed: bool) -> Iterator[None]:
-        """Check, in short steps, what a reader would have to wait for. Raises OSError, Refused."""
+        """Verify, in short steps, the data that `find` would have to. Raises OSError, Refused."""
         segments, check = self._segments.since(offset), self._transaction_check
         if segments[0].unverified is not None:
             yield from segments[0].unverified.check_in_steps(offset, max_bytes)
@@ -404,10 +404,10 @@ class PartitionLog:
             yield from check.agrees_in_steps(segments, self._aborted, offset, end - 1)
 
     def aborted_transactions(self, first_offset: int, last_offset: int) -> list[AbortedTransaction]:
-        """Those that a reader of committed records must know of; both offsets are inclusive.
+        """The transactions that a `read_committed` consumer must skip; both offsets are inclusive.
 
         Raises:
-            Refused: KAFKA_STORAGE_ERROR where a file cannot be read.
+            Refused: KAFKA_STORAGE_ERROR if a file cannot be read.
         """
         check = self._transaction_check
         if check is not None and first_offset < check.until:
@@ -420,15 +420,15 @@ class PartitionLog:
         return self._aborted.between(first_offset, last_offset + 1)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimedOffset | None:
-        """The first record, in the order of offsets, of that time or later."""
+        """The first record, by offset, with that timestamp or a later one."""
         return at_once(self.search(timestamp_ms))
 
     def max_timestamp(self) -> TimedOffset | None:
-        """The first record that has the largest timestamp of all."""
+        """The first record with the largest timestamp of all."""
         return at_once(self.search(None))
 
     def search(self, timestamp_ms: int | None) -> Steps[TimedOffset | None]:
-        """`offset_for_timestamp`, or `max_timestamp`. The first step is short, and opens little."""
+        """`offset_for_timestamp`, or `max_timestamp` for None. The first step is short."""
         segments = self.segments
         try:
             if timestamp_ms is None:
@@ -438,15 +438,15 @@ class PartitionLog:
             raise _unreadable(failed) from failed
 
     def offset_for_leader_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """The largest epoch not newer than the one asked for, and its end; (-1, -1): none."""
-        if leader_epoch == self.leader_epoch:  # it may not have written anything yet
+        """The largest epoch not newer than the given one, and its end; (-1, -1) without one."""
+        if leader_epoch == self.leader_epoch:  # it may have no record yet
             return leader_epoch, self.log_end_offset
         return self._epochs.end_offset_of(leader_epoch, self.log_end_offset)
 
     # Shortening
 
     def delete_records(self, before_offset: int) -> int:
-        """Let the log begin at `before_offset`, or later if it does already. Returns its beginning.
+        """Move the log's start to `before_offset`, unless it is later. Returns the start.
 
         Raises:
             Refused: OFFSET_OUT_OF_RANGE for an offset beyond the high watermark, or below 0.
@@ -463,11 +463,11 @@ class PartitionLog:
         return self.log_start_offset
 
     def drop_segments_before(self, offset: int) -> int:
-        """Remove whole segments below `offset`, never the active one. Returns how many."""
+        """Delete whole segments below `offset`, never the active one. Returns their number."""
         dropped = self._segments.index_of(offset)
         first = self._segments.all[dropped]
         self.log_start_offset = max(self.log_start_offset, first.base_offset)
-        if dropped:  # first it is written where the log begins: so a lost segment is noticed
+        if dropped:  # write the log's start first, so that a lost segment is noticed
             self._epochs.truncate_start(self.log_start_offset)
             self._epochs.write(sync=True)
         self._aborted.truncate_start(self.log_start_offset)
@@ -477,18 +477,18 @@ class PartitionLog:
     def replace_segments(
         self, old: Sequence[Segment], new: Segment, aborted: Iterable[AbortedTransaction]
     ) -> bool:
-        """Let a compacted segment, on disk as `.swap`, take the place of those it was made of.
+        """Replace segments by their compacted one, which is on disk as `.swap`.
 
-        A crash on the way leaves the `.swap` files, which the next opening puts in place.
+        A crash leaves the `.swap` files, and the next start finishes the replacement.
 
         Args:
-            aborted: the transactions that end in the new one and still have records.
+            aborted: the transactions that end in the new segment and still have records.
 
         Returns:
-            False when the old ones are no part of the log any more; nothing has changed then.
+            False if the old ones are no longer part of the log; nothing has changed then.
 
         Raises:
-            OSError: a file could not be renamed; the new segment is the log's all the same.
+            OSError: a file could not be renamed; the log uses the new segment all the same.
         """
         if not self._segments.put(new, in_place_of=old):
             return False
@@ -499,7 +499,7 @@ class PartitionLog:
         return True
 
     def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:
-        """Remove the files of segments that were deleted `file.delete.delay.ms` ago.
+        """Delete the files of segments removed `file.delete.delay.ms` ago.
 
         See `Segments.remove_deleted`.
         """
@@ -507,16 +507,16 @@ class PartitionLog:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Oldest first; the last one takes the appends."""
+        """Oldest first; the last one is active."""
         return tuple(self._segments.all)
 
     # Ending
 
     def flush(self) -> None:
-        """Return when all that was appended would survive a loss of power.
+        """Return when all appended records survive a loss of power.
 
         Raises:
-            OSError: nobody knows what is on disk; the log takes no more appends.
+            OSError: the state of the disk is unknown; the log refuses appends from now on.
         """
         flush = self.begin_flush()
         try:
@@ -531,18 +531,18 @@ class PartitionLog:
         return self.recovery_point == self.log_end_offset and not self._unsynced.is_any_beside
 
     def write_epochs(self) -> None:
-        """Write under which leader epochs the log was written, and so where it begins, for good."""
+        """Write the leader epochs, and with them the log's start, synced."""
         self._epochs.write(sync=True)
 
     def write_state(self) -> None:
-        """Write what makes the next start need no recovery, unless it is there. Raises OSError."""
+        """Write the files that make a recovery unnecessary, if they changed. Raises OSError."""
         if self._active.size_bytes and self._state_offset != self.log_end_offset:
             self._write_beside(self._active)
             self._epochs.write()
             self._state_offset = self.log_end_offset
 
     def begin_flush(self, up_to: int | None = None) -> Flush:
-        """Gather what lies between the recovery point and `up_to`; None: the end.
+        """Collect the unsynced data before `up_to`; None: all of it.
 
         Raises:
             OSError: a file cannot be opened.
@@ -556,10 +556,10 @@ class PartitionLog:
         return self._unsynced.gather(segments, self._segments.all, up_to)
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
-        """Take note of how a flush ended. After a failure there are no more appends.
+        """Record the result of a flush. After a failure the log refuses appends.
 
-        It is not tried again: the system may have dropped what it could not write, and say at the
-        next try that all is well.
+        A failed flush is not repeated: the system may have dropped the data that it could not
+        write, and report success at the next attempt.
         """
         flush.release()
         if failure is not None:
@@ -569,18 +569,18 @@ class PartitionLog:
             self.flush_asked = max(self.flush_asked, self.recovery_point)
 
     def fail(self, what: str, reason: OSError) -> None:
-        """Take no more appends until the next start, which finds out what is on disk."""
+        """Refuse appends until the next start, which determines the state of the disk."""
         self.failure = self.failure or f"{what}: {reason}"
         self._active.refuse_appends()
 
     def close(self, *, clean: bool) -> None:
-        """Let go of the files.
+        """Close the files.
 
         Args:
-            clean: flush, and write what makes the next start need no recovery.
+            clean: flush, and write the files that make a recovery unnecessary.
 
         Raises:
-            OSError: that could not be done; the files are closed all the same.
+            OSError: that failed; the files are closed all the same.
         """
         self.is_closed = True
         try:

@@ -1,9 +1,9 @@
-"""Opening a partition's directory: what was appended before, whatever happened since.
+"""Opens a partition's directory and repairs it after any kind of stop.
 
-After a clean stop nothing is read but the end; the rest is checked when it is asked for. After any
-other, each segment from the recovery point on is read, cut behind the last whole right batch, and
-indexed anew; the producers' state is the latest snapshot before, and every batch behind it applied
-again (Kafka's LogLoader). What was synced and is harmed stays where it is, and is told.
+After a clean stop only the log's end is read; the rest is verified at its first read. After an
+unclean stop each segment from the recovery point on is read, cut behind its last valid batch, and
+indexed again. The producers' state comes from the latest earlier snapshot and the batches behind it
+(Kafka's LogLoader). Damaged synced data stays in the file, and is reported.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _LEFTOVERS: Final = (DELETED, ".tmp")
 
 @dataclass(slots=True)
 class Found:
-    """What a directory holds: `segments` has at least one, the last takes the appends.
+    """The content of a directory: at least one segment, the last one is active.
 
     Attributes:
-        log_start_offset: where the log begins, or before its first segment.
+        log_start_offset: the log's start, which may lie before its first segment.
     """
 
     segments: list[Segment]
@@ -49,14 +49,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How the last life of the log ended.
+    """How the previous process left the log.
 
     Attributes:
         clean: everything is as `close` left it.
-        recovery_point: all before this offset was synced.
-        log_start_offset: where the log begins.
-        high_watermark: it ended here or behind, synced or not.
-        leader_epoch: of the partition, by the metadata; None: not known.
+        recovery_point: everything before this offset was synced.
+        log_start_offset: the log's start.
+        high_watermark: the log reached at least this offset, synced or not.
+        leader_epoch: the partition's epoch in the metadata; None: unknown.
     """
 
     clean: bool
@@ -69,13 +69,13 @@ class Stop:
 def load(
     files: Files, directory: str, config: LogConfig, stop: Stop, *, now_ms: int, report: Report
 ) -> Found:
-    """Read a partition's directory, and mend it.
+    """Read a partition's directory, and repair it.
 
     Args:
-        report: is told of each damage that is found, now or when somebody reads there.
+        report: called with each damage, now or at a later read.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the directory cannot be read.
     """
     names = _without_leftovers(files, directory)
     epochs = LeaderEpochs(files, directory)
@@ -164,7 +164,7 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
 def _settle_epochs(
     epochs: LeaderEpochs, segments: list[Segment], first_unsynced: int, stop: Stop, report: Report
 ) -> Stop:
-    """Make right what Kafka wrote, or what is damaged or missing."""
+    """Correct epochs that Kafka wrote, or that are damaged or missing."""
     stop = _where_it_begins(epochs, segments, stop, report)
     settle(
         epochs,
@@ -172,8 +172,8 @@ def _settle_epochs(
         max(stop.log_start_offset, segments[0].base_offset),
         report,
     )
-    epochs.replace(epochs.entries)  # to be written with a checksum
-    if not stop.clean:  # the rest is learned as it is read
+    epochs.replace(epochs.entries)  # so that they are written with a checksum
+    if not stop.clean:  # the rest is learned while the data is read
         epochs.truncate_end(segments[first_unsynced].base_offset)
     for segment in segments:
         if segment.unverified is not None:
@@ -184,21 +184,21 @@ def _settle_epochs(
 def _where_it_begins(
     epochs: LeaderEpochs, segments: list[Segment], stop: Stop, report: Report
 ) -> Stop:
-    """Two files of Kafka's know it, and neither has a checksum: that of the epochs is the newer."""
+    """Two files of Kafka's store it, without a checksum; that of the epochs is the newer one."""
     first, entries = segments[0].base_offset, epochs.entries
     begins = max(stop.log_start_offset, first)
-    told = max(entries[0][1], first) if entries else begins
+    stored = max(entries[0][1], first) if entries else begins
     end_offset = segments[-1].next_offset if stop.clean else None
-    if told == begins and (end_offset is None or begins <= end_offset):
+    if stored == begins and (end_offset is None or begins <= end_offset):
         return stop
-    is_later = end_offset is not None and told > end_offset
-    believed = told
+    is_later = end_offset is not None and stored > end_offset
+    believed = stored
     if is_later or (stop.clean and stop.log_start_offset <= first):
         believed = first if end_offset is not None and begins > end_offset else begins
         epochs.replace([(epoch, min(start, believed)) for epoch, start in entries[:1]])
         epochs.replace([*epochs.entries, *entries[1:]])
     why = (
-        f"the log begins at {told} by this file, and at {begins} by log-start-offset-checkpoint;"
+        f"the log begins at {stored} by this file, and at {begins} by log-start-offset-checkpoint;"
         f" taken to begin at {believed},"
     )
     report(Damage(epochs.path, 0, 0, believed, believed, why))
@@ -218,7 +218,7 @@ def _mark_unverified(
     for segment in segments:
         is_last = segment is segments[-1]
         end_offset = segment.next_offset
-        if is_last:  # a clean stop leaves two witnesses of the end; they must agree
+        if is_last:  # a clean stop stores the end twice; both must agree
             end_offset = max(stop.recovery_point, segment.base_offset)
             if stop.clean and snapshots and snapshots[-1] < end_offset:
                 end_offset = max(snapshots[-1], segment.base_offset)
@@ -236,7 +236,7 @@ def _mark_unverified(
 def _report_lost_beginning(
     first: Segment, epochs: LeaderEpochs, stop: Stop, report: Report
 ) -> None:
-    """The epochs are cut with the log's beginning: where they begin, it should."""
+    """The epochs are cut together with the log's start, so the log should begin at the first."""
     entries = epochs.entries
     if not entries or entries[0][1] >= first.base_offset:
         return
@@ -248,7 +248,7 @@ def _report_lost_beginning(
 
 
 def _report_lost_end(last: Segment, stop: Stop, report: Report) -> None:
-    """After an unclean end, of which the checkpoints know less than everything."""
+    """After an unclean stop the checkpoints have a lower bound for the end."""
     end_offset, told_end = last.next_offset, max(stop.recovery_point, stop.high_watermark)
     if end_offset < told_end:
         why = "the log ends before what was synced;"
@@ -259,7 +259,7 @@ def _report_lost_end(last: Segment, stop: Stop, report: Report) -> None:
 
 
 def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:
-    """Begin another segment where the end of the last one is gone: no offset is given twice."""
+    """Begin another segment if the last one's end is lost, so that no offset is used twice."""
     last = segments[-1]
     unverified = last.unverified
     if unverified is None:
@@ -277,7 +277,7 @@ def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) ->
 
 
 def _index_of_first_unsynced(segments: list[Segment], recovery_point: int) -> int:
-    """The index of the first segment that was not wholly synced; the last one never was."""
+    """The index of the first segment that was not fully synced; the last one never is."""
     for at, segment in enumerate(segments[:-1]):
         if segment.next_offset > recovery_point:
             return at
@@ -285,7 +285,7 @@ def _index_of_first_unsynced(segments: list[Segment], recovery_point: int) -> in
 
 
 def _aborted_in(files: Files, segment: Segment, report: Report) -> list[AbortedTransaction]:
-    """As its index says. What one that cannot be read does not say is missed when it is needed."""
+    """The transactions in its index; if it is unreadable, they are rebuilt when needed."""
     content = read_copy(files, segment.path(TRANSACTION_INDEX), report, segment.base_offset)
     return transaction_index.decode(content) if content else []
 
@@ -293,7 +293,7 @@ def _aborted_in(files: Files, segment: Segment, report: Report) -> list[AbortedT
 def _snapshot(
     files: Files, directory: str, names: list[str], up_to: int, report: Report
 ) -> tuple[ProducerStates, int]:
-    """The latest readable snapshot that is not behind `up_to`, and the offset that it is of."""
+    """The latest readable snapshot at or before `up_to`, and its offset."""
     for offset in reversed(_offsets_of(names, SNAPSHOT)):
         if offset <= up_to:
             path = f"{directory}/{file_name(offset, SNAPSHOT)}"
@@ -311,7 +311,7 @@ def _rebuild(
     config: LogConfig,
     replay: _Replay,
 ) -> None:
-    """Apply what lies behind the snapshot, verify it, cut off what follows damage."""
+    """Apply the batches behind the snapshot, verify them, cut off what follows damage."""
     for at, segment in enumerate(segments):
         if at < first_unsynced:
             if segment.next_offset > replay.from_offset:
@@ -339,7 +339,7 @@ def _rebuild(
 
 
 def _mend_transaction_index(files: Files, segment: Segment, aborted: AbortedTransactions) -> None:
-    """Write the index of a segment that takes no more appends: nothing later writes it."""
+    """Write the index of a rolled segment, because nothing else writes it later."""
     found = aborted.ended_in(segment.base_offset, segment.next_offset)
     if found != _aborted_in(files, segment, silently):
         content = transaction_index.encode(found)
@@ -347,7 +347,7 @@ def _mend_transaction_index(files: Files, segment: Segment, aborted: AbortedTran
 
 
 def _begin_anew(files: Files, directory: str, segments: list[Segment], offset: int) -> None:
-    """What is left ends before the log begins: a loss of power took what lay behind."""
+    """The data ends before the log's start: a loss of power took the data behind it."""
     for segment in segments:
         segment.remove()
     segments[:] = [Segment(files, directory, offset)]
@@ -357,18 +357,18 @@ def _begin_anew(files: Files, directory: str, segments: list[Segment], offset: i
 def _remove_stray_snapshots(
     files: Files, directory: str, names: list[str], segments: list[Segment]
 ) -> None:
-    """Keep those of segments, and the one that a clean stop made; of others nobody has need."""
+    """Keep the snapshots of segments, and that of a clean stop."""
     bases = {segment.base_offset for segment in segments}
     end_offset = segments[-1].next_offset
     strays = [offset for offset in _offsets_of(names, SNAPSHOT) if offset not in bases]
     for offset in strays:
         if offset != strays[-1] or not segments[-1].base_offset < offset <= end_offset:
-            with suppress(FileNotFoundError):  # it went with its segment
+            with suppress(FileNotFoundError):  # it was deleted with its segment
                 files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
 
 
 def aborted_anew(files: Files, segments: list[Segment], report: Report) -> AbortedTransactions:
-    """The aborted transactions as the data tell them: an index was found to be wrong."""
+    """The aborted transactions, rebuilt from the data because an index was wrong."""
     aborted, producers = AbortedTransactions(), ProducerStates()
     for segment in segments:
         for position, header in segment.headers():
@@ -382,7 +382,7 @@ def aborted_anew(files: Files, segments: list[Segment], report: Report) -> Abort
 
 
 class _Replay:
-    """Applies batches that are in the log to what is known of producers."""
+    """Applies batches of the log to the state of producers."""
 
     def __init__(
         self,
@@ -395,7 +395,7 @@ class _Replay:
         self.from_offset = from_offset
 
     def all_of(self, segment: Segment, found: Iterator[tuple[int, BatchHeader]]) -> None:
-        """Batches before the snapshot's offset are in it already."""
+        """Apply all batches, except those before the snapshot's offset, which contains them."""
         for position, header in found:
             if header.producer_id >= 0 and header.base_offset >= self.from_offset:
                 _replay_one(segment, position, header, self.producers, self.aborted)
@@ -408,14 +408,14 @@ def _replay_one(
     producers: ProducerStates,
     aborted: AbortedTransactions,
 ) -> None:
-    """Apply a producer's batch that is in the log."""
+    """Apply a producer's batch of the log."""
     if not header.is_control:
         producers.apply(header, header.base_offset)
         return
     try:
         marker = read_marker(segment.batch_at(position, header), 0, header)
     except Refused:
-        return  # an empty one: compaction took its record
+        return  # an empty one: compaction removed its record
     if marker is not None:
         ended = producers.apply_marker(header, marker, header.base_offset)
         if ended is not None and not ended.committed:
@@ -423,7 +423,7 @@ def _replay_one(
 
 
 def aborted_by(ended: CompletedTransaction, producers: ProducerStates) -> AbortedTransaction:
-    """The entry for a transaction that was just aborted; it is no longer among the open ones."""
+    """The entry for a transaction that was just aborted and is no longer open."""
     unstable = producers.first_unstable_offset
     stable = ended.last_offset + 1 if unstable is None else unstable
     return AbortedTransaction(ended.producer_id, ended.first_offset, ended.last_offset, stable)

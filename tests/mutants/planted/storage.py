@@ -470,7 +470,7 @@ MUTANTS: Final = (
     Mutant(
         "an-epoch-that-wrote-nothing-has-no-end",
         "storage/log.py",
-        "if leader_epoch == self.leader_epoch:  # it may not have written anything yet",
+        "if leader_epoch == self.leader_epoch:  # it may have no record yet",
         "if False:",
         "a consumer is told that its offset was truncated",
         (
