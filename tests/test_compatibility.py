@@ -26,7 +26,7 @@ def versions(key: int) -> str:
     return f"{served.lowest}-{served.highest}"
 
 
-def test_the_table_is_what_the_broker_offers() -> None:
+def test_the_table_lists_the_apis_that_the_broker_offers() -> None:
     table = {key: ottla for key, _, _, ottla in rows()}
     assert table == {key: versions(key) for key in table}
     assert {key.value for key in HANDLERS} <= table.keys()

@@ -264,7 +264,7 @@ def test_only_the_clock_reads_the_time_and_schedules(module: str) -> None:
         "threading.Timer(1, f)", "now = self._loop.time",
     ],
 )  # fmt: skip
-def test_what_reads_the_time_is_found(source: str) -> None:
+def test_a_read_of_the_time_is_found(source: str) -> None:
     assert [*timed_calls(source)]
 
 

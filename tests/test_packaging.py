@@ -47,7 +47,7 @@ def test_every_data_file_is_installed() -> None:
 
 
 @pytest.mark.parametrize("package", SETUPTOOLS["packages"])
-def test_every_package_says_what_it_is_for(package: str) -> None:
+def test_every_package_has_a_docstring(package: str) -> None:
     assert import_module(package).__doc__
 
 

@@ -175,7 +175,7 @@ async def test_appends_count_while_many_partitions_begin_to_wait(
 
 
 @in_virtual_time
-async def test_beyond_what_all_may_wait_for_a_fetch_is_answered_at_once(
+async def test_a_fetch_beyond_the_limit_of_waiting_partitions_is_answered_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ottla.broker.handlers.fetch.MOST_PLACES", 3)

@@ -20,7 +20,7 @@ def test_each_clock_is_one() -> None:
 
 
 @in_virtual_time
-async def test_a_jump_of_the_wall_clock_is_told_at_the_next_check() -> None:
+async def test_a_jump_of_the_wall_clock_is_reported_at_the_next_check() -> None:
     clock, told = LoopClock(), list[int]()
     watching = clock.on_jump(told.append)
     await asyncio.sleep(2 * JUMP_CHECK_MS / 1000)
@@ -52,7 +52,7 @@ async def test_a_block_within_its_limit_is_not() -> None:
     await asyncio.sleep(1)
 
 
-async def test_virtual_time_calls_what_is_due_in_its_order() -> None:
+async def test_virtual_time_runs_due_timers_in_order() -> None:
     clock, called = VirtualClock(), list[tuple[str, int]]()
 
     def call(name: str) -> None:

@@ -417,7 +417,7 @@ def test_lists_grow_from_their_default_and_shrink(talk: Talk) -> None:
     assert policy(SUBTRACT, "compact") == ("", 1)
 
 
-def test_alter_configs_leaves_only_what_it_names(talk: Talk) -> None:
+def test_alter_configs_replaces_all_settings(talk: Talk) -> None:
     talk.alter(TOPIC, ORDERS, ("cleanup.policy", SET, "compact"), ("flush.ms", SET, "5"))
     assert talk.replace(TOPIC, ORDERS, retention_ms="8000", dry=True) == (Code.NONE, None)
     assert talk.node.catalog.overrides(ResourceType.TOPIC, ORDERS) == {
@@ -468,7 +468,7 @@ def test_a_pattern_that_is_too_deep_or_too_long_is_illegal(pattern: str, talk: T
     assert code == Code.INVALID_CONFIG
 
 
-def test_a_list_does_not_grow_beyond_what_a_message_has_room_for(talk: Talk) -> None:
+def test_a_list_does_not_grow_beyond_the_limit_of_a_string(talk: Talk) -> None:
     name = "leader.replication.throttled.replicas"
     first, second = (
         ",".join(f"{index}:1" for index in range(start, start + 4000)) for start in (0, 4000)

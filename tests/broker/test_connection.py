@@ -372,7 +372,7 @@ async def test_a_waiting_request_is_answered_before_the_connection_ends(peer: An
 
 
 @in_virtual_time
-async def test_a_lost_connection_cancels_what_waits(peer: Any) -> None:
+async def test_a_lost_connection_cancels_its_waiting_requests(peer: Any) -> None:
     it = peer()
     it.send(fetch(1), heartbeat(2))
     await settle()

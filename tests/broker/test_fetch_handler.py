@@ -332,7 +332,7 @@ def named(answered: dict[str, Any]) -> list[int]:
 
 
 @in_virtual_time
-async def test_a_session_leaves_out_what_has_no_news(tmp_path: Path) -> None:
+async def test_a_session_omits_partitions_without_news(tmp_path: Path) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders", 3)
         consumer = Consumer(it)

@@ -96,7 +96,7 @@ def test_names_and_ids_are_not_mixed_in_a_session() -> None:
     assert sessions.resume(by_id.session_id, 1, uses_topic_ids=True) is by_id
 
 
-def test_an_incremental_fetch_names_only_what_changed() -> None:
+def test_an_incremental_fetch_names_only_changed_partitions() -> None:
     session = begun(FetchSessions(limit=10), "a", "b", "c")
     session.update([item("b", offset=50), item("d", offset=7)], [("a", 0), ("never there", 0)], 5)
     wanted = {ref: cached.wanted.fetch_offset for (ref, _), cached in session.partitions.items()}

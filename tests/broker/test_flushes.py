@@ -228,7 +228,9 @@ async def test_a_failed_sync_fails_all_waiting_requests_and_later_appends(broker
     assert "restart the broker" in fields["remedy"]
 
 
-async def test_a_duplicate_of_what_never_got_to_disk_is_refused(broker: Broker) -> None:
+async def test_a_duplicate_of_a_batch_that_never_reached_the_disk_is_refused(
+    broker: Broker,
+) -> None:
     log = broker.orders
     broker.disk.broken = OSError(5, "Input/output error")
     broker.disk.may_sync.set()
@@ -470,7 +472,7 @@ async def test_records_are_flushed_after_flush_ms(
         assert log.recovery_point == 1
 
 
-async def test_the_periodic_checkpoint_says_what_was_flushed_and_brings_the_metadata_along(
+async def test_the_periodic_checkpoint_has_the_flushed_offsets_and_flushes_the_metadata(
     tmp_path: Path,
 ) -> None:
     async with one_node(tmp_path, log_flush_offset_checkpoint_interval_ms="1") as one:

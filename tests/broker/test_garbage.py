@@ -59,7 +59,7 @@ async def test_a_collection_visits_only_objects_created_since_the_last(
 
 
 @in_virtual_time
-async def test_a_cycle_of_what_was_set_aside_is_found_when_all_is_looked_at() -> None:
+async def test_a_full_collection_finds_a_cycle_of_frozen_objects() -> None:
     garbage = Garbage(LoopClock())
     garbage.start()
     try:

@@ -136,7 +136,7 @@ async def test_no_connection_is_closed_while_memory_is_free(peer: Any) -> None:
 
 
 @in_virtual_time
-async def test_a_connection_that_is_lost_gives_back_what_it_held(peer: Any) -> None:
+async def test_a_lost_connection_releases_its_memory(peer: Any) -> None:
     it = peer()
     senders = [Sender(it, number) for number in range(20)]
     for sender in senders:

@@ -21,7 +21,7 @@ def workers() -> Iterator[Workers]:
     workers.close()
 
 
-async def test_steps_come_to_their_end_and_what_blocks_runs_in_a_thread(workers: Workers) -> None:
+async def test_steps_run_to_their_end_and_blocking_ones_in_a_thread(workers: Workers) -> None:
     def steps() -> Steps[tuple[str, str]]:
         yield None
         there = yield from elsewhere(lambda: threading.current_thread().name)

@@ -21,7 +21,7 @@ def test_the_first_use_counts_as_if_all_samples_but_one_had_passed() -> None:
 @pytest.mark.parametrize(
     ("after_ms", "window_ms"), [(0, 10_000), (999, 10_999), (1000, 10_000), (9999, 10_999)]
 )
-def test_the_window_is_what_has_passed_and_the_samples_that_are_missing(
+def test_the_window_is_the_elapsed_time_and_the_missing_samples(
     after_ms: int, window_ms: int
 ) -> None:
     rate = Rate(KAFKA)

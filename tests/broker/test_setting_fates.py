@@ -128,7 +128,7 @@ def _choices(setting: Setting) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "name"), ROWS)
-def test_every_row_has_a_fate_and_what_works_is_read(kind: str, name: str) -> None:
+def test_every_row_has_a_fate_and_each_working_setting_is_read(kind: str, name: str) -> None:
     setting = TABLES[kind][name]
     fate = fate_of(setting)
     assert (fate is Fate.ONLY) == (":" in setting.fate)

@@ -43,7 +43,7 @@ async def test_a_flood_of_requests_gives_way_to_the_others(
 
 
 @in_virtual_time
-async def test_between_two_slices_the_loop_does_what_else_it_has_to_do(peer: Any) -> None:
+async def test_the_loop_does_other_work_between_two_slices(peer: Any) -> None:
     """A signal, a timer, the socket of another: no turn of the loop has more than its budget."""
     it = peer()
     it.request_s = SLICE_S / 10

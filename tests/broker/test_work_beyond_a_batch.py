@@ -195,7 +195,7 @@ async def test_after_a_crash_a_new_topic_has_no_offsets_of_its_forerunner(tmp_pa
 
 
 @in_virtual_time
-async def test_a_fault_in_what_follows_a_deletion_does_not_fail_it(
+async def test_a_fault_after_a_deletion_does_not_fail_the_deletion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = FakeLog()

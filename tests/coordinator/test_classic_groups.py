@@ -64,7 +64,7 @@ def test_a_session_timeout_at_the_bounds_is_taken(session_ms: int) -> None:
     assert Client(GroupTalk(), "a", session_ms=session_ms).join() is None
 
 
-def test_an_id_that_nobody_was_given_is_unknown() -> None:
+def test_a_member_id_that_was_never_issued_is_unknown() -> None:
     talk = GroupTalk()
     stranger = Client(talk, "stranger")
     stranger.member_id = "nobody-1"
@@ -89,7 +89,7 @@ def test_a_first_member_without_a_protocol_is_refused_yet_makes_the_group(
 
 
 @pytest.mark.parametrize("other", [{"protocol_type": "connect"}, {"protocols": (("sticky", b""),)}])
-def test_who_shares_no_protocol_with_the_group_is_refused(other: dict[str, object]) -> None:
+def test_a_member_without_a_common_protocol_is_refused(other: dict[str, object]) -> None:
     talk = GroupTalk()
     stable_group(talk, Client(talk, "a"))
     b = Client(talk, "b", **other)  # type: ignore[arg-type]
@@ -167,7 +167,7 @@ def test_sync_is_refused_to_strangers_old_generations_and_other_protocols() -> N
     assert a.sync() is Code.UNKNOWN_MEMBER_ID, "the group is empty"
 
 
-def test_a_follower_that_joins_again_is_told_what_it_was_told() -> None:
+def test_a_follower_that_rejoins_gets_the_same_answer() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
@@ -244,7 +244,7 @@ def test_the_protocol_most_members_like_best_is_chosen() -> None:
         (("sticky", "custom"), "custom"),
     ],
 )
-def test_of_two_liked_alike_it_is_the_first_in_java_s_order(
+def test_equally_supported_protocols_are_ordered_as_in_java(
     liked: tuple[str, str], chosen: str
 ) -> None:
     for first, second in (liked, liked[::-1]):
@@ -282,7 +282,7 @@ def test_when_the_last_member_leaves_the_group_is_empty_and_keeps_counting() -> 
     assert b.generation_id == 3
 
 
-def test_who_leaves_while_it_waits_is_told_that_it_is_no_member() -> None:
+def test_a_member_that_leaves_during_its_join_gets_unknown_member_id() -> None:
     talk = GroupTalk()
     a, b, c = (Client(talk, name) for name in "abc")
     stable_group(talk, a, b)
@@ -320,7 +320,7 @@ def test_several_leave_in_one_request_each_with_its_code() -> None:
     assert talk.state == "Empty"
 
 
-def test_nobody_leaves_by_a_request_without_members() -> None:
+def test_a_leave_request_without_members_removes_no_member() -> None:
     talk = GroupTalk()
     a = Client(talk, "a")
     stable_group(talk, a)
@@ -328,7 +328,7 @@ def test_nobody_leaves_by_a_request_without_members() -> None:
     assert talk.state == "Stable"
 
 
-def test_a_rebalance_waits_for_who_was_given_an_id() -> None:
+def test_a_rebalance_waits_for_pending_members() -> None:
     talk = GroupTalk()
     a, pending = Client(talk, "a"), Client(talk, "pending")
     stable_group(talk, a)
@@ -340,7 +340,7 @@ def test_a_rebalance_waits_for_who_was_given_an_id() -> None:
     assert a.joined() is not None
 
 
-def test_who_was_given_an_id_makes_a_stable_group_rebalance_by_leaving() -> None:
+def test_a_pending_member_that_leaves_makes_a_stable_group_rebalance() -> None:
     talk = GroupTalk()
     a, pending = Client(talk, "a"), Client(talk, "pending")
     stable_group(talk, a)
@@ -357,7 +357,7 @@ def test_an_id_of_a_dynamic_member_is_no_id_of_a_static_one() -> None:
     assert a.join() is Code.UNKNOWN_SERVER_ERROR
 
 
-def test_a_full_group_takes_nobody_else() -> None:
+def test_a_full_group_accepts_no_further_member() -> None:
     talk = GroupTalk(max_size=2)
     a, b, c = (Client(talk, name) for name in "abc")
     stable_group(talk, a, b)
@@ -395,7 +395,7 @@ def test_requests_without_a_group_id_are_refused() -> None:
             refused()
 
 
-def test_leaving_a_group_that_is_not_there_is_refused() -> None:
+def test_leaving_an_unknown_group_is_refused() -> None:
     assert Client(GroupTalk(), "a").leave() is Code.UNKNOWN_MEMBER_ID
 
 
@@ -426,7 +426,7 @@ def test_timeouts_are_those_of_the_request() -> None:
 
 @pytest.mark.parametrize("must_know_its_id", [False, True])
 @pytest.mark.parametrize("instance", [None, "i" * 32_740])
-def test_a_member_whose_id_no_message_has_room_for_is_refused_and_changes_nothing(
+def test_a_member_whose_id_is_too_long_is_refused_without_a_change(
     instance: str | None, must_know_its_id: bool
 ) -> None:
     """Kafka answers so, too, but late: the group can then not be described any more."""

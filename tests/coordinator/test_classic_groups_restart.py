@@ -130,7 +130,7 @@ def test_the_record_of_a_group_is_written_when_the_leader_has_assigned() -> None
     }
 
 
-def test_a_tombstone_whose_group_was_compacted_away_is_passed_over() -> None:
+def test_a_tombstone_of_a_compacted_group_is_ignored() -> None:
     talk = GroupTalk()
     talk.log = [(GroupRemoved(GROUP), None)]
     talk.restart()

@@ -36,7 +36,7 @@ def test_a_static_member_joins_at_once_and_is_named_after_its_instance() -> None
 
 
 @pytest.mark.parametrize("version", [5, 8, 9])
-def test_a_follower_that_comes_back_disturbs_nobody(version: int) -> None:
+def test_a_returning_static_follower_causes_no_rebalance(version: int) -> None:
     talk = GroupTalk()
     a, b = static(talk, "a", version), static(talk, "b", version)
     stable_group(talk, a, b)
@@ -62,7 +62,7 @@ def test_the_member_before_is_fenced() -> None:
     assert a.heartbeat() is Code.UNKNOWN_MEMBER_ID, "without its instance nobody knows it"
 
 
-def test_who_comes_back_may_be_subscribed_to_something_else() -> None:
+def test_a_returning_static_member_may_change_its_subscription() -> None:
     """With the same protocol nobody is disturbed; what is read counts now and after a restart."""
     talk = GroupTalk()
     stable_group(talk, static(talk, "a"))
@@ -131,7 +131,7 @@ def test_coming_back_while_the_leader_assigns_begins_the_rebalance_anew() -> Non
     assert again.generation_id == 2
 
 
-def test_coming_back_during_a_rebalance_takes_the_place_of_who_waits() -> None:
+def test_a_static_member_that_returns_during_a_rebalance_replaces_the_waiting_one() -> None:
     talk = GroupTalk()
     a, b = static(talk, "a"), static(talk, "b")
     stable_group(talk, a, b)
@@ -172,7 +172,7 @@ def test_a_static_member_that_is_late_for_a_rebalance_stays_a_member() -> None:
     assert a.sync() == b"1"
 
 
-def test_without_anybody_a_rebalance_of_static_members_goes_on_waiting() -> None:
+def test_a_rebalance_of_static_members_waits_although_none_has_joined() -> None:
     talk = GroupTalk()
     a, b = static(talk, "a"), Client(talk, "b")
     a.session_ms = 5 * REBALANCE_MS

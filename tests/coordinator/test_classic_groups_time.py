@@ -39,7 +39,7 @@ def test_an_empty_group_waits_for_more_members_before_it_begins() -> None:
     assert (a.generation_id, b.generation_id) == (1, 1)
 
 
-def test_it_waits_no_longer_than_the_rebalance_timeout() -> None:
+def test_a_rebalance_waits_no_longer_than_its_timeout() -> None:
     talk = GroupTalk(initial_rebalance_delay_ms=DELAY_MS)
     clients = [Client(talk, f"c{number}", rebalance_ms=7_000) for number in range(20)]
     for client in clients:
@@ -96,7 +96,7 @@ def test_when_all_sessions_end_at_once_the_group_is_emptied_once() -> None:
     assert len(talk.log) == before + 1
 
 
-def test_who_waits_for_a_rebalance_needs_no_heartbeats() -> None:
+def test_a_member_waiting_for_a_rebalance_needs_no_heartbeats() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b", session_ms=REBALANCE_MS)
     stable_group(talk, a, b)
@@ -109,7 +109,7 @@ def test_who_waits_for_a_rebalance_needs_no_heartbeats() -> None:
     assert a.heartbeat() is Code.NONE, "its session began again with the answer"
 
 
-def test_who_waits_for_an_assignment_needs_no_heartbeats() -> None:
+def test_a_member_waiting_for_its_assignment_needs_no_heartbeats() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a", session_ms=60_000), Client(talk, "b")
     joined_group(talk, a, b)
@@ -120,7 +120,7 @@ def test_who_waits_for_an_assignment_needs_no_heartbeats() -> None:
     assert b.heartbeat() is Code.NONE
 
 
-def test_a_rebalance_drops_who_is_late() -> None:
+def test_a_rebalance_removes_late_members() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b", session_ms=600_000)
     stable_group(talk, a, b)
@@ -143,7 +143,7 @@ def test_the_longest_rebalance_timeout_of_the_members_counts() -> None:
     assert a.joined() is not None
 
 
-def test_who_does_not_sync_is_dropped_after_the_rebalance_timeout() -> None:
+def test_a_member_that_does_not_sync_is_removed_after_the_rebalance_timeout() -> None:
     talk = GroupTalk()
     a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
     joined_group(talk, a, b)
@@ -166,7 +166,7 @@ def test_a_follower_that_never_syncs_is_dropped_from_a_stable_group() -> None:
     assert b.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_all_who_sync_in_time_are_left_alone() -> None:
+def test_members_that_sync_in_time_stay() -> None:
     talk = GroupTalk()
     a, b = (Client(talk, name, session_ms=600_000) for name in "ab")
     stable_group(talk, a, b)
@@ -224,7 +224,7 @@ def test_nothing_is_waited_for_without_groups() -> None:
     assert talk.machine.next_deadline(talk.now) is None
 
 
-def test_what_else_is_due_of_a_group_is_decided_when_the_record_before_is_replayed() -> None:
+def test_further_due_timers_of_a_group_are_decided_after_the_replay_of_the_record_before() -> None:
     talk = GroupTalk()
     a = Client(talk, "a", session_ms=600_000)
     leaving, late = Client(talk, "leaving"), Client(talk, "late", session_ms=REBALANCE_MS)
@@ -244,7 +244,7 @@ def test_what_else_is_due_of_a_group_is_decided_when_the_record_before_is_replay
     assert late.join() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_who_waited_for_an_assignment_in_vain_has_to_be_heard_of_again() -> None:
+def test_a_member_whose_sync_failed_needs_heartbeats_again() -> None:
     talk = GroupTalk()
     a = Client(talk, "a", session_ms=600_000, rebalance_ms=600_000)
     b, c = Client(talk, "b"), Client(talk, "c", session_ms=600_000)
@@ -270,7 +270,7 @@ def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("how", ["left", "replaced", "pending"])
-def test_nobody_is_waited_for_once_a_group_is_deleted(how: str) -> None:
+def test_a_deleted_group_waits_for_no_member(how: str) -> None:
     talk = GroupTalk()
     talk.told(
         talk.machine.commit("others", Committer(), [OffsetToCommit("orders", 0, 5)], now=at(0))
@@ -291,7 +291,7 @@ def test_nobody_is_waited_for_once_a_group_is_deleted(how: str) -> None:
     assert talk.state == "Dead"
 
 
-def test_who_waits_for_an_assignment_still_does_when_the_log_does_not_take_it() -> None:
+def test_members_keep_waiting_for_an_assignment_that_the_log_refuses() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
@@ -305,7 +305,7 @@ def test_who_waits_for_an_assignment_still_does_when_the_log_does_not_take_it() 
     assert b.synced() == b"b"
 
 
-def test_who_waits_for_it_is_told_to_join_again_when_the_leader_dies_upon_that() -> None:
+def test_waiting_members_must_rejoin_when_the_leader_expires() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)
@@ -321,7 +321,7 @@ def test_who_waits_for_it_is_told_to_join_again_when_the_leader_dies_upon_that()
     assert b.sync({b: b"b"}) == b"b"
 
 
-def test_who_is_sent_away_is_told_so_though_the_log_takes_nothing() -> None:
+def test_a_removed_member_is_answered_even_if_the_log_refuses() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")
     joined_group(talk, a, b)

@@ -90,7 +90,7 @@ def groups(
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(group=groups(alike=True) | groups(alike=False))
-def test_every_partition_that_somebody_wants_is_given_to_one_who_wants_it(
+def test_each_subscribed_partition_is_assigned_to_one_subscriber(
     name: str, group: tuple[dict[str, frozenset[uuid.UUID]], dict[uuid.UUID, int]]
 ) -> None:
     members, partition_counts = group
@@ -149,7 +149,7 @@ def test_uniform_comes_to_rest(
     pytest.fail("it never comes to rest")
 
 
-def test_members_with_less_choice_get_what_only_they_can_have() -> None:
+def test_members_with_less_choice_get_partitions_that_only_they_subscribe_to() -> None:
     orders, stock, _ = TOPICS
     members = {"a": frozenset({orders}), "b": frozenset({orders, stock})}
     assigned = ASSIGNORS["uniform"](spec(members, {orders: 4, stock: 2}))
@@ -157,7 +157,7 @@ def test_members_with_less_choice_get_what_only_they_can_have() -> None:
     assert assigned["b"][stock] == {0, 1}
 
 
-def test_uniform_balances_what_was_lopsided() -> None:
+def test_uniform_balances_a_lopsided_assignment() -> None:
     orders, stock, _ = TOPICS
     members = {"a": frozenset({orders, stock}), "b": frozenset({orders}), "c": frozenset({orders})}
     counts = {orders: 9, stock: 1}
@@ -181,7 +181,7 @@ def test_more_members_than_partitions_leave_some_with_nothing() -> None:
         assert sorted(sizes(assign(spec(members, {orders: 2})), members)) == [0, 1, 1]
 
 
-def test_nobody_is_assigned_nothing() -> None:
+def test_an_empty_spec_gives_an_empty_assignment() -> None:
     for assign in ASSIGNORS.values():
         assert assign(spec({}, {})) == {}
 
@@ -198,7 +198,7 @@ def test_keys_come_in_the_order_of_javas_tables() -> None:
     assert ids_in_order(ids[3:] + ids[:3]) == ids
 
 
-def test_the_odd_partition_stays_with_who_has_it() -> None:
+def test_an_odd_partition_stays_with_its_owner() -> None:
     """A newcomer that comes first in the order does not take it."""
     orders = TOPICS[0]
     members = dict.fromkeys("ab", frozenset({orders}))

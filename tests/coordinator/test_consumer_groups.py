@@ -32,7 +32,7 @@ def test_the_first_member_gets_everything_at_once() -> None:
     assert a.reply.heartbeat_interval_ms == 5_000
 
 
-def test_a_heartbeat_with_nothing_new_logs_nothing_and_tells_nothing() -> None:
+def test_a_heartbeat_without_a_change_logs_nothing_and_returns_no_assignment() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -40,7 +40,7 @@ def test_a_heartbeat_with_nothing_new_logs_nothing_and_tells_nothing() -> None:
     assert (a.beat(), a.report(), len(talk.log)) == (None, None, logged)
 
 
-def test_who_tells_everything_is_told_everything() -> None:
+def test_a_full_heartbeat_gets_a_full_answer() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -52,7 +52,7 @@ def test_who_tells_everything_is_told_everything() -> None:
     assert a.beat(**everything) is None, "what it owns is missing"
 
 
-def test_a_member_keeps_its_epoch_until_it_has_given_up_what_it_has_to() -> None:
+def test_a_member_keeps_its_epoch_until_it_has_revoked_its_partitions() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
@@ -112,7 +112,7 @@ def test_the_third_member_takes_one_from_each() -> None:
     assert (a.owned, b.owned, c.owned) == tuple(talk.targets.values())
 
 
-def test_what_a_member_leaves_goes_to_the_others_with_their_next_heartbeats() -> None:
+def test_partitions_of_a_leaving_member_go_to_the_others_at_their_next_heartbeats() -> None:
     talk = ConsumerTalk()
     a, b, c = (Consumer(talk, name) for name in "abc")
     stable(a, b, c)
@@ -125,7 +125,7 @@ def test_what_a_member_leaves_goes_to_the_others_with_their_next_heartbeats() ->
     assert b.beat(epoch=3) is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_group_whose_members_have_left_stays_with_its_epoch() -> None:
+def test_an_empty_group_keeps_its_epoch() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -135,7 +135,7 @@ def test_a_group_whose_members_have_left_stays_with_its_epoch() -> None:
     assert talk.epochs == ("Stable", 3, 3)
 
 
-def test_an_answer_that_got_lost_can_be_asked_for_again() -> None:
+def test_a_repeated_heartbeat_gets_a_lost_answer_again() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()
@@ -169,7 +169,7 @@ def test_an_epoch_that_is_not_the_members_is_fenced(epoch: int) -> None:
     assert b.beat(epoch=epoch) is Code.FENCED_MEMBER_EPOCH
 
 
-def test_strangers_are_told_so() -> None:
+def test_a_heartbeat_of_an_unknown_member_is_refused() -> None:
     talk = ConsumerTalk()
     nobody = Consumer(talk, "x")
     assert nobody.beat(epoch=1) is Code.GROUP_ID_NOT_FOUND
@@ -211,7 +211,7 @@ def test_before_version_1_the_id_may_come_from_the_broker() -> None:
     assert a.beat(epoch=-2, must_bring_its_id=False) is Code.INVALID_REQUEST, "no instance"
 
 
-def test_an_assignor_that_is_not_there_is_refused() -> None:
+def test_an_unknown_assignor_is_refused() -> None:
     talk = ConsumerTalk(consumer={"assignors": ("range",)})
     a = Consumer(talk, "a")
     assert a.join(server_assignor="uniform") is Code.UNSUPPORTED_ASSIGNOR
@@ -230,7 +230,7 @@ def test_the_assignor_that_most_members_want_assigns() -> None:
     assert talk.consumers.assignor("range") == "uniform"
 
 
-def test_of_two_assignors_the_one_that_is_named_last_wins() -> None:
+def test_the_last_named_of_two_assignors_wins() -> None:
     """As in Kafka; the next time, nothing having changed, it is the other one that is shown."""
     talk = ConsumerTalk(FakeTopics(orders=3))
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
@@ -240,7 +240,7 @@ def test_of_two_assignors_the_one_that_is_named_last_wins() -> None:
     assert talk.consumers.assignor("range") == "uniform"
 
 
-def test_a_full_group_takes_nobody_else() -> None:
+def test_a_full_group_accepts_no_further_member() -> None:
     talk = ConsumerTalk(consumer={"max_size": 1})
     a = Consumer(talk, "a")
     a.join()
@@ -261,7 +261,7 @@ def test_a_group_has_limits_of_its_own() -> None:
     assert "a" not in talk.consumers.members
 
 
-def test_members_of_different_subscriptions_get_only_what_they_asked_for() -> None:
+def test_members_get_partitions_of_their_own_subscriptions_only() -> None:
     talk = ConsumerTalk(FakeTopics(orders=4, stock=2))
     a, b = Consumer(talk, "a", "orders", "stock"), Consumer(talk, "b", "orders")
     stable(a, b)
@@ -283,7 +283,7 @@ def test_a_subscription_may_change() -> None:
     assert a.owned == {}
 
 
-def test_a_change_that_means_nothing_to_others_moves_nobody() -> None:
+def test_a_change_without_effect_on_the_assignment_keeps_the_group_epoch() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -320,7 +320,7 @@ def test_a_member_in_a_state_of_the_future_starts_anew() -> None:
     assert talk.consumers.members["a"].state is MemberState.STABLE
 
 
-def test_views_tell_groups_of_both_kinds_apart() -> None:
+def test_views_distinguish_both_kinds_of_groups() -> None:
     talk = ConsumerTalk()
     talk.commit(1)
     assert [each.group_type for each in talk.machine.list_groups()] == ["classic"]

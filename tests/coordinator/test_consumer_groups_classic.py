@@ -93,7 +93,7 @@ def test_a_classic_member_is_let_into_a_consumer_group() -> None:
     assert talk.epochs == ("Stable", 2, 2)
 
 
-def test_it_is_given_an_id_first_and_is_answered_at_once() -> None:
+def test_a_classic_member_without_an_id_gets_one_at_once() -> None:
     talk = ConsumerTalk()
     Consumer(talk, "a").join()
     m = Classic(talk, "m")
@@ -105,7 +105,7 @@ def test_it_is_given_an_id_first_and_is_answered_at_once() -> None:
     assert old.join() is Code.NONE
 
 
-def test_it_is_told_to_join_again_when_the_group_moves() -> None:
+def test_a_classic_member_must_rejoin_when_the_group_epoch_rises() -> None:
     talk = ConsumerTalk(FakeTopics(orders=6))
     a, b, m = Consumer(talk, "a"), Consumer(talk, "b"), Classic(talk, "m")
     a.join()
@@ -192,7 +192,7 @@ def test_a_classic_member_that_does_not_go_on_is_fenced(syncs: bool) -> None:
     assert list(talk.consumers.members) == ["a"]
 
 
-def test_what_a_member_owed_is_not_asked_of_who_comes_under_its_id() -> None:
+def test_a_member_under_a_reused_id_has_no_pending_sync() -> None:
     talk = ConsumerTalk()
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
@@ -243,7 +243,7 @@ def test_commits_are_checked_by_the_member_and_its_epoch() -> None:
     assert talk.commit_in(producer, 6, Committer("", 1)) is Code.UNKNOWN_MEMBER_ID
 
 
-def test_who_fetches_offsets_as_a_member_has_to_be_one() -> None:
+def test_fetching_offsets_as_a_member_requires_membership() -> None:
     talk = ConsumerTalk()
     Consumer(talk, "a").join()
     m = Classic(talk, "m")
@@ -262,7 +262,7 @@ def test_who_fetches_offsets_as_a_member_has_to_be_one() -> None:
             check(GROUP, member_id, epoch)
 
 
-def test_offsets_of_what_is_subscribed_to_are_not_deleted() -> None:
+def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1, stock=1))
     a = Consumer(talk, "a")
     a.join()
@@ -295,7 +295,7 @@ def test_the_first_consumer_takes_over_a_classic_group() -> None:
 
 
 @pytest.mark.parametrize("topics", [("orders",), ("orders", "stock")])
-def test_partitions_that_a_topic_made_anew_does_not_have_are_nobody_s(topics: Any) -> None:
+def test_partitions_missing_from_a_recreated_topic_are_unassigned(topics: Any) -> None:
     talk = ConsumerTalk(FakeTopics(orders=6, stock=1))
     m = classic_group(talk, {"orders": [3, 4, 5]})
     talk.topics.delete("orders")
@@ -318,7 +318,7 @@ def test_a_target_in_the_log_may_have_partitions_that_do_not_exist(topics: Any) 
     assert shared == [0, 1]
 
 
-def test_who_waits_in_a_rebalance_is_told_to_join_again() -> None:
+def test_members_waiting_in_a_rebalance_must_rejoin_after_the_upgrade() -> None:
     talk = ConsumerTalk()
     m, n = Classic(talk, "m"), Classic(talk, "n", version=3)
     m.join()
@@ -431,7 +431,7 @@ def test_after_a_restart_the_group_is_classic_too() -> None:
 
 
 @pytest.mark.parametrize("why", ["policy", "size"])
-def test_some_consumer_groups_stay_what_they_are(why: str) -> None:
+def test_some_consumer_groups_cannot_be_downgraded(why: str) -> None:
     limits: dict[str, Any] = {"consumer": {"may_downgrade": False}}
     if why == "size":
         limits = {"max_size": 1}
@@ -457,7 +457,7 @@ def test_a_group_of_just_the_largest_size_becomes_classic() -> None:
 
 
 @pytest.mark.parametrize("largest", [{}, {"max_size": 1}], ids=["of any size", "of one member"])
-def test_a_classic_member_takes_the_place_of_the_last_consumer(largest: dict[str, Any]) -> None:
+def test_a_static_classic_member_replaces_the_last_consumer(largest: dict[str, Any]) -> None:
     talk = ConsumerTalk(FakeTopics(orders=2), **largest)
     a = Consumer(talk, "a", instance="i")
     a.join()
@@ -491,7 +491,7 @@ def test_a_static_classic_member_is_replaced_in_a_consumer_group() -> None:
     assert len(talk.consumers.members) == 2
 
 
-def test_an_empty_consumer_group_becomes_classic_for_who_joins() -> None:
+def test_an_empty_consumer_group_becomes_classic_at_a_classic_join() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -507,7 +507,7 @@ def test_an_empty_consumer_group_becomes_classic_for_who_joins() -> None:
     assert talk.offset() == 3
 
 
-def test_what_is_no_assignment_is_malformed() -> None:
+def test_bytes_that_are_no_assignment_are_malformed() -> None:
     topics = FakeTopics(orders=1)
     for data in (b"\0", b"\xff\xff\0\0", b"\0\0\0\0\0\x01"):
         with pytest.raises(Malformed):
@@ -540,7 +540,7 @@ def test_heartbeats_do_not_put_off_the_time_to_join_again() -> None:
     assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_who_has_joined_again_is_not_waited_for() -> None:
+def test_a_rejoined_member_is_not_waited_for() -> None:
     talk, a, m = told_to_rejoin()
     m.rejoin()
     m.take()
@@ -550,7 +550,7 @@ def test_who_has_joined_again_is_not_waited_for() -> None:
         assert m.heartbeat() is Code.NONE
 
 
-def test_after_the_change_the_classic_group_knows_what_is_read_and_for_how_long() -> None:
+def test_the_downgraded_group_keeps_subscriptions_and_timeouts() -> None:
     talk = ConsumerTalk(FakeTopics(orders=2))
     Consumer(talk, "a", instance="i").join()
     m = Classic(talk, "m", instance="i")
@@ -561,7 +561,7 @@ def test_after_the_change_the_classic_group_knows_what_is_read_and_for_how_long(
     assert m.heartbeat() is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_commit_of_somebody_who_is_not_there_is_refused_in_an_empty_group_too() -> None:
+def test_a_commit_of_an_unknown_member_is_refused_in_an_empty_group_too() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -569,7 +569,7 @@ def test_a_commit_of_somebody_who_is_not_there_is_refused_in_an_empty_group_too(
     assert talk.commit(1, Committer("a", 1)) is Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_group_whose_last_member_left_is_replaced_though_the_log_did_not_take_that() -> None:
+def test_a_group_is_replaced_even_if_the_log_refused_its_last_leave() -> None:
     talk = ConsumerTalk(initial_rebalance_delay_ms=3_000)
     old = Client(talk, "old")
     assert old.join() is None

@@ -40,7 +40,7 @@ def test_the_topics_that_kafka_4_0_stored_are_deleted_by_the_next_change() -> No
 
 
 @pytest.mark.parametrize("kind", [each for each in Kind])
-def test_a_tombstone_of_what_is_not_known_says_nothing(kind: Kind) -> None:
+def test_a_tombstone_of_an_unknown_key_is_ignored(kind: Kind) -> None:
     talk = ConsumerTalk()
     talk.machine.replay(ConsumerRemoved(kind, GROUP, "x"))
     assert talk.machine.list_groups() == []
@@ -61,7 +61,7 @@ def test_offsets_that_come_before_the_group_do_not_make_it_a_classic_one() -> No
     assert talk.machine.describe(GROUP) is None
 
 
-def test_the_last_kind_that_the_log_tells_of_counts() -> None:
+def test_the_last_kind_of_a_group_in_the_log_applies() -> None:
     talk = ConsumerTalk()
     stored = GroupStored(GROUP, "consumer", 1, None, None, 1)
     talk.machine.replay(stored)
@@ -108,7 +108,7 @@ def test_a_partition_that_another_has_got_since_stays_with_that_one() -> None:
     assert talk.consumers.partition_epoch(topic_id, 0) == 5
 
 
-def test_an_instance_may_be_given_to_a_member_that_is_there() -> None:
+def test_a_member_may_take_an_instance_id_later() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
@@ -119,7 +119,7 @@ def test_an_instance_may_be_given_to_a_member_that_is_there() -> None:
     assert a.beat() is None
 
 
-def test_timers_of_who_is_gone_ring_in_vain() -> None:
+def test_timers_of_removed_members_do_nothing() -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     stable(a, b)
@@ -137,7 +137,7 @@ def test_a_group_without_a_target_is_in_no_epoch_of_one() -> None:
     assert talk.consumers.target_epoch == -1
 
 
-def test_an_instance_belongs_to_who_had_it_last() -> None:
+def test_an_instance_id_belongs_to_its_last_member() -> None:
     talk = ConsumerTalk()
     for member_id in ("a", "b"):
         talk.machine.replay(MemberSubscription(GROUP, ConsumerMember(member_id, instance_id="i")))
@@ -147,7 +147,7 @@ def test_an_instance_belongs_to_who_had_it_last() -> None:
     assert member.member_id == "b"
 
 
-def test_who_is_to_have_nothing_is_in_the_target_too() -> None:
+def test_a_member_without_partitions_is_in_the_target_too() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1))
     Consumer(talk, "a").join()
     Consumer(talk, "b").join()

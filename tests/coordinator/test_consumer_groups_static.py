@@ -24,7 +24,7 @@ def test_an_instance_that_is_in_use_is_not_given_away() -> None:
     assert len(talk.log) == logged
 
 
-def test_nobody_moves_while_it_is_away() -> None:
+def test_no_partition_moves_while_a_static_member_is_away() -> None:
     talk, a, b, _ = pair()
     assert a.leave(for_a_while=True) is None
     assert a.reply is not None
@@ -32,7 +32,7 @@ def test_nobody_moves_while_it_is_away() -> None:
     assert (b.report(), talk.epochs[1:]) == (None, (2, 2))
 
 
-def test_it_takes_its_old_place_under_a_new_id() -> None:
+def test_a_returning_static_member_gets_its_assignment_under_a_new_id() -> None:
     talk, a, b, again = pair()
     a.leave(for_a_while=True)
     assert again.join() == a.owned
@@ -74,7 +74,7 @@ def test_with_another_subscription_the_group_is_assigned_anew() -> None:
     assert (again.owned, b.owned) == ({"stock": [0, 1]}, {"orders": [0, 1]})
 
 
-def test_what_it_owed_is_not_asked_for_again() -> None:
+def test_a_returning_static_member_has_no_pending_revocations() -> None:
     """Away while it had partitions to give up: they are free when it comes back."""
     talk = ConsumerTalk(FakeTopics(orders=4))
     a, b = Consumer(talk, "a", instance="i"), Consumer(talk, "b")
@@ -85,7 +85,7 @@ def test_what_it_owed_is_not_asked_for_again() -> None:
     assert b.beat() == {"orders": [2, 3]}
 
 
-def test_it_may_leave_for_good() -> None:
+def test_a_static_member_may_leave_for_good() -> None:
     talk, a, b, again = pair()
     a.leave(for_a_while=True)
     assert a.leave() is None
@@ -103,7 +103,7 @@ def test_static_members_come_first_where_ranges_are_dealt() -> None:
     assert talk.targets == {"a": {"orders": [2]}, "z": {"orders": [0, 1]}}
 
 
-def test_what_it_had_stays_with_it_though_it_asks_for_more() -> None:
+def test_a_returning_static_member_keeps_its_partitions_when_it_subscribes_to_more() -> None:
     talk = ConsumerTalk(FakeTopics(orders=4, stock=1))
     a, b = Consumer(talk, "a", instance="i"), Consumer(talk, "b")
     stable(a, b)

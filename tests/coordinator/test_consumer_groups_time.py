@@ -122,7 +122,7 @@ def test_after_a_restart_the_time_to_give_up_partitions_begins_anew() -> None:
     assert list(talk.consumers.members) == ["b"]
 
 
-def test_offsets_of_what_is_consumed_stay_and_others_expire_by_their_age() -> None:
+def test_offsets_of_consumed_topics_stay_and_others_expire_by_age() -> None:
     talk = ConsumerTalk(
         offsets_retention_ms=60_000,
         offsets_retention_check_interval_ms=10_000,

@@ -30,7 +30,7 @@ def test_a_topic_that_is_made_later_is_assigned_by_the_next_heartbeat() -> None:
     assert talk.epochs == ("Stable", 2, 2)
 
 
-def test_what_could_not_be_logged_is_decided_again() -> None:
+def test_a_decision_that_the_log_refused_is_repeated() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1))
     a = Consumer(talk, "a", "orders", "stock")
     a.join()
@@ -70,7 +70,7 @@ def test_a_topic_that_is_made_anew_is_another_one() -> None:
     assert before.topic_id not in talk.consumers.targets["a"]
 
 
-def test_topics_that_nobody_asked_for_move_nobody() -> None:
+def test_unsubscribed_topics_cause_no_new_assignment() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1))
     a = Consumer(talk, "a")
     a.join()
@@ -91,7 +91,7 @@ def test_after_a_restart_the_same_topics_are_the_same() -> None:
 # ---- regular expressions
 
 
-def test_what_matches_is_assigned_after_the_answer() -> None:
+def test_topics_matching_a_new_pattern_are_assigned_after_the_answer() -> None:
     talk = ConsumerTalk(FakeTopics(orders=2, orders2=1, stock=1))
     a = Consumer(talk, "a")
     assert a.join(subscribed_topic_regex="ord.*") == {}
@@ -125,7 +125,7 @@ def test_a_regular_expression_matches_whole_names() -> None:
 
 
 @pytest.mark.parametrize("regex", ["(", "[a", "(?!a)b", "a**", "\\"])
-def test_what_is_no_regular_expression_of_re2_is_refused(regex: str) -> None:
+def test_an_expression_that_re2_rejects_is_refused(regex: str) -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     assert a.join(subscribed_topic_regex=regex) is Code.INVALID_REGULAR_EXPRESSION
@@ -180,7 +180,7 @@ def test_a_second_member_of_the_same_regular_expression_shares_at_once() -> None
     assert sorted(map(len, talk.targets.values())) == [1, 1]
 
 
-def test_a_regular_expression_that_nobody_has_is_forgotten() -> None:
+def test_an_unused_regular_expression_is_forgotten() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1, stock=1))
     a, b = Consumer(talk, "a"), Consumer(talk, "b", "stock")
     a.join(subscribed_topic_regex="ord.*")
@@ -202,7 +202,7 @@ def test_a_regular_expression_that_nobody_has_is_forgotten() -> None:
     assert talk.consumers.subscribers.keys() == {"stock"}
 
 
-def test_a_regular_expression_that_somebody_else_has_stays() -> None:
+def test_a_regular_expression_of_another_member_stays() -> None:
     talk = ConsumerTalk(FakeTopics(orders=2))
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join(subscribed_topic_regex="ord.*")
@@ -217,7 +217,7 @@ def test_a_regular_expression_that_somebody_else_has_stays() -> None:
     assert talk.consumers.resolved.keys() == {"ord.*"}
 
 
-def test_a_regular_expression_that_is_given_up_for_nothing_moves_nobody() -> None:
+def test_dropping_a_shared_regular_expression_causes_no_new_assignment() -> None:
     """As in Kafka, as long as somebody else has it; clients leave the group instead."""
     talk = ConsumerTalk(FakeTopics(orders=2))
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
@@ -264,7 +264,7 @@ def test_the_hash_sees_racks() -> None:
     assert len(hashes) == 2
 
 
-def test_where_there_are_no_topics_nothing_is_found() -> None:
+def test_a_pattern_matches_nothing_without_topics() -> None:
     topics = NoTopics()
     assert topics.by_name("orders") is None
     assert topics.by_id(uuid.UUID(int=1)) is None

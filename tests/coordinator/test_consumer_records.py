@@ -124,12 +124,12 @@ records = st.one_of(
 
 
 @given(records)
-def test_what_is_written_is_read_back(record: ConsumerRecord) -> None:
+def test_written_records_read_back_equal(record: ConsumerRecord) -> None:
     assert decode(*encode(record)) == record
 
 
 @given(records, st.data())
-def test_what_is_cut_is_refused(record: ConsumerRecord, data: st.DataObject) -> None:
+def test_truncated_records_are_refused(record: ConsumerRecord, data: st.DataObject) -> None:
     key, value = encode(record)
     if value is not None:
         cut = data.draw(st.integers(0, len(value) - 1))
@@ -137,7 +137,7 @@ def test_what_is_cut_is_refused(record: ConsumerRecord, data: st.DataObject) -> 
             decode(key, value[:cut])
 
 
-def test_where_a_member_stands_is_not_in_what_it_asks_for() -> None:
+def test_a_members_epoch_is_not_part_of_its_subscription_record() -> None:
     owned: Assignment = {ORDERS: THREE}
     state = MemberState.UNRELEASED_PARTITIONS
     standing = replace(MEMBER, member_epoch=7, state=state, assigned=owned)

@@ -20,7 +20,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_what_is_due_is_what_a_search_finds(steps: list[tuple[str, str, int]]) -> None:
+def test_due_deadlines_equal_those_of_a_linear_search(steps: list[tuple[str, str, int]]) -> None:
     deadlines: Deadlines[str] = Deadlines()
     model: dict[str, int] = {}
     for step, key, time_ms in steps:
@@ -41,7 +41,7 @@ def test_what_is_due_is_what_a_search_finds(steps: list[tuple[str, str, int]]) -
         assert deadlines.next() == min(model.values(), default=None)
 
 
-def test_what_is_made_due_while_taking_comes_too() -> None:
+def test_a_deadline_set_during_the_iteration_is_returned_if_due() -> None:
     deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 1)
     taken = []
@@ -54,7 +54,7 @@ def test_what_is_made_due_while_taking_comes_too() -> None:
     assert deadlines.next() == 6
 
 
-def test_what_is_cancelled_while_taking_does_not_come() -> None:
+def test_a_deadline_cancelled_during_the_iteration_is_not_returned() -> None:
     deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 1)
     deadlines.set("b", 1)
@@ -63,7 +63,7 @@ def test_what_is_cancelled_while_taking_does_not_come() -> None:
         deadlines.cancel("b")
 
 
-def test_putting_off_costs_no_place_in_the_heap() -> None:
+def test_postponing_a_deadline_adds_no_heap_entry() -> None:
     deadlines: Deadlines[str] = Deadlines()
     for time_ms in range(1_000):
         deadlines.set("a", time_ms)

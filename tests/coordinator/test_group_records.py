@@ -124,7 +124,7 @@ def test_every_record_is_read_as_it_was_written(record: GroupRecord) -> None:
         st.none() | times, st.none() | st.uuids() | st.just(uuid.UUID(int=0)),
     )
 )  # fmt: skip
-def test_offsets_written_by_hand_are_what_the_codec_makes_of_the_schemas(
+def test_the_direct_encoder_of_offsets_agrees_with_the_schemas(
     record: OffsetCommitted,
 ) -> None:
     named = {"group": record.group_id, "topic": record.topic, "partition": record.partition}

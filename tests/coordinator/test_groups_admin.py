@@ -22,7 +22,7 @@ def test_a_stable_group_is_described_with_its_members() -> None:
     assert (metadata, member.assignment) == (RANGE[0][1], b"a")
 
 
-def test_in_a_rebalance_there_is_no_metadata_to_show_but_the_last_assignment() -> None:
+def test_a_rebalancing_group_shows_its_last_assignment_without_metadata() -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a)
@@ -37,7 +37,7 @@ def test_in_a_rebalance_there_is_no_metadata_to_show_but_the_last_assignment() -
     ]
 
 
-def test_what_is_not_there_cannot_be_described() -> None:
+def test_an_unknown_group_cannot_be_described() -> None:
     assert GroupTalk().machine.describe(GROUP) is None
 
 

@@ -84,7 +84,7 @@ def test_a_commit_in_a_transaction_without_a_group_id_is_refused() -> None:
         GroupTalk().machine.commit_in_transaction("", Committer(), PRODUCER, [], now=at(0))
 
 
-def test_what_is_committed_is_fetched_as_it_was() -> None:
+def test_committed_offsets_are_fetched_unchanged() -> None:
     talk = GroupTalk()
     offsets = [OffsetToCommit("orders", 0, 5, 3, "no\0te"), OffsetToCommit("orders", 1, 6)]
     talk.told(talk.machine.commit(GROUP, Committer(), offsets, now=talk.now))
@@ -192,7 +192,7 @@ def test_user_data_in_a_subscription_does_not_matter() -> None:
     assert talk.machine.delete_offsets(GROUP, [("orders", 0)]).reply == (Code.NONE,)
 
 
-def test_nobody_knows_what_members_read_that_are_no_consumers() -> None:
+def test_offsets_of_other_protocol_types_are_deleted_only_from_empty_groups() -> None:
     talk = GroupTalk()
     a = Client(talk, "a", protocol_type="connect")
     stable_group(talk, a)
@@ -245,7 +245,7 @@ def beat_for(talk: GroupTalk, client: Client, time_ms: int) -> None:
         assert client.heartbeat() is Code.NONE
 
 
-def test_offsets_of_nobody_expire_by_their_age_and_the_group_with_them() -> None:
+def test_offsets_of_an_empty_group_expire_by_age_together_with_it() -> None:
     talk = GroupTalk()
     talk.commit(5)
     talk.pass_time(RETENTION_MS - CHECK_MS)
@@ -283,7 +283,7 @@ def test_offsets_of_a_topic_no_longer_consumed_expire_beside_live_members() -> N
 
 
 @pytest.mark.parametrize("protocol_type", ["connect", "consumer"])
-def test_nothing_expires_when_nobody_knows_what_is_read(protocol_type: str) -> None:
+def test_offsets_stay_while_the_subscriptions_are_unknown(protocol_type: str) -> None:
     talk = GroupTalk(max_session_timeout_ms=DAY_MS)
     protocols = (("range", b"?"),)
     a = Client(talk, "a", session_ms=DAY_MS, protocol_type=protocol_type, protocols=protocols)
@@ -341,7 +341,7 @@ def test_an_empty_group_without_offsets_is_removed_at_the_next_check() -> None:
     assert talk.state == "Dead"
 
 
-def test_what_is_pending_keeps_offset_and_group() -> None:
+def test_pending_offsets_keep_the_offset_and_the_group() -> None:
     talk = GroupTalk()
     talk.commit(5)
     talk.commit_in(PRODUCER, 9)

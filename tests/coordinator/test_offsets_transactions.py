@@ -56,7 +56,7 @@ def test_a_plain_commit_made_meanwhile_is_not_undone() -> None:
     assert talk.offset(stable=True) == 20, "it is the later one in the log"
 
 
-def test_of_two_transactions_the_one_that_wrote_later_wins() -> None:
+def test_the_later_write_of_two_transactions_wins() -> None:
     talk = GroupTalk()
     talk.commit_in(PRODUCER, 1)
     talk.commit_in(OTHER, 2)
@@ -91,7 +91,7 @@ def test_the_next_transaction_of_a_producer_begins_with_nothing() -> None:
     assert talk.offset(stable=True) == -1
 
 
-def test_deleting_an_offset_deletes_what_is_pending_for_it() -> None:
+def test_deleting_an_offset_deletes_its_pending_offsets() -> None:
     talk = GroupTalk()
     talk.commit_in(PRODUCER, 9)
     talk.commit_in(OTHER, 10)
@@ -120,7 +120,7 @@ def test_deleting_an_offset_leaves_the_rest_of_the_transaction() -> None:
     assert talk.machine.fetch_offset("others", "orders", 0, require_stable=True).offset == 9
 
 
-def test_deleting_a_group_deletes_what_is_pending_for_it() -> None:
+def test_deleting_a_group_deletes_its_pending_offsets() -> None:
     talk = GroupTalk()
     talk.commit(5)
     talk.commit_in(PRODUCER, 9)
@@ -132,7 +132,7 @@ def test_deleting_a_group_deletes_what_is_pending_for_it() -> None:
     assert (talk.offset(stable=True), talk.state) == (-1, "Dead")
 
 
-def test_deleting_a_group_deletes_what_is_only_pending() -> None:
+def test_deleting_a_group_deletes_offsets_that_are_only_pending() -> None:
     talk = GroupTalk()
     talk.commit_in(PRODUCER, 9)
     talk.told(talk.machine.delete([GROUP]))

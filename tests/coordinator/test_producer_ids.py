@@ -20,7 +20,7 @@ def test_ids_go_on_from_block_to_block() -> None:
     assert [ids.next() for _ in range(7)] == list(range(7))
 
 
-def test_a_block_is_asked_for_only_when_its_first_id_is_needed() -> None:
+def test_a_block_is_requested_only_when_its_first_id_is_needed() -> None:
     asked: list[int] = []
 
     def next_block() -> tuple[int, int]:

@@ -127,7 +127,7 @@ def test_a_change_of_producer_ids_survives_a_crash() -> None:
         assert decode(key, value) == record
 
 
-def test_the_epoch_before_is_forgotten_where_the_log_does_not_tell_it() -> None:
+def test_the_previous_epoch_is_forgotten_where_the_log_lacks_it() -> None:
     resumed = transaction(State.EMPTY, producer_epoch=1, last_producer_epoch=0)
     forgotten = decode(*encode(resumed))
     assert forgotten == transaction(State.EMPTY, producer_epoch=1, last_producer_epoch=-1)

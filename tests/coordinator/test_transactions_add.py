@@ -44,14 +44,14 @@ def test_a_transaction_grows_and_keeps_its_start() -> None:
     assert known.started_ms == transaction_in(State.ONGOING).started_ms
 
 
-def test_what_is_in_already_is_not_logged_again() -> None:
+def test_a_partition_already_in_the_transaction_is_not_logged_again() -> None:
     machine = machine_in(State.ONGOING)
     some = sorted(ORDERS)[:1]
     assert machine.add_partitions(SHOP, PRODUCER, some, now_ms=NOW_MS) == Outcome(None)
 
 
 @pytest.mark.parametrize("version", [ADDS_EXPLICITLY, BUMPS_EPOCHS])
-def test_the_log_tells_how_the_client_adds(version: int) -> None:
+def test_the_log_contains_the_clients_transaction_version(version: int) -> None:
     machine = machine_in(State.EMPTY)
     outcome = machine.add_partitions(SHOP, PRODUCER, ORDERS, now_ms=NOW_MS, client_version=version)
     assert outcome.records[0].client_version == version

@@ -158,7 +158,7 @@ def test_up_to_version_4_the_last_epoch_is_used_on() -> None:
     told(machine, machine.add_partitions(SHOP, LAST, ORDERS, now_ms=NOW_MS))
 
 
-def test_the_epoch_kept_for_fencing_is_nobody_s() -> None:
+def test_no_producer_gets_the_epoch_reserved_for_fencing() -> None:
     fenced = next_epoch(LAST)
     machine = machine_in(State.COMPLETE_ABORT, fenced)
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
@@ -170,7 +170,7 @@ def test_the_epoch_kept_for_fencing_is_nobody_s() -> None:
         machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
 
 
-def test_a_late_abort_of_what_was_aborted_at_the_last_epoch_gets_no_epoch() -> None:
+def test_a_late_abort_after_an_abort_at_the_last_epoch_gets_no_epoch() -> None:
     """The abort raised the epoch to the one kept for fencing, as the retry's own end would have."""
     machine = machine_in(State.ONGOING, LAST)
     newer = machine.init_producer_id(SHOP, timeout_ms=TIMEOUT_MS, now_ms=NOW_MS)
@@ -185,7 +185,7 @@ def test_a_late_abort_of_what_was_aborted_at_the_last_epoch_gets_no_epoch() -> N
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_who_was_fenced_is_not_told_the_epoch_of_who_came_after(commit: bool) -> None:
+def test_a_fenced_producer_does_not_get_the_epoch_of_its_successor(commit: bool) -> None:
     """Kafka takes an epoch one behind for a retry, though the end of it was an EndTxn 4."""
     machine = machine_in(State.EMPTY)
     zombie = PRODUCER

@@ -39,14 +39,14 @@ def test_a_new_transactional_id_gets_a_new_producer_id_at_epoch_0() -> None:
     assert (known.state, known.started_ms, known.updated_ms) == (State.EMPTY, -1, NOW_MS)
 
 
-def test_a_new_transactional_id_does_not_ask_who_the_client_was() -> None:
+def test_a_new_transactional_id_ignores_the_expected_producer() -> None:
     """Its id may have expired while the client slept."""
     machine = new_machine()
     assert told(machine, init(machine, Producer(777, 3))) == Producer(FIRST_ID, 0)
 
 
 @pytest.mark.parametrize("state", sorted(AT_REST))
-def test_whoever_comes_next_gets_the_next_epoch_and_fences_the_one_before(state: State) -> None:
+def test_each_init_gets_the_next_epoch_and_fences_the_previous_owner(state: State) -> None:
     machine = machine_in(state)
     assert told(machine, init(machine)) == next_epoch(PRODUCER)
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
@@ -94,7 +94,7 @@ def test_a_decided_transaction_is_waited_for(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", sorted(AT_REST))
-def test_a_client_goes_on_after_an_error_by_saying_who_it_is(state: State) -> None:
+def test_a_client_recovers_from_an_error_with_its_producer_id_and_epoch(state: State) -> None:
     machine = machine_in(state)
     assert told(machine, init(machine, PRODUCER)) == next_epoch(PRODUCER)
 
@@ -111,7 +111,7 @@ def test_a_client_that_repeats_itself_is_answered_again() -> None:
 @pytest.mark.parametrize(
     "stranger", [Producer(8, 3), next_epoch(PRODUCER), next_epoch(PRODUCER, -1), Producer(8, 32766)]
 )
-def test_who_says_to_be_another_is_fenced(stranger: Producer) -> None:
+def test_an_init_with_another_producer_is_fenced(stranger: Producer) -> None:
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
         init(machine_in(State.COMPLETE_COMMIT), stranger)
 
@@ -122,7 +122,7 @@ def test_a_client_goes_on_under_the_epoch_its_aborted_transaction_left() -> None
     assert told(machine, init(machine, PRODUCER)) == next_epoch(PRODUCER)
 
 
-def test_a_client_whose_end_went_unanswered_goes_on_under_the_raised_epoch() -> None:
+def test_a_client_with_an_unanswered_end_continues_under_the_raised_epoch() -> None:
     machine = new_machine()
     producer = begun(machine)
     done(machine, machine.end_and_bump(SHOP, producer, commit=True, now_ms=NOW_MS))
@@ -146,7 +146,7 @@ def test_the_change_of_ids_is_answered_again_to_the_client_that_asked_once() -> 
         init(machine, LAST)
 
 
-def test_who_was_replaced_by_a_new_id_is_fenced_by_its_end_too() -> None:
+def test_a_producer_replaced_by_a_new_id_is_fenced_after_its_end_too() -> None:
     """It is told from a stranger, who is told INVALID_PRODUCER_ID_MAPPING."""
     machine = machine_in(State.EMPTY, LAST)
     assert told(machine, init(machine)) == Producer(FIRST_ID, 0)
@@ -156,7 +156,7 @@ def test_who_was_replaced_by_a_new_id_is_fenced_by_its_end_too() -> None:
         machine.end(SHOP, LAST, commit=False, now_ms=NOW_MS)
 
 
-def test_the_change_of_ids_is_not_for_a_client_somebody_came_after() -> None:
+def test_a_fenced_client_does_not_get_the_new_producer_id() -> None:
     machine, restarted = machine_in(State.COMPLETE_COMMIT, LAST), new_machine()
     outcome = init(machine)
     told(machine, outcome)
@@ -198,7 +198,7 @@ def test_a_transaction_aborted_at_the_last_epoch_leaves_a_new_producer_id(
 
 
 @pytest.mark.parametrize("level", [0, 1])
-def test_the_epoch_of_an_abort_is_nobody_s_below_transaction_version_2(level: int) -> None:
+def test_no_producer_gets_the_epoch_of_an_abort_below_transaction_version_2(level: int) -> None:
     """Neither of the owner that it fenced, nor of the one before."""
     machine = new_machine(level)
     first = told(machine, init(machine))

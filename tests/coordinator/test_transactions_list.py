@@ -57,7 +57,7 @@ def test_a_transactional_id_is_listed_when_it_passes_every_filter(
 @pytest.mark.parametrize(
     ("transactional_id", "code"), [("", "INVALID_REQUEST"), ("no", "TRANSACTIONAL_ID_NOT_FOUND")]
 )
-def test_who_is_not_there_is_not_described(transactional_id: str, code: str) -> None:
+def test_an_unknown_transactional_id_is_not_described(transactional_id: str, code: str) -> None:
     with pytest.raises(Refused, match=code):
         machine_in(State.EMPTY).describe(transactional_id)
 
@@ -95,7 +95,7 @@ def test_an_open_transaction_is_not_forgotten(state: State) -> None:
         machine_in(state).replay(Expired(SHOP))
 
 
-def test_forgetting_an_id_that_was_never_there_is_nothing() -> None:
+def test_a_tombstone_of_an_unknown_transactional_id_changes_nothing() -> None:
     machine = new_machine()
     machine.replay(Expired("nobody"))
     assert machine == new_machine()
@@ -107,7 +107,7 @@ def test_a_compacted_log_may_begin_in_any_state(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_after_a_restart_the_markers_of_what_is_decided_are_wanted(state: State) -> None:
+def test_a_restart_requests_the_markers_of_prepared_transactions(state: State) -> None:
     wanted = machine_in(state).unfinished()
     decided = state in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
     assert [effect.transaction.state for effect in wanted] == ([state] if decided else [])

@@ -81,7 +81,7 @@ def test_a_decided_transaction_has_no_timeout(state: State) -> None:
 
 
 @pytest.mark.parametrize("state", sorted(AT_REST))
-def test_an_id_nobody_uses_for_a_week_is_forgotten(state: State) -> None:
+def test_a_transactional_id_unused_for_a_week_is_forgotten(state: State) -> None:
     machine = machine_in(state)
     expires_ms = transaction_in(state).updated_ms + 7 * DAY_MS
     assert machine.next_wall_deadline() == expires_ms
@@ -138,7 +138,7 @@ def test_an_abort_that_the_log_does_not_take_is_decided_again_later() -> None:
     assert machine.describe(SHOP).state is State.COMPLETE_ABORT
 
 
-def test_ids_that_nobody_uses_are_forgotten_some_at_a_time_in_what_may_be_split() -> None:
+def test_unused_transactional_ids_are_forgotten_in_divisible_batches() -> None:
     machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
     for number in range(EXPIRE_TOGETHER + 5):
         told(machine, machine.init_producer_id(f"idle-{number}", timeout_ms=50, now_ms=0))
@@ -170,7 +170,7 @@ def test_the_next_deadline_is_that_of_the_oldest_open_transaction(
     assert machine.next_wall_deadline() == wanted
 
 
-def test_what_is_committed_in_two_phases_waits_for_ever() -> None:
+def test_a_two_phase_transaction_never_times_out() -> None:
     machine = new_machine()
     outcome = machine.init_producer_id(SHOP, timeout_ms=-1, now_ms=NOW_MS, in_two_phases=True)
     producer = told(machine, outcome)

@@ -22,7 +22,7 @@ STEPS_MS = pytest.mark.parametrize("step_ms", [-DAY_MS, -HOUR_MS, HOUR_MS, 400 *
 
 
 @STEPS_MS
-def test_a_classic_member_lives_as_long_as_it_is_heard_of(step_ms: int) -> None:
+def test_a_step_of_the_wall_clock_does_not_expire_a_classic_member(step_ms: int) -> None:
     talk = GroupTalk()
     a, b = Client(talk, "a"), Client(talk, "b")
     stable_group(talk, a, b)
@@ -35,7 +35,7 @@ def test_a_classic_member_lives_as_long_as_it_is_heard_of(step_ms: int) -> None:
 
 
 @STEPS_MS
-def test_a_member_of_a_consumer_group_lives_as_long_as_it_is_heard_of(step_ms: int) -> None:
+def test_a_step_of_the_wall_clock_does_not_expire_a_consumer_member(step_ms: int) -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     stable(a, b)
@@ -48,7 +48,7 @@ def test_a_member_of_a_consumer_group_lives_as_long_as_it_is_heard_of(step_ms: i
 
 
 @STEPS_MS
-def test_partitions_are_given_up_in_the_time_there_is_for_it(step_ms: int) -> None:
+def test_a_step_of_the_wall_clock_does_not_change_the_revocation_timeout(step_ms: int) -> None:
     talk = ConsumerTalk()
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join()

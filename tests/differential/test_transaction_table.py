@@ -66,7 +66,7 @@ def better(level: int, cell: Cell) -> str:
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)
-def test_a_request_does_in_every_state_what_kafka_did(
+def test_each_request_has_kafkas_outcome_in_every_state(
     request_name: str, ours: tuple[int, Table]
 ) -> None:
     level, table = ours
@@ -83,6 +83,6 @@ def test_every_cell_is_recorded_on_every_level() -> None:
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("request_name", REQUESTS)
-def test_kafka_still_does_what_it_did(request_name: str, theirs: Table) -> None:
+def test_the_recorded_outcomes_are_still_kafkas(request_name: str, theirs: Table) -> None:
     found = differences(theirs, request_name, RECORDED[HIGHEST].__getitem__)
     assert not found, "\n".join(found)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 MADE = stubs()
 
 
-def test_the_stubs_are_what_the_schemas_say() -> None:
+def test_the_stubs_agree_with_the_schemas() -> None:
     found = {path.name: path.read_text() for path in FOLDER.glob("*.pyi")}
     assert found == MADE, "make message-types"
 

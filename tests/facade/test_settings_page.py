@@ -12,7 +12,7 @@ from ottla.settings_page import page
 PAGE = Path(__file__).parent.parent.parent / "docs" / "SETTINGS.md"
 
 
-def test_the_page_is_what_the_tables_say() -> None:
+def test_the_page_is_current() -> None:
     assert PAGE.read_text() == page(), "make settings-page"
 
 

@@ -54,7 +54,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {cells[0]: cells[1:] for cells in map(str.split, text.splitlines()[2:]) if cells}
 
 
-def test_transactional_ids_are_listed_with_what_they_are_at(
+def test_transactional_ids_are_listed_with_their_states(
     bootstrap: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     open_one, done = opened(bootstrap, "list-open", 3), opened(bootstrap, "list-done")

@@ -114,7 +114,7 @@ def test_the_files_are_cut_at_the_same_offsets(places: tuple[Place, Place]) -> N
     assert ours == kafkas
 
 
-def test_kafka_finds_no_more_wrong_with_what_ottla_cleaned(places: tuple[Place, Place]) -> None:
+def test_kafka_finds_no_fault_in_a_log_that_ottla_compacted(places: tuple[Place, Place]) -> None:
     """Gaps are found in both, and times of batches that are empty now."""
     ours, kafkas = (
         [
@@ -136,7 +136,7 @@ def wrong(data: Path, suffixes: Sequence[str], option: str) -> list[str]:
     return sorted(line.replace(str(data), "") for line in found)
 
 
-def test_each_opens_what_the_other_has_cleaned(places: tuple[Place, Place]) -> None:
+def test_each_opens_logs_that_the_other_compacted(places: tuple[Place, Place]) -> None:
     ottla, kafka = places
     with ottla.ottla() as broker:
         left = seen(broker.bootstrap)

@@ -38,7 +38,7 @@ def read(key: ApiKey, version: int, frame: bytes | bytearray) -> dict[str, Any]:
 
 
 @every_version
-def test_a_client_reads_what_was_answered(key: ApiKey, version: int) -> None:
+def test_a_client_reads_the_answer(key: ApiKey, version: int) -> None:
     for kind in KINDS:
         said = Values(kind).of_struct(schema(key, "Response"), version)
         if key == ApiKey.API_VERSIONS:
@@ -87,7 +87,7 @@ def test_every_api_and_version_that_is_served_was_recorded() -> None:
     assert {(int(key), version) for key, version in SERVED} - recorded == unrecorded
 
 
-def test_a_refused_api_versions_is_what_kafka_writes() -> None:
+def test_a_refused_api_versions_equals_kafkas() -> None:
     (golden,) = (each for each in ANSWERS if each.name == "ApiVersions refused")
     framed = answer(ApiKey.API_VERSIONS, 3, 7, {"error_code": Code.INVALID_REQUEST})
     assert bytes(framed[4:]) == golden.answer
@@ -253,7 +253,7 @@ LONG = ("x" * 32_767, "x" * 40_000, "é" * 20_000, "🦉" * 9_000)
 
 
 @every_version
-def test_a_message_that_quotes_a_long_text_is_cut_to_what_a_client_reads(
+def test_a_message_that_quotes_a_long_text_is_cut_to_the_limit_of_a_string(
     key: ApiKey, version: int
 ) -> None:
     for path in error_messages(schema(key, "Response"), version):

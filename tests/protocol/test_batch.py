@@ -58,7 +58,7 @@ def test_the_header_of_a_real_batch_is_read(golden: GoldenBatch) -> None:
         ("abort marker", True, True, False, True),
     ],
 )
-def test_the_attributes_say_what_the_batch_is(
+def test_the_attributes_describe_the_batch(
     name: str, transactional: bool, control: bool, append_time: bool, producer: bool
 ) -> None:
     header = read_header(BATCHES[name].data)
@@ -142,7 +142,7 @@ def test_every_flipped_byte_under_the_checksum_is_seen(name: str) -> None:
         assert not crc_is_right(broken, 0, read_header(broken)), at
 
 
-def test_the_checksum_does_not_cover_what_the_broker_sets() -> None:
+def test_the_checksum_does_not_cover_the_fields_that_the_broker_sets() -> None:
     for at in (*range(8), *range(12, 16)):
         moved = bytearray(KAFKA_COMMIT)
         moved[at] ^= 0x10

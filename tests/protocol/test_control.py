@@ -13,7 +13,7 @@ from tests.protocol.golden_bytes import BATCHES
 
 
 @pytest.mark.parametrize(("name", "commit"), [("commit marker", True), ("abort marker", False)])
-def test_a_marker_is_byte_for_byte_what_kafka_writes(name: str, commit: bool) -> None:
+def test_a_marker_equals_kafkas_byte_for_byte(name: str, commit: bool) -> None:
     golden = BATCHES[name].data
     theirs = read_header(golden)
     ours = marker(

@@ -79,7 +79,7 @@ def body(
 
 
 @every_version
-def test_the_pieces_are_what_the_codec_writes(version: int) -> None:
+def test_the_pieces_equal_the_output_of_the_codec(version: int) -> None:
     for seed in range(12):
         said = body(seed, version)
         expected = answer(ApiKey.FETCH, version, 1000 + seed, said)
@@ -94,7 +94,7 @@ def test_more_than_127_topics_are_counted_in_two_bytes(version: int) -> None:
 
 
 @every_version
-def test_an_error_alone_is_what_the_codec_writes(version: int) -> None:
+def test_an_answer_with_an_error_alone_equals_the_output_of_the_codec(version: int) -> None:
     said: dict[str, Any] = {"error_code": Code.INVALID_FETCH_SESSION_EPOCH, "session_id": 0}
     said["responses"] = []
     assert joined(encode_fetch_answer(version, 7, said)) == answer(ApiKey.FETCH, version, 7, said)

@@ -25,7 +25,7 @@ LARGEST_BLOCK_BYTES: Final = 4 << 20
 
 @pytest.mark.parametrize("piece_bytes", [1, 7, 100, PIECE_BYTES])
 @pytest.mark.parametrize("name", FRAMES)
-def test_an_odd_frame_is_what_kafka_takes_it_for(name: str, piece_bytes: int) -> None:
+def test_an_odd_frame_is_read_as_by_kafka(name: str, piece_bytes: int) -> None:
     codec, frame, answer = FRAMES[name]
     opened: bytes | None = None
     with suppress(Refused):
@@ -51,7 +51,7 @@ def _in_frames(codec: Compression, parts: list[bytes]) -> bytes:
     st.lists(st.binary(max_size=200) | st.builds(bytes, st.integers(0, 5_000)), max_size=6),
     st.integers(1, 6_000),
 )
-def test_frames_in_a_row_open_to_what_all_of_them_hold(
+def test_concatenated_frames_decompress_to_the_content_of_all(
     codec: Compression, parts: list[bytes], piece_bytes: int
 ) -> None:
     opened = opening(codec, _in_frames(codec, parts))
@@ -125,7 +125,7 @@ def test_a_block_that_is_longer_than_wanted_is_left_closed(codec: Compression) -
 
 
 @pytest.mark.parametrize("bare", [True, False])
-def test_a_block_that_cannot_open_to_what_it_says_is_refused_unopened(bare: bool) -> None:
+def test_a_block_with_an_impossible_size_is_refused_without_decompression(bare: bool) -> None:
     """It would take that much memory first."""
     lie = b"\x80\x80\x80\x80\x04" + snappy(bytes(1 << 20))[3:]
     tracemalloc.start()

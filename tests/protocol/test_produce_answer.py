@@ -45,7 +45,7 @@ def body(seed: int, version: int) -> Any:
 
 
 @every_version
-def test_the_direct_encoder_writes_what_the_codec_writes(version: int) -> None:
+def test_the_direct_encoder_agrees_with_the_codec(version: int) -> None:
     for seed in range(12):
         said = body(seed, version)
         expected = answer(ApiKey.PRODUCE, version, 1000 + seed, said)

@@ -177,9 +177,7 @@ GOOD = b"\0\0\0" + varint(1) + b"k" + varint(1) + b"v"  # attributes, deltas, ke
         "an endless size", "nothing at all",
     ],
 )  # fmt: skip
-def test_records_that_are_not_what_the_header_promises_are_invalid(
-    payload: bytes, count: int
-) -> None:
+def test_records_that_contradict_the_header_are_invalid(payload: bytes, count: int) -> None:
     with pytest.raises(Refused) as refused:
         records(batch_of(payload, count=count))
     assert refused.value.code == Code.INVALID_RECORD

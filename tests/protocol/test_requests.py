@@ -305,7 +305,7 @@ def test_invalid_utf8_that_grows_beyond_the_limit_is_malformed(frame: bytes) -> 
         read(frame)
 
 
-def test_a_client_id_that_is_not_utf8_is_cut_to_what_an_answer_has_room_for() -> None:
+def test_a_client_id_that_is_not_utf8_is_cut_to_the_limit_of_a_string() -> None:
     header = read_request_header(memoryview(framed(ApiKey.API_VERSIONS, 0, b"", client=GROWS)))
     assert header.client_id == "\ufffd" * 10_922
 

@@ -91,7 +91,7 @@ def test_one_that_is_known_is_not_added_again() -> None:
     assert aborted.between(0, 9) == [one, two]
 
 
-def test_the_file_of_a_segment_has_what_was_aborted_in_it() -> None:
+def test_the_index_of_a_segment_has_the_transactions_aborted_in_it() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=200)
     for sequence in range(2):

@@ -301,7 +301,7 @@ def test_a_segment_ends_when_an_index_of_it_is_full(step_ms: int, batches: int) 
     assert log.segments[1].base_offset == batches
 
 
-def test_the_names_of_what_a_clean_stop_writes_are_synced_too() -> None:
+def test_a_clean_stop_syncs_the_names_of_its_files_too() -> None:
     """Else they would be those of older files, or of none, and the start believes them."""
     disk = ReadingDisk()
     log = open_log(disk)

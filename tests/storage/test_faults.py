@@ -238,7 +238,7 @@ def asked(log: PartitionLog) -> list[object]:
 
 
 @pytest.mark.parametrize("without", [(), (".index",), (".timeindex",), (".txnindex",)])
-def test_after_a_read_that_failed_a_log_says_what_it_would_have_said(
+def test_a_failed_read_changes_no_later_answer(
     without: tuple[str, ...],
 ) -> None:
     disk = Disk()

@@ -68,7 +68,7 @@ def files_of(disk: Disk, suffix: str = ".checkpoint") -> list[str]:
     return sorted(name for name in disk.names_in(PLACE) if name.endswith(suffix))
 
 
-def test_a_log_starts_from_its_snapshot_and_what_lies_behind_it() -> None:
+def test_a_log_starts_from_its_snapshot_and_the_records_after_it() -> None:
     life = Life(Disk())
     life.begin()
     life.topic(1)

@@ -101,7 +101,7 @@ def test_an_epoch_that_kafka_began_and_wrote_nothing_under_is_not_used_again() -
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"leaderId":1}', b"\xff\xfe"])
-def test_a_damaged_state_is_replaced_by_what_the_log_knows(content: bytes) -> None:
+def test_a_damaged_quorum_state_is_replaced_from_the_log(content: bytes) -> None:
     disk = Disk()
     started(disk)
     disk = disk.after_kill()

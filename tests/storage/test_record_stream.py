@@ -97,7 +97,7 @@ def read(payload: bytes, count: int, sizes: tuple[int, ...] = ()) -> list[Head]:
 
 
 @given(BATCHES, st.lists(st.integers(0, 300), max_size=30), st.booleans())
-def test_a_batch_in_pieces_is_found_to_be_what_it_is(
+def test_a_batch_in_pieces_is_checked_as_a_whole_one(
     records: list[bytes], sizes: list[int], closely: bool
 ) -> None:
     payload = b"".join(records)
@@ -109,7 +109,7 @@ def test_a_batch_in_pieces_is_found_to_be_what_it_is(
 
 @given(BATCHES, st.lists(st.integers(0, 300), max_size=30), st.booleans(), st.data())
 @example([record()] * 30, [], True, None)
-def test_a_harmed_batch_in_pieces_is_found_to_be_what_it_is_as_a_whole(
+def test_a_damaged_batch_in_pieces_is_refused_as_a_whole_one(
     records: list[bytes], sizes: list[int], closely: bool, data: Any
 ) -> None:
     payload, count = bytearray(b"".join(records)), len(records)

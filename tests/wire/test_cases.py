@@ -45,7 +45,7 @@ def test_every_case_is_recorded_and_every_record_has_its_case() -> None:
     assert set(GOLDEN) == set(CASES)
 
 
-def test_what_is_listed_exists() -> None:
+def test_each_listed_case_exists() -> None:
     names = {*registry.listed("not-yet.txt"), *(quirk.split("[")[0] for quirk in QUIRKS)}
     unknown = {name for name in names if not any(name.startswith(case) for case in CASES)}
     assert not unknown
