@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..protocol.errors import Code, Refused
 from .log_output import Log
@@ -95,7 +95,7 @@ class Control:
             with _unless_it_leads():
                 controller.change_leader(topic, index, node_id)
 
-    def _queues(self) -> dict[int, dict[str, Any]]:
+    def _queues(self) -> dict[int, dict[str, object]]:
         return {
             node_id: {
                 "destinations": {

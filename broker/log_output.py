@@ -68,16 +68,16 @@ class Log:
     def __init__(self, room: str) -> None:
         self._room = room
 
-    def debug(self, event: str, **fields: Any) -> None:
+    def debug(self, event: str, **fields: object) -> None:
         if _lowest <= LEVELS["debug"]:
             _structlog().debug(event, room=self._room, **fields)
 
-    def info(self, event: str, **fields: Any) -> None:
+    def info(self, event: str, **fields: object) -> None:
         if _lowest <= LEVELS["info"]:
             _structlog().info(event, room=self._room, **fields)
 
-    def warning(self, event: str, **fields: Any) -> None:
+    def warning(self, event: str, **fields: object) -> None:
         _structlog().warning(event, room=self._room, **fields)
 
-    def error(self, event: str, **fields: Any) -> None:
+    def error(self, event: str, **fields: object) -> None:
         _structlog().error(event, room=self._room, **fields)

@@ -64,7 +64,7 @@ class Page:
 class _Request(WSGIRequestHandler):
     timeout = SECONDS_EACH  # of one read
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Nothing: a scrape is no event."""
 
 

@@ -1,7 +1,7 @@
 """Stubs with the types of all messages and records, from the schemas that the codec reads.
 
 `make message-types` writes them to `protocol/api_types/`. A request or a record that is read is a
-Protocol. The top fields of a request may be assigned, because guards narrow requests; all others
+Protocol. The top fields of a request may be assigned, because guards narrow requests; most others
 are read-only. A response or a record that is written is a TypedDict, because the codec takes dicts.
 """
 
@@ -39,6 +39,8 @@ _MODULES: Final = {
     "Unread": "..fetch_answer",
 }
 _WIDTH: Final = 100
+_NARROWED: Final = frozenset({"OffsetFetchRequestGroup"})
+"""The structs in requests of which a guard assigns fields."""
 _OPTIONAL_AT_TOP: Final = frozenset({"throttle_time_ms", "error_code"})  # no delay and no error
 
 
@@ -166,7 +168,8 @@ class _Classes:
             if _is_nullable(field, served, versions) and not text.endswith("None"):
                 text += " | None"
             note = "" if served == versions else f"  # {_told(served, versions)}"
-            if message.read and not (message.narrowed and is_top):
+            is_narrowed = name in _NARROWED or (message.narrowed and is_top)
+            if message.read and not is_narrowed:
                 lines += ["    @property", *_read_only(field.name, text, note)]
                 continue
             is_optional = is_top and field.name in _OPTIONAL_AT_TOP

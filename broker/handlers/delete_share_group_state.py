@@ -5,7 +5,7 @@ Refused: share groups are not served (broker/requests/share_groups.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
@@ -13,9 +13,13 @@ from ..requests.dispatch import serves
 from ..requests.share_groups import not_share_coordinator
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_share_group_state import DeleteShareGroupStateRequest
     from ..node import Node
+    from ..requests.handler import Body
 
 
 @serves(ApiKey.DELETE_SHARE_GROUP_STATE, versions=(0, 0))
-async def delete_share_group_state(node: Node, context: Context, request: Any) -> dict[str, Any]:
-    return not_share_coordinator(node, context, request, action="delete share group state")
+async def delete_share_group_state(
+    node: Node, context: Context, request: DeleteShareGroupStateRequest
+) -> Body:
+    return not_share_coordinator(node, context, request.topics, action="delete share group state")

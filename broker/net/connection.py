@@ -458,7 +458,7 @@ class Connection(asyncio.Protocol):
         if not self._writable:
             self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
-    def _abort(self, reason: BaseException, **fields: Any) -> None:
+    def _abort(self, reason: BaseException, **fields: object) -> None:
         kind = f"connections closed: {type(reason).__name__}"
         if self._complaints.may_log(self.info.host, kind):
             _log.warning(
@@ -470,7 +470,7 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
 
-def _named(frame: memoryview) -> dict[str, Any]:
+def _named(frame: memoryview) -> dict[str, object]:
     """The log fields of a request that cannot be served; empty if its header cannot be read."""
     try:
         header = read_request_header(frame)

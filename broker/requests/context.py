@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ..principals import ANONYMOUS
@@ -105,7 +105,7 @@ class Context:
         """The principal of the client, as TYPE:NAME."""
         return self.connection.principal
 
-    def log_fields(self) -> dict[str, Any]:
+    def log_fields(self) -> dict[str, object]:
         """The fields of every log line about this request."""
         return {
             "client_id": self.client_id,

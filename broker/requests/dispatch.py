@@ -31,13 +31,13 @@ from ..log_output import Log
 from ..scheduling.large_requests import MOST_ELEMENTS
 from ..scheduling.large_values import free_in_steps
 from .context import ConnectionInfo, Context, Disconnect
-from .handler import Handler
+from .handler import Body, Handler
 from .served_apis import HANDLERS
 
 if TYPE_CHECKING:
     from ..node import Node
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Handler)
 # A whole frame, or one in pieces that are written one after another; None for no answer.
 Answer = bytearray | Pieces | None
 
@@ -140,7 +140,7 @@ class Dispatch:
             return context, self._begun(context, self._large(context, header, frame))
         return context, self._handle(context, request)
 
-    def _handle(self, context: Context, request: Any) -> Answer | asyncio.Future[Answer]:
+    def _handle(self, context: Context, request: object) -> Answer | asyncio.Future[Answer]:
         try:
             handling = self._handling(context, request)
             waited_for = handling.send(None)
@@ -164,7 +164,7 @@ class Dispatch:
         except Exception as bug:
             return _unexpected(context, bug)
 
-    def _handling(self, context: Context, request: Any) -> Coroutine[Any, Any, Any]:
+    def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
         """The coroutine of the handler, with its guard and quotas if there are any."""
         handler = handler_of(context.api_key)
         if self._node.authorizer is not None:
@@ -194,7 +194,7 @@ class Dispatch:
         finally:
             self._node.workers.start(partial(free_in_steps, request))
 
-    async def _later(self, context: Context, rest: Awaitable[dict[str, Any] | None]) -> Answer:
+    async def _later(self, context: Context, rest: Awaitable[Body | None]) -> Answer:
         """The encoded answer of a handler that is still running; may raise Disconnect."""
         try:
             body = await rest
@@ -226,11 +226,11 @@ def _metered(handler: Handler) -> Handler:
 class _Started:
     """The rest of a coroutine whose first step had to wait, as an awaitable."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], waited_for: Any) -> None:
+    def __init__(self, coroutine: Coroutine[object, None, Body | None], waited_for: object) -> None:
         self._coroutine = coroutine
         self._waited_for = waited_for
 
-    def __await__(self) -> Generator[Any, Any, Any]:
+    def __await__(self) -> Generator[object, None, Body | None]:
         waited_for = self._waited_for
         try:
             while True:
@@ -241,14 +241,15 @@ class _Started:
                 else:
                     waited_for = self._coroutine.send(sent)
         except StopIteration as done:
-            return done.value
+            body: Body | None = done.value
+            return body
 
 
-async def _returned(body: dict[str, Any] | None) -> dict[str, Any] | None:
+async def _returned(body: Body | None) -> Body | None:
     return body
 
 
-def _is_large(context: Context, body: dict[str, Any] | None) -> bool:
+def _is_large(context: Context, body: Body | None) -> bool:
     """Whether an answer has too many elements to be encoded in the event loop."""
     key = context.api_key
     if body is None:
@@ -258,7 +259,7 @@ def _is_large(context: Context, body: dict[str, Any] | None) -> bool:
     return has_more_elements(body, MOST_ELEMENTS)
 
 
-def _encoded(context: Context, body: dict[str, Any] | None, *, is_large: bool = False) -> Answer:
+def _encoded(context: Context, body: Body | None, *, is_large: bool = False) -> Answer:
     key, version = context.api_key, context.version
     if body is None:
         return None
@@ -271,7 +272,7 @@ def _encoded(context: Context, body: dict[str, Any] | None, *, is_large: bool = 
     return answer(key, version, context.correlation_id, body, is_large=is_large)
 
 
-def _large_answer(context: Context, body: dict[str, Any] | None) -> Answer:
+def _large_answer(context: Context, body: Body | None) -> Answer:
     encoded = _encoded(context, body, is_large=True)
     free_in_steps(body)
     return encoded
@@ -290,7 +291,7 @@ def _refusal(context: Context, refused: Refused) -> Answer:
     key, version = context.api_key, context.version
     if not has_field(key, version, "error_code"):
         raise Disconnect(str(refused))
-    body: dict[str, Any] = {"error_code": refused.code}
+    body: dict[str, object] = {"error_code": refused.code}
     if has_field(key, version, "error_message"):
         body["error_message"] = refused.why
     if context.throttle_time_ms and has_field(key, version, "throttle_time_ms"):

@@ -7,7 +7,7 @@ DESCRIBE_CONFIGS. Without DESCRIBE on a topic an error does not reveal whether t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...metadata.catalog import ResourceType
 from ...protocol.acls import AclResource, Operation
@@ -15,10 +15,45 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from .authorization import WHY, may, may_cluster, may_topic, must_cluster
 from .guard_clients import cluster_operations
-from .guards import Handler, answers_of_each, guards, split_allowed
-from .handler import Body
+from .guards import Handler, guards, split_allowed
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.alter_configs import (
+        AlterConfigsRequest,
+        AlterConfigsResource,
+        AlterConfigsResourceResponse,
+        AlterConfigsResponse,
+    )
+    from ...protocol.api_types.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+        AlterPartitionReassignmentsResponse,
+    )
+    from ...protocol.api_types.alter_replica_log_dirs import (
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirsResponse,
+    )
+    from ...protocol.api_types.create_partitions import (
+        CreatePartitionsRequest,
+        CreatePartitionsResponse,
+    )
+    from ...protocol.api_types.create_topics import CreateTopicsRequest, CreateTopicsResponse
+    from ...protocol.api_types.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+    from ...protocol.api_types.delete_topics import (
+        DeleteTopicsRequest,
+        DeleteTopicsResponse,
+        DeleteTopicState,
+    )
+    from ...protocol.api_types.describe_cluster import (
+        DescribeClusterRequest,
+        DescribeClusterResponse,
+    )
+    from ...protocol.api_types.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResource,
+        DescribeConfigsResponse,
+        DescribeConfigsResult,
+    )
+    from ...protocol.api_types.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
     from ..node import Node
     from .context import Context
 
@@ -27,7 +62,12 @@ _CLUSTER_REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
 
 
 @guards(ApiKey.CREATE_TOPICS)
-async def create_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def create_topics(
+    node: Node,
+    context: Context,
+    request: CreateTopicsRequest,
+    handle: Handler[CreateTopicsRequest, CreateTopicsResponse],
+) -> CreateTopicsResponse:
     times = Counter(topic.name for topic in request.topics)
     anywhere = may_cluster(node, context, Operation.CREATE)
     request.topics, refused = await split_allowed(
@@ -40,21 +80,33 @@ async def create_topics(node: Node, context: Context, request: Any, handle: Hand
         ),
     )
     body = await handle(node, context, request)
-    hidden = {"num_partitions": -1, "replication_factor": -1, "configs": []}
     async for topic in context.turns.each(body["topics"]):
         is_made = topic.get("error_code", Code.NONE) == Code.NONE
         if is_made and not may_topic(node, context, Operation.DESCRIBE_CONFIGS, topic["name"]):
-            topic.update(hidden, topic_config_error_code=_TOPIC_REFUSED)
-    why = "Authorization failed."
+            topic["num_partitions"] = topic["replication_factor"] = -1
+            topic["configs"] = []
+            topic["topic_config_error_code"] = _TOPIC_REFUSED
     body["topics"] += [
-        {"name": topic.name, "error_code": _TOPIC_REFUSED, "error_message": why, **hidden}
+        {
+            "name": topic.name,
+            "error_code": _TOPIC_REFUSED,
+            "error_message": "Authorization failed.",
+            "num_partitions": -1,
+            "replication_factor": -1,
+            "configs": [],
+        }
         for topic in refused
     ]
     return body
 
 
 @guards(ApiKey.DELETE_TOPICS)
-async def delete_topics(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def delete_topics(
+    node: Node,
+    context: Context,
+    request: DeleteTopicsRequest,
+    handle: Handler[DeleteTopicsRequest, DeleteTopicsResponse],
+) -> DeleteTopicsResponse:
     if may_cluster(node, context, Operation.DELETE):
         return await handle(node, context, request)
     request.topic_names, names = await split_allowed(
@@ -64,17 +116,21 @@ async def delete_topics(node: Node, context: Context, request: Any, handle: Hand
         context, request.topics, lambda topic: _may_delete(node, context, _name_of(node, topic))
     )
     body = await handle(node, context, request)
-    refused = {"error_code": _TOPIC_REFUSED, "error_message": WHY[_TOPIC_REFUSED]}
-    body["responses"] += [{"name": name, **refused} for name in dict.fromkeys(names)]
+    code, why = _TOPIC_REFUSED, WHY[_TOPIC_REFUSED]
+    body["responses"] += [
+        {"name": name, "error_code": code, "error_message": why} for name in dict.fromkeys(names)
+    ]
     for topic in topics:
         name = _name_of(node, topic)
         if topic.name is None and not may_topic(node, context, Operation.DESCRIBE, name or ""):
             name = None
-        body["responses"].append({"name": name, "topic_id": topic.topic_id, **refused})
+        body["responses"].append(
+            {"name": name, "topic_id": topic.topic_id, "error_code": code, "error_message": why}
+        )
     return body
 
 
-def _name_of(node: Node, topic: Any) -> str | None:
+def _name_of(node: Node, topic: DeleteTopicState) -> str | None:
     """The name of a topic in a request; None for an unknown id."""
     if topic.name is not None:
         return str(topic.name)
@@ -91,7 +147,12 @@ def _may_delete(node: Node, context: Context, name: str | None) -> bool:
 
 
 @guards(ApiKey.CREATE_PARTITIONS)
-async def create_partitions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def create_partitions(
+    node: Node,
+    context: Context,
+    request: CreatePartitionsRequest,
+    handle: Handler[CreatePartitionsRequest, CreatePartitionsResponse],
+) -> CreatePartitionsResponse:
     request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: may_topic(node, context, Operation.ALTER, topic.name)
     )
@@ -104,27 +165,41 @@ async def create_partitions(node: Node, context: Context, request: Any, handle: 
 
 
 @guards(ApiKey.DELETE_RECORDS)
-async def delete_records(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def delete_records(
+    node: Node,
+    context: Context,
+    request: DeleteRecordsRequest,
+    handle: Handler[DeleteRecordsRequest, DeleteRecordsResponse],
+) -> DeleteRecordsResponse:
     request.topics, refused = await split_allowed(
         context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.DELETE, topic.name),
     )
     body = await handle(node, context, request)
-    body["topics"] += await answers_of_each(
-        context,
-        refused,
-        "partitions",
-        lambda partition: {
-            "partition_index": partition.partition_index,
-            "low_watermark": -1,
-            "error_code": _TOPIC_REFUSED,
-        },
-    )
+    body["topics"] += [
+        {
+            "name": topic.name,
+            "partitions": [
+                {
+                    "partition_index": partition.partition_index,
+                    "low_watermark": -1,
+                    "error_code": _TOPIC_REFUSED,
+                }
+                async for partition in context.turns.each(topic.partitions)
+            ],
+        }
+        async for topic in context.turns.each(refused)
+    ]
     return body
 
 
-def _refusal_of(node: Node, context: Context, operation: Operation, resource: Any) -> Code | None:
+def _refusal_of(
+    node: Node,
+    context: Context,
+    operation: Operation,
+    resource: AlterConfigsResource | DescribeConfigsResource,
+) -> Code | None:
     """The error code if the client may not access a resource's settings; None if it may."""
     name = resource.resource_name or ""
     match resource.resource_type:
@@ -140,7 +215,9 @@ def _refusal_of(node: Node, context: Context, operation: Operation, resource: An
     return None if is_right else code
 
 
-def _result(resource: Any, code: Code, why: str | None) -> Body:
+def _result(
+    resource: AlterConfigsResource | DescribeConfigsResource, code: Code, why: str | None
+) -> AlterConfigsResourceResponse:
     return {
         "error_code": code,
         "error_message": why,
@@ -150,11 +227,16 @@ def _result(resource: Any, code: Code, why: str | None) -> Body:
 
 
 @guards(ApiKey.DESCRIBE_CONFIGS)
-async def describe_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def describe_configs(
+    node: Node,
+    context: Context,
+    request: DescribeConfigsRequest,
+    handle: Handler[DescribeConfigsRequest, DescribeConfigsResponse],
+) -> DescribeConfigsResponse:
     known = {int(kind) for kind in ResourceType}
     if any(resource.resource_type not in known for resource in request.resources):
         return await handle(node, context, request)  # the handler refuses the whole request
-    refused: list[Body] = []
+    refused: list[DescribeConfigsResult] = []
     right = []
     async for resource in context.turns.each(request.resources):
         code = _refusal_of(node, context, Operation.DESCRIBE_CONFIGS, resource)
@@ -169,11 +251,17 @@ async def describe_configs(node: Node, context: Context, request: Any, handle: H
 
 
 @guards(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
-async def alter_configs(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def alter_configs(
+    node: Node,
+    context: Context,
+    request: AlterConfigsRequest,
+    handle: Handler[AlterConfigsRequest, AlterConfigsResponse],
+) -> AlterConfigsResponse:
     times: Counter[tuple[int, str]] = Counter()
     async for each in context.turns.each(request.resources):
         times[each.resource_type, each.resource_name] += 1
-    refused, right = [], []
+    refused: list[AlterConfigsResourceResponse] = []
+    right = []
     async for resource in context.turns.each(request.resources):
         is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
         code = _refusal_of(node, context, Operation.ALTER_CONFIGS, resource)
@@ -191,7 +279,12 @@ async def alter_configs(node: Node, context: Context, request: Any, handle: Hand
 
 
 @guards(ApiKey.DESCRIBE_CLUSTER)
-async def describe_cluster(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def describe_cluster(
+    node: Node,
+    context: Context,
+    request: DescribeClusterRequest,
+    handle: Handler[DescribeClusterRequest, DescribeClusterResponse],
+) -> DescribeClusterResponse:
     body = await handle(node, context, request)
     if body.get("authorized_operations") is not None:
         body["authorized_operations"] = cluster_operations(node, context)
@@ -200,8 +293,11 @@ async def describe_cluster(node: Node, context: Context, request: Any, handle: H
 
 @guards(ApiKey.ALTER_REPLICA_LOG_DIRS)
 async def alter_replica_log_dirs(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body:
+    node: Node,
+    context: Context,
+    request: AlterReplicaLogDirsRequest,
+    handle: Handler[AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse],
+) -> AlterReplicaLogDirsResponse:
     if may_cluster(node, context, Operation.ALTER):
         return await handle(node, context, request)
     return {
@@ -220,18 +316,27 @@ async def alter_replica_log_dirs(
 
 
 @guards(ApiKey.ELECT_LEADERS)
-async def elect_leaders(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def elect_leaders(
+    node: Node,
+    context: Context,
+    request: ElectLeadersRequest,
+    handle: Handler[ElectLeadersRequest, ElectLeadersResponse],
+) -> ElectLeadersResponse:
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
-        error = {"error_code": refused.code, "error_message": refused.why}
         return {
             "error_code": refused.code,
             "replica_election_results": [
                 {
                     "topic": topic.topic,
                     "partition_result": [
-                        {"partition_id": index, **error} for index in topic.partitions
+                        {
+                            "partition_id": index,
+                            "error_code": refused.code,
+                            "error_message": refused.why,
+                        }
+                        for index in topic.partitions
                     ],
                 }
                 for topic in request.topic_partitions or ()
@@ -242,19 +347,31 @@ async def elect_leaders(node: Node, context: Context, request: Any, handle: Hand
 
 @guards(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
 async def alter_partition_reassignments(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body:
+    node: Node,
+    context: Context,
+    request: AlterPartitionReassignmentsRequest,
+    handle: Handler[AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse],
+) -> AlterPartitionReassignmentsResponse:
     try:
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
-        error = {"error_code": refused.code, "error_message": refused.why}
+        code, why = refused.code, refused.why
         return {
-            **error,
-            "responses": await answers_of_each(
-                context,
-                request.topics,
-                "partitions",
-                lambda partition: {"partition_index": partition.partition_index, **error},
-            ),
+            "error_code": code,
+            "error_message": why,
+            "responses": [
+                {
+                    "name": topic.name,
+                    "partitions": [
+                        {
+                            "partition_index": partition.partition_index,
+                            "error_code": code,
+                            "error_message": why,
+                        }
+                        async for partition in context.turns.each(topic.partitions)
+                    ],
+                }
+                async for topic in context.turns.each(request.topics)
+            ],
         }
     return await handle(node, context, request)

@@ -7,16 +7,37 @@ not. To create a topic, a client needs CREATE on the cluster or on the topic.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import CLUSTER_NAME, AclResource, Operation, bits
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .authorization import WHY, authorized_operations, may, may_cluster, may_topic
-from .guards import Handler, answers_of_each, guards, split_allowed
-from .handler import Body
+from .guards import Handler, guards, split_allowed
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.describe_topic_partitions import (
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
+        DescribeTopicPartitionsResponseTopic,
+        TopicRequest,
+    )
+    from ...protocol.api_types.find_coordinator import (
+        Coordinator,
+        FindCoordinatorRequest,
+        FindCoordinatorResponse,
+    )
+    from ...protocol.api_types.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+    from ...protocol.api_types.metadata import (
+        MetadataRequest,
+        MetadataRequestTopic,
+        MetadataResponse,
+        MetadataResponseTopic,
+    )
+    from ...protocol.api_types.offset_for_leader_epoch import (
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderEpochResponse,
+    )
     from ..node import Node
     from .context import Context
 
@@ -29,11 +50,16 @@ def _may_describe(node: Node, context: Context, name: str) -> bool:
 
 
 @guards(ApiKey.METADATA)
-async def metadata(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    refused: list[Body] = []
+async def metadata(
+    node: Node,
+    context: Context,
+    request: MetadataRequest,
+    handle: Handler[MetadataRequest, MetadataResponse],
+) -> MetadataResponse:
+    refused: list[MetadataResponseTopic] = []
     asked = request.topics
     is_all = asked is None or (context.version == 0 and not asked)
-    if not is_all:
+    if asked is not None and not is_all:
         right, wrong = await split_allowed(
             context, asked, lambda topic: _may_see(node, context, topic)
         )
@@ -54,11 +80,13 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
         topics = [
             topic
             async for topic in context.turns.each(topics)
-            if _may_describe(node, context, topic["name"])
+            if _may_describe(node, context, topic.get("name") or "")
         ]
     async for topic in context.turns.each(topics):
         if topic.get("authorized_operations") is not None:
-            may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
+            may_do = authorized_operations(
+                node, context, AclResource.TOPIC, topic.get("name") or ""
+            )
             topic["authorized_operations"] = may_do
     body["topics"] = topics + refused
     if body.get("authorized_operations") is not None:
@@ -66,7 +94,7 @@ async def metadata(node: Node, context: Context, request: Any, handle: Handler) 
     return body
 
 
-def _may_see(node: Node, context: Context, topic: Any) -> bool:
+def _may_see(node: Node, context: Context, topic: MetadataRequestTopic) -> bool:
     """Whether the client may describe a topic, by id or name, or its id is unknown anyway."""
     topic_id = topic.topic_id if context.version >= _IDS_SINCE else None
     if topic_id is not None and topic_id.int:
@@ -84,11 +112,11 @@ def _may_be_made(node: Node, context: Context, name: str | None) -> bool:
     )
 
 
-def _unseen(topic: Any) -> Body:
-    topic_id = getattr(topic, "topic_id", None)
+def _unseen(topic: MetadataRequestTopic) -> MetadataResponseTopic:
+    topic_id = topic.topic_id
     if topic_id is not None and topic_id.int:
-        return {"error_code": _REFUSED, "name": None, "topic_id": topic_id}
-    return {"error_code": _REFUSED, "name": topic.name}
+        return {"error_code": _REFUSED, "name": None, "topic_id": topic_id, "partitions": []}
+    return {"error_code": _REFUSED, "name": topic.name, "partitions": []}
 
 
 def cluster_operations(node: Node, context: Context) -> frozenset[int]:
@@ -100,13 +128,15 @@ def cluster_operations(node: Node, context: Context) -> frozenset[int]:
 
 @guards(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
 async def describe_topic_partitions(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body:
+    node: Node,
+    context: Context,
+    request: DescribeTopicPartitionsRequest,
+    handle: Handler[DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse],
+) -> DescribeTopicPartitionsResponse:
     asked = request.topics
-    refused: list[Any] = []
+    refused: list[TopicRequest] = []
     is_all = not asked
     if is_all:
-        made = type(asked)  # a request without topics is for all that the client may describe
         names = [
             name
             async for name in context.turns.each([*node.catalog.topics])
@@ -114,13 +144,13 @@ async def describe_topic_partitions(
         ]
         if not names:
             return {"topics": [], "next_cursor": None}
-        request.topics = made([_Named(name) async for name in context.turns.each(names)])
+        request.topics = [_Named(name) async for name in context.turns.each(names)]
     else:
         request.topics, refused = await split_allowed(
             context, asked, lambda topic: not topic.name or _may_describe(node, context, topic.name)
         )
-    unseen = [
-        {"error_code": _REFUSED, "name": name}
+    unseen: list[DescribeTopicPartitionsResponseTopic] = [
+        {"error_code": _REFUSED, "name": name, "topic_id": None, "partitions": []}
         for name in {topic.name: None async for topic in context.turns.each(refused)}
     ]
     if not request.topics:
@@ -128,7 +158,9 @@ async def describe_topic_partitions(
     body = await handle(node, context, request)
     async for topic in context.turns.each(body["topics"]):
         if topic.get("topic_authorized_operations") is not None:
-            may_do = authorized_operations(node, context, AclResource.TOPIC, topic["name"])
+            may_do = authorized_operations(
+                node, context, AclResource.TOPIC, topic.get("name") or ""
+            )
             topic["topic_authorized_operations"] = bits(Operation(each) for each in may_do)
     body["topics"] += unseen
     return body
@@ -144,30 +176,42 @@ class _Named:
 
 
 @guards(ApiKey.LIST_OFFSETS)
-async def list_offsets(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def list_offsets(
+    node: Node,
+    context: Context,
+    request: ListOffsetsRequest,
+    handle: Handler[ListOffsetsRequest, ListOffsetsResponse],
+) -> ListOffsetsResponse:
     request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: _may_describe(node, context, topic.name)
     )
     body = await handle(node, context, request)
-    body["topics"] += await answers_of_each(
-        context,
-        refused,
-        "partitions",
-        lambda partition: {
-            "partition_index": partition.partition_index,
-            "error_code": _REFUSED,
-            "offset": -1,
-            "timestamp": -1,
-            "leader_epoch": -1,
-        },
-    )
+    body["topics"] += [
+        {
+            "name": topic.name,
+            "partitions": [
+                {
+                    "partition_index": partition.partition_index,
+                    "error_code": _REFUSED,
+                    "offset": -1,
+                    "timestamp": -1,
+                    "leader_epoch": -1,
+                }
+                async for partition in context.turns.each(topic.partitions)
+            ],
+        }
+        async for topic in context.turns.each(refused)
+    ]
     return body
 
 
 @guards(ApiKey.OFFSET_FOR_LEADER_EPOCH)
 async def offset_for_leader_epoch(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body:
+    node: Node,
+    context: Context,
+    request: OffsetForLeaderEpochRequest,
+    handle: Handler[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse],
+) -> OffsetForLeaderEpochResponse:
     if may_cluster(node, context, Operation.CLUSTER_ACTION):
         return await handle(node, context, request)
     request.topics, refused = await split_allowed(
@@ -202,13 +246,17 @@ _SHARE_SINCE: Final = 6
 
 
 @guards(ApiKey.FIND_COORDINATOR)
-async def find_coordinator(node: Node, context: Context, request: Any, handle: Handler) -> Body:
-    nowhere = {"node_id": -1, "host": "", "port": -1}
+async def find_coordinator(
+    node: Node,
+    context: Context,
+    request: FindCoordinatorRequest,
+    handle: Handler[FindCoordinatorRequest, FindCoordinatorResponse],
+) -> FindCoordinatorResponse:
     if request.key_type == _SHARE and context.version >= _SHARE_SINCE:
         if not may_cluster(node, context, Operation.CLUSTER_ACTION):
             code = Code.CLUSTER_AUTHORIZATION_FAILED
             keys = request.coordinator_keys
-            return {"coordinators": [{"key": key, "error_code": code, **nowhere} for key in keys]}
+            return {"coordinators": [_nowhere(key, code) for key in keys]}
         return await handle(node, context, request)
     if request.key_type not in _COORDINATED:
         return await handle(node, context, request)
@@ -216,14 +264,22 @@ async def find_coordinator(node: Node, context: Context, request: Any, handle: H
     if context.version < _BATCHED_SINCE:
         if may(node, context, Operation.DESCRIBE, resource, request.key):
             return await handle(node, context, request)
-        return {"error_code": code, "error_message": WHY[code], **nowhere}
+        return {
+            "error_code": code,
+            "error_message": WHY[code],
+            "node_id": -1,
+            "host": "",
+            "port": -1,
+        }
     request.coordinator_keys, refused = await split_allowed(
         context,
         request.coordinator_keys,
         lambda key: may(node, context, Operation.DESCRIBE, resource, key),
     )
     body = await handle(node, context, request)
-    body["coordinators"] += [
-        {"key": key, "error_code": code, "error_message": "", **nowhere} for key in refused
-    ]
+    body["coordinators"] += [{**_nowhere(key, code), "error_message": ""} for key in refused]
     return body
+
+
+def _nowhere(key: str, code: Code) -> Coordinator:
+    return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}

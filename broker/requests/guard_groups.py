@@ -7,17 +7,42 @@ named in the request get an error, other ones are omitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from .authorization import authorized_operations, may, may_cluster, may_topic, must
-from .guards import Handler, answers_of_each, guards, split_allowed
-from .handler import Body
+from .guards import Handler, guards, split_allowed
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+    from ...protocol.api_types.describe_groups import (
+        DescribedGroup,
+        DescribeGroupsRequest,
+        DescribeGroupsResponse,
+    )
+    from ...protocol.api_types.join_group import JoinGroupRequest, JoinGroupResponse
+    from ...protocol.api_types.list_groups import ListGroupsRequest, ListGroupsResponse
+    from ...protocol.api_types.offset_commit import (
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+        OffsetCommitResponseTopic,
+    )
+    from ...protocol.api_types.offset_delete import (
+        OffsetDeleteRequest,
+        OffsetDeleteRequestTopic,
+        OffsetDeleteResponse,
+    )
+    from ...protocol.api_types.offset_fetch import (
+        OffsetFetchRequest,
+        OffsetFetchRequestGroup,
+        OffsetFetchRequestTopic,
+        OffsetFetchResponse,
+        OffsetFetchResponseGroup,
+        OffsetFetchResponseTopic,
+    )
     from ..node import Node
     from .context import Context
 
@@ -32,7 +57,12 @@ def _may_group(node: Node, context: Context, operation: Operation, group_id: str
 
 
 @guards(ApiKey.JOIN_GROUP)
-async def join_group(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def join_group(
+    node: Node,
+    context: Context,
+    request: JoinGroupRequest,
+    handle: Handler[JoinGroupRequest, JoinGroupResponse],
+) -> JoinGroupResponse:
     if _may_group(node, context, Operation.READ, request.group_id):
         return await handle(node, context, request)
     name = None if context.version >= 7 else ""
@@ -47,18 +77,29 @@ async def join_group(node: Node, context: Context, request: Any, handle: Handler
     }
 
 
-async def offsets_refused(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
+async def offsets_refused(
+    context: Context, topics: Iterable[OffsetDeleteRequestTopic], code: Code
+) -> list[OffsetCommitResponseTopic]:
     """Answers with this error code for each partition of an offset commit."""
-    return await answers_of_each(
-        context,
-        topics,
-        "partitions",
-        lambda partition: {"partition_index": partition.partition_index, "error_code": code},
-    )
+    return [
+        {
+            "name": topic.name,
+            "partitions": [
+                {"partition_index": partition.partition_index, "error_code": code}
+                async for partition in context.turns.each(topic.partitions)
+            ],
+        }
+        async for topic in context.turns.each(topics)
+    ]
 
 
 @guards(ApiKey.OFFSET_COMMIT)
-async def offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def offset_commit(
+    node: Node,
+    context: Context,
+    request: OffsetCommitRequest,
+    handle: Handler[OffsetCommitRequest, OffsetCommitResponse],
+) -> OffsetCommitResponse:
     if not _may_group(node, context, Operation.READ, request.group_id):
         return {"topics": await offsets_refused(context, request.topics, _GROUP_REFUSED)}
     request.topics, refused = await split_allowed(
@@ -70,7 +111,12 @@ async def offset_commit(node: Node, context: Context, request: Any, handle: Hand
 
 
 @guards(ApiKey.OFFSET_FETCH)
-async def offset_fetch(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def offset_fetch(
+    node: Node,
+    context: Context,
+    request: OffsetFetchRequest,
+    handle: Handler[OffsetFetchRequest, OffsetFetchResponse],
+) -> OffsetFetchResponse:
     if context.version < _SEVERAL_SINCE:
         return await _fetch_of_one(node, context, request, handle)
     groups, refused = await split_allowed(
@@ -91,31 +137,44 @@ async def offset_fetch(node: Node, context: Context, request: Any, handle: Handl
     return body
 
 
-async def _fetch_of_one(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def _fetch_of_one(
+    node: Node,
+    context: Context,
+    request: OffsetFetchRequest,
+    handle: Handler[OffsetFetchRequest, OffsetFetchResponse],
+) -> OffsetFetchResponse:
     if not _may_group(node, context, Operation.DESCRIBE, request.group_id):
         if context.version >= _GROUP_ERROR_SINCE:
             raise Refused(_GROUP_REFUSED)
-        return {"topics": await _unfetched(context, request.topics, _GROUP_REFUSED)}
+        return {"topics": await _unfetched(context, request.topics or (), _GROUP_REFUSED)}
     hidden, is_all = await _without_unseen(node, context, request), request.topics is None
     body = await handle(node, context, request)
     await _finish(node, context, body, hidden, is_all=is_all)
     return body
 
 
-async def _without_unseen(node: Node, context: Context, group: Any) -> list[Any]:
+async def _without_unseen(
+    node: Node, context: Context, group: OffsetFetchRequest | OffsetFetchRequestGroup
+) -> Sequence[OffsetFetchRequestTopic]:
     """Remove the topics that the client may not describe from a request, and return them."""
     if group.topics is None:
         return []
+    topics: Sequence[OffsetFetchRequestTopic] = group.topics
     group.topics, hidden = await split_allowed(
         context,
-        group.topics,
+        topics,
         lambda topic: may_topic(node, context, Operation.DESCRIBE, topic.name),
     )
     return hidden
 
 
 async def _finish(
-    node: Node, context: Context, answer: Body, hidden: list[Any], *, is_all: bool
+    node: Node,
+    context: Context,
+    answer: OffsetFetchResponse | OffsetFetchResponseGroup,
+    hidden: Sequence[OffsetFetchRequestTopic],
+    *,
+    is_all: bool,
 ) -> None:
     if is_all:
         answer["topics"] = [
@@ -127,23 +186,34 @@ async def _finish(
         answer["topics"] += await _unfetched(context, hidden, _TOPIC_REFUSED)
 
 
-async def _unfetched(context: Context, topics: Iterable[Any], code: Code) -> list[Body]:
-    return await answers_of_each(
-        context,
-        topics,
-        "partition_indexes",
-        lambda index: {
-            "partition_index": index,
-            "committed_offset": -1,
-            "committed_leader_epoch": -1,
-            "metadata": "",
-            "error_code": code,
-        },
-    )
+async def _unfetched(
+    context: Context, topics: Iterable[OffsetFetchRequestTopic], code: Code
+) -> list[OffsetFetchResponseTopic]:
+    return [
+        {
+            "name": topic.name,
+            "partitions": [
+                {
+                    "partition_index": index,
+                    "committed_offset": -1,
+                    "committed_leader_epoch": -1,
+                    "metadata": "",
+                    "error_code": code,
+                }
+                async for index in context.turns.each(topic.partition_indexes)
+            ],
+        }
+        async for topic in context.turns.each(topics)
+    ]
 
 
 @guards(ApiKey.DESCRIBE_GROUPS)
-async def describe_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def describe_groups(
+    node: Node,
+    context: Context,
+    request: DescribeGroupsRequest,
+    handle: Handler[DescribeGroupsRequest, DescribeGroupsResponse],
+) -> DescribeGroupsResponse:
     request.groups, refused = await split_allowed(
         context,
         request.groups,
@@ -152,13 +222,21 @@ async def describe_groups(node: Node, context: Context, request: Any, handle: Ha
     body = await handle(node, context, request)
     await _add_operations(node, context, body["groups"])
     body["groups"] += [
-        {"group_id": group_id, "error_code": _GROUP_REFUSED, "error_message": None}
+        {
+            "group_id": group_id,
+            "error_code": _GROUP_REFUSED,
+            "error_message": None,
+            "group_state": "",
+            "protocol_type": "",
+            "protocol_data": "",
+            "members": [],
+        }
         for group_id in refused
     ]
     return body
 
 
-async def _add_operations(node: Node, context: Context, groups: list[Body]) -> None:
+async def _add_operations(node: Node, context: Context, groups: Iterable[DescribedGroup]) -> None:
     async for group in context.turns.each(groups):
         if group.get("authorized_operations") is not None:
             group["authorized_operations"] = authorized_operations(
@@ -167,7 +245,12 @@ async def _add_operations(node: Node, context: Context, groups: list[Body]) -> N
 
 
 @guards(ApiKey.LIST_GROUPS)
-async def list_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def list_groups(
+    node: Node,
+    context: Context,
+    request: ListGroupsRequest,
+    handle: Handler[ListGroupsRequest, ListGroupsResponse],
+) -> ListGroupsResponse:
     body = await handle(node, context, request)
     if not may_cluster(node, context, Operation.DESCRIBE):
         body["groups"] = [
@@ -179,7 +262,12 @@ async def list_groups(node: Node, context: Context, request: Any, handle: Handle
 
 
 @guards(ApiKey.DELETE_GROUPS)
-async def delete_groups(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def delete_groups(
+    node: Node,
+    context: Context,
+    request: DeleteGroupsRequest,
+    handle: Handler[DeleteGroupsRequest, DeleteGroupsResponse],
+) -> DeleteGroupsResponse:
     request.groups_names, refused = await split_allowed(
         context,
         request.groups_names,
@@ -193,7 +281,12 @@ async def delete_groups(node: Node, context: Context, request: Any, handle: Hand
 
 
 @guards(ApiKey.OFFSET_DELETE)
-async def offset_delete(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def offset_delete(
+    node: Node,
+    context: Context,
+    request: OffsetDeleteRequest,
+    handle: Handler[OffsetDeleteRequest, OffsetDeleteResponse],
+) -> OffsetDeleteResponse:
     must(node, context, Operation.DELETE, AclResource.GROUP, request.group_id)
     request.topics, refused = await split_allowed(
         context, request.topics, lambda topic: may_topic(node, context, Operation.READ, topic.name)

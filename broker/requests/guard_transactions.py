@@ -7,17 +7,48 @@ CLUSTER_ACTION.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from .authorization import WHY, may, may_cluster, may_some, may_topic, must, must_cluster
 from .guard_groups import offsets_refused
-from .guards import Handler, answers_of_each, guards, split_allowed
-from .handler import Body
+from .guards import Handler, guards, split_allowed
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.add_offsets_to_txn import (
+        AddOffsetsToTxnRequest,
+        AddOffsetsToTxnResponse,
+    )
+    from ...protocol.api_types.add_partitions_to_txn import (
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        AddPartitionsToTxnTopic,
+        AddPartitionsToTxnTopicResult,
+    )
+    from ...protocol.api_types.describe_producers import (
+        DescribeProducersRequest,
+        DescribeProducersResponse,
+    )
+    from ...protocol.api_types.describe_transactions import (
+        DescribeTransactionsRequest,
+        DescribeTransactionsResponse,
+    )
+    from ...protocol.api_types.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+    from ...protocol.api_types.list_transactions import (
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+    )
+    from ...protocol.api_types.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
+    from ...protocol.api_types.write_txn_markers import (
+        WriteTxnMarkersRequest,
+        WriteTxnMarkersResponse,
+    )
     from ..node import Node
     from .context import Context
 
@@ -31,7 +62,12 @@ def _may_write(node: Node, context: Context, transactional_id: str) -> bool:
 
 
 @guards(ApiKey.INIT_PRODUCER_ID)
-async def init_producer_id(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def init_producer_id(
+    node: Node,
+    context: Context,
+    request: InitProducerIdRequest,
+    handle: Handler[InitProducerIdRequest, InitProducerIdResponse],
+) -> InitProducerIdResponse:
     transactional_id = request.transactional_id
     if transactional_id is None:
         if not may_cluster(node, context, Operation.IDEMPOTENT_WRITE) and not may_some(
@@ -43,14 +79,17 @@ async def init_producer_id(node: Node, context: Context, request: Any, handle: H
     return await handle(node, context, request)
 
 
-def _no_producer(code: Code) -> Body:
+def _no_producer(code: Code) -> InitProducerIdResponse:
     return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
 
 
 @guards(ApiKey.ADD_PARTITIONS_TO_TXN)
 async def add_partitions_to_txn(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body:
+    node: Node,
+    context: Context,
+    request: AddPartitionsToTxnRequest,
+    handle: Handler[AddPartitionsToTxnRequest, AddPartitionsToTxnResponse],
+) -> AddPartitionsToTxnResponse:
     if context.version >= _FROM_BROKERS_SINCE:
         must_cluster(node, context, Operation.CLUSTER_ACTION)
         return await handle(node, context, request)
@@ -75,7 +114,9 @@ async def add_partitions_to_txn(
     }
 
 
-async def _joined(context: Context, topics: Any, code: Code) -> list[Body]:
+async def _joined(
+    context: Context, topics: Iterable[AddPartitionsToTxnTopic], code: Code
+) -> list[AddPartitionsToTxnTopicResult]:
     return [
         {
             "name": topic.name,
@@ -89,14 +130,24 @@ async def _joined(context: Context, topics: Any, code: Code) -> list[Body]:
 
 
 @guards(ApiKey.ADD_OFFSETS_TO_TXN)
-async def add_offsets_to_txn(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def add_offsets_to_txn(
+    node: Node,
+    context: Context,
+    request: AddOffsetsToTxnRequest,
+    handle: Handler[AddOffsetsToTxnRequest, AddOffsetsToTxnResponse],
+) -> AddOffsetsToTxnResponse:
     must(node, context, Operation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id)
     must(node, context, Operation.READ, AclResource.GROUP, request.group_id)
     return await handle(node, context, request)
 
 
 @guards(ApiKey.TXN_OFFSET_COMMIT)
-async def txn_offset_commit(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def txn_offset_commit(
+    node: Node,
+    context: Context,
+    request: TxnOffsetCommitRequest,
+    handle: Handler[TxnOffsetCommitRequest, TxnOffsetCommitResponse],
+) -> TxnOffsetCommitResponse:
     if not _may_write(node, context, request.transactional_id):
         return {"topics": await offsets_refused(context, request.topics, _ID_REFUSED)}
     if not may(node, context, Operation.READ, AclResource.GROUP, request.group_id):
@@ -116,23 +167,32 @@ async def txn_offset_commit(node: Node, context: Context, request: Any, handle: 
 
 
 @guards(ApiKey.WRITE_TXN_MARKERS)
-async def write_txn_markers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def write_txn_markers(
+    node: Node,
+    context: Context,
+    request: WriteTxnMarkersRequest,
+    handle: Handler[WriteTxnMarkersRequest, WriteTxnMarkersResponse],
+) -> WriteTxnMarkersResponse:
     if may_cluster(node, context, Operation.ALTER) or may_cluster(
         node, context, Operation.CLUSTER_ACTION
     ):
         return await handle(node, context, request)
     code = Code.CLUSTER_AUTHORIZATION_FAILED
 
-    def refused(index: int) -> Body:
-        return {"partition_index": index, "error_code": code}
-
     return {
         "markers": [
             {
                 "producer_id": marker.producer_id,
-                "topics": await answers_of_each(
-                    context, marker.topics, "partition_indexes", refused
-                ),
+                "topics": [
+                    {
+                        "name": topic.name,
+                        "partitions": [
+                            {"partition_index": index, "error_code": code}
+                            async for index in context.turns.each(topic.partition_indexes)
+                        ],
+                    }
+                    async for topic in context.turns.each(marker.topics)
+                ],
             }
             for marker in request.markers
         ]
@@ -141,8 +201,11 @@ async def write_txn_markers(node: Node, context: Context, request: Any, handle: 
 
 @guards(ApiKey.DESCRIBE_TRANSACTIONS)
 async def describe_transactions(
-    node: Node, context: Context, request: Any, handle: Handler
-) -> Body:
+    node: Node,
+    context: Context,
+    request: DescribeTransactionsRequest,
+    handle: Handler[DescribeTransactionsRequest, DescribeTransactionsResponse],
+) -> DescribeTransactionsResponse:
     request.transactional_ids, refused = await split_allowed(
         context, request.transactional_ids, lambda each: _may_describe(node, context, each)
     )
@@ -155,7 +218,17 @@ async def describe_transactions(
                 if may_topic(node, context, Operation.DESCRIBE, topic["topic"])
             ]
     body["transaction_states"] += [
-        {"error_code": _ID_REFUSED, "transactional_id": each} for each in refused
+        {
+            "error_code": _ID_REFUSED,
+            "transactional_id": each,
+            "transaction_state": "",
+            "transaction_timeout_ms": 0,
+            "transaction_start_time_ms": 0,
+            "producer_id": 0,
+            "producer_epoch": 0,
+            "topics": [],
+        }
+        for each in refused
     ]
     return body
 
@@ -165,7 +238,12 @@ def _may_describe(node: Node, context: Context, transactional_id: str) -> bool:
 
 
 @guards(ApiKey.LIST_TRANSACTIONS)
-async def list_transactions(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def list_transactions(
+    node: Node,
+    context: Context,
+    request: ListTransactionsRequest,
+    handle: Handler[ListTransactionsRequest, ListTransactionsResponse],
+) -> ListTransactionsResponse:
     body = await handle(node, context, request)
     body["transaction_states"] = [
         state
@@ -176,21 +254,31 @@ async def list_transactions(node: Node, context: Context, request: Any, handle: 
 
 
 @guards(ApiKey.DESCRIBE_PRODUCERS)
-async def describe_producers(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def describe_producers(
+    node: Node,
+    context: Context,
+    request: DescribeProducersRequest,
+    handle: Handler[DescribeProducersRequest, DescribeProducersResponse],
+) -> DescribeProducersResponse:
     request.topics, refused = await split_allowed(
         context,
         request.topics,
         lambda topic: may_topic(node, context, Operation.READ, topic.name),
     )
     body = await handle(node, context, request)
-    body["topics"] += await answers_of_each(
-        context,
-        refused,
-        "partition_indexes",
-        lambda index: {
-            "partition_index": index,
-            "error_code": _TOPIC_REFUSED,
-            "error_message": WHY[_TOPIC_REFUSED],
-        },
-    )
+    body["topics"] += [
+        {
+            "name": topic.name,
+            "partitions": [
+                {
+                    "partition_index": index,
+                    "error_code": _TOPIC_REFUSED,
+                    "error_message": WHY[_TOPIC_REFUSED],
+                    "active_producers": [],
+                }
+                async for index in context.turns.each(topic.partition_indexes)
+            ],
+        }
+        async for topic in context.turns.each(refused)
+    ]
     return body

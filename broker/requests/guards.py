@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from ...protocol.acls import AclResource, Operation
 from ...protocol.api_keys import ApiKey
@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from .handler import Handler as AnyHandler
 
 # Handlers with a guard always answer. Produce, which does not with acks=0, has no guard.
-Handler = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body]]
-Guard = Callable[["Node", "Context", Any, Handler], Coroutine[Any, Any, Body]]
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+Handler: TypeAlias = Callable[["Node", "Context", Request], Coroutine[object, None, Response]]
+# Each guard has the request and the handler of its API: Any stands for the types of all of them.
+Guard: TypeAlias = Callable[["Node", "Context", Any, Any], Coroutine[object, None, Body]]
+OneGuard = TypeVar("OneGuard", bound=Guard)
+Item = TypeVar("Item")
 
 # Requests that are authorized or not as a whole; the error is at the top level of the answer.
 _OF_CLUSTER: Final[Mapping[ApiKey, Operation]] = {
@@ -110,10 +115,10 @@ CHECKED_BY_HANDLER: Final = frozenset(
 _found: dict[ApiKey, Guard] = {}
 
 
-def guards(*api_keys: ApiKey) -> Callable[[Guard], Guard]:
+def guards(*api_keys: ApiKey) -> Callable[[OneGuard], OneGuard]:
     """Register a guard for these APIs; `_GUARDS` has the module of each."""
 
-    def mark(guard: Guard) -> Guard:
+    def mark(guard: OneGuard) -> OneGuard:
         _found.update(dict.fromkeys(api_keys, guard))
         return guard
 
@@ -128,8 +133,8 @@ def guarded(api_key: ApiKey, handler: AnyHandler) -> AnyHandler:
     if guard is None:
         guard = _found[api_key] = _guard(api_key)
 
-    def both(node: Node, context: Context, request: Any) -> Coroutine[Any, Any, Body]:
-        return guard(node, context, request, cast("Handler", handler))
+    def both(node: Node, context: Context, request: object) -> Coroutine[object, None, Body]:
+        return guard(node, context, request, handler)
 
     return both
 
@@ -152,7 +157,9 @@ def _guard(api_key: ApiKey) -> Guard:
 
 
 def _whole(operation: Operation, resource: AclResource, field: str) -> Guard:
-    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    async def guard(
+        node: Node, context: Context, request: object, handle: Handler[object, Body]
+    ) -> Body:
         must(node, context, operation, resource, getattr(request, field))
         return await handle(node, context, request)
 
@@ -160,14 +167,18 @@ def _whole(operation: Operation, resource: AclResource, field: str) -> Guard:
 
 
 def _cluster(operation: Operation) -> Guard:
-    async def guard(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+    async def guard(
+        node: Node, context: Context, request: object, handle: Handler[object, Body]
+    ) -> Body:
         must_cluster(node, context, operation)
         return await handle(node, context, request)
 
     return guard
 
 
-async def _voters(node: Node, context: Context, request: Any, handle: Handler) -> Body:
+async def _voters(
+    node: Node, context: Context, request: object, handle: Handler[object, Body]
+) -> Body:
     if not may_cluster(node, context, Operation.ALTER):  # with a different message, as in Kafka
         code = Code.CLUSTER_AUTHORIZATION_FAILED
         raise Refused(code, WHY[code])
@@ -175,31 +186,11 @@ async def _voters(node: Node, context: Context, request: Any, handle: Handler) -
 
 
 async def split_allowed(
-    context: Context, items: Iterable[Any], allowed: Callable[[Any], bool]
-) -> tuple[list[Any], list[Any]]:
+    context: Context, items: Iterable[Item], allowed: Callable[[Item], bool]
+) -> tuple[list[Item], list[Item]]:
     """The allowed items and the other ones, both in order."""
-    yes: list[Any] = []
-    no: list[Any] = []
+    yes: list[Item] = []
+    no: list[Item] = []
     async for item in context.turns.each(items):
         (yes if allowed(item) else no).append(item)
     return yes, no
-
-
-async def answers_of_each(
-    context: Context, topics: Iterable[Any], field: str, answer_of: Callable[[Any], Body]
-) -> list[Body]:
-    """Answers for each partition of each topic.
-
-    Args:
-        field: the field of a requested topic that has its partitions or their indexes.
-        answer_of: returns the answer for one of them.
-    """
-    return [
-        {
-            "name": topic.name,
-            "partitions": [
-                answer_of(each) async for each in context.turns.each(getattr(topic, field))
-            ],
-        }
-        async for topic in context.turns.each(topics)
-    ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from ..node import Node
     from .context import Context
 
-Body: TypeAlias = dict[str, Any]
+Body: TypeAlias = Mapping[str, object]
 """The fields of an answer, by name."""
-Handler: TypeAlias = Callable[["Node", "Context", Any], Coroutine[Any, Any, Body | None]]
+Handler: TypeAlias = Callable[["Node", "Context", Any], Coroutine[object, None, Body | None]]
 """Takes the node, the context and the decoded request; returns None if there is no answer."""

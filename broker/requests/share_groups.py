@@ -7,7 +7,7 @@ cluster has share groups switched off, and not that the broker is too old for th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...protocol.acls import Operation
 from ...protocol.errors import Code
@@ -16,6 +16,9 @@ from .context import Context
 from .handler import Body
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.delete_share_group_state import (
+        DeleteStateData,
+    )
     from ..node import Node
 
 
@@ -35,7 +38,9 @@ def groups_not_enabled(group_ids: Iterable[str]) -> Body:
     return {"groups": [{"group_id": group_id, **not_enabled()} for group_id in group_ids]}
 
 
-def not_share_coordinator(node: Node, context: Context, request: Any, *, action: str) -> Body:
+def not_share_coordinator(
+    node: Node, context: Context, topics: Iterable[DeleteStateData], *, action: str
+) -> Body:
     """Refuse each partition of a request between brokers about the state of share groups.
 
     The code is NOT_COORDINATOR, as no broker coordinates a share group, or
@@ -58,6 +63,6 @@ def not_share_coordinator(node: Node, context: Context, request: Any, *, action:
                     {"partition": each.partition, **refused} for each in topic.partitions
                 ],
             }
-            for topic in request.topics
+            for topic in topics
         ]
     }

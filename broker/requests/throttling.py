@@ -6,7 +6,7 @@ the first quota is set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,7 @@ from ..runtime.quotas import Exceeded
 if TYPE_CHECKING:
     from ..node import Node
     from .context import Context
-    from .handler import Handler
+    from .handler import Body, Handler
 
 _READING_S: Final = 0.001
 # Requests between brokers are not throttled.
@@ -39,18 +39,18 @@ def client_of(context: Context) -> tuple[str, str]:
 def metered(handler: Handler) -> Handler:
     """A handler whose time, and the size of whose requests, count against quotas."""
 
-    async def both(node: Node, context: Context, request: Any) -> dict[str, Any] | None:
+    async def both(node: Node, context: Context, request: object) -> Body | None:
         now_s = node.clock.monotonic_s
         steps = _Steps(now_s, now_s() - context.started_s)  # begin with the time for decoding
         try:
-            body: dict[str, Any] | None = await _Timed(handler(node, context, request), steps)
+            body = await _Timed(handler(node, context, request), steps)
         except Refused:
             _throttle(node, context, request, steps)
             raise
         _throttle(node, context, request, steps)
         wait_ms = context.throttle_time_ms
         key, version = context.api_key, context.version
-        if body is not None and wait_ms > 0 and has_field(key, version, "throttle_time_ms"):
+        if isinstance(body, dict) and wait_ms > 0 and has_field(key, version, "throttle_time_ms"):
             body["throttle_time_ms"] = wait_ms
         return body
 
@@ -68,19 +68,21 @@ class _Steps:
 class _Timed:
     """An awaitable that measures the time of a coroutine's steps."""
 
-    def __init__(self, coroutine: Any, steps: _Steps) -> None:
+    def __init__(self, coroutine: Coroutine[object, None, Body | None], steps: _Steps) -> None:
         self._coroutine = coroutine
         self._steps = steps
 
-    def __await__(self) -> Generator[Any, Any, Any]:
-        step, argument = self._coroutine.send, None
+    def __await__(self) -> Generator[object, None, Body | None]:
+        step: Callable[..., object] = self._coroutine.send
+        argument: BaseException | None = None
         now_s = self._steps.now_s
         while True:
             started_s = now_s()
             try:
                 waited_for = step(argument)
             except StopIteration as done:
-                return done.value
+                body: Body | None = done.value
+                return body
             finally:
                 self._steps.spent_s += now_s() - started_s
             step = self._coroutine.send

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ...coordinator.classic.requests import GroupSettings
@@ -93,8 +93,10 @@ def limits_by_group(config: BrokerConfig, catalog: Catalog) -> Callable[[str], G
     from ...coordinator.consumer.requests import GroupLimits
 
     def under(overrides: Mapping[str, str]) -> GroupLimits:
-        session_timeout_ms: Any = config.group_value(_SESSION, overrides)
-        heartbeat_interval_ms: Any = config.group_value(_HEARTBEAT, overrides)
+        session_timeout_ms = config.group_value(_SESSION, overrides)
+        heartbeat_interval_ms = config.group_value(_HEARTBEAT, overrides)
+        assert isinstance(session_timeout_ms, int)
+        assert isinstance(heartbeat_interval_ms, int)
         return GroupLimits(session_timeout_ms, heartbeat_interval_ms)
 
     usual = under({})

@@ -18,7 +18,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ...coordinator.transactions.coordinator import Transactions
 from ...coordinator.transactions.states import Partition, Transaction, WriteMarkers
@@ -357,7 +357,9 @@ class MarkerChannel:
         if destination.timer is None and not destination.in_flight:
             destination.timer = self._clock.call_after_ms(0, self._send, destination)
 
-    def _again_later(self, destination: Destination, attempt: Any) -> None:
+    def _again_later(
+        self, destination: Destination, attempt: Callable[[Destination], None]
+    ) -> None:
         if destination.timer is None and not self._stopped:
             wait_ms = min(RETRY_MS << min(destination.failures, 10), RETRY_MAX_MS)
             destination.failures += 1
@@ -366,7 +368,7 @@ class MarkerChannel:
             )
 
     @staticmethod
-    def _attempt(destination: Destination, attempt: Any) -> None:
+    def _attempt(destination: Destination, attempt: Callable[[Destination], None]) -> None:
         destination.timer = None
         attempt(destination)
 

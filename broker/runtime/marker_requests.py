@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...coordinator.transactions.states import Partition
 from ...protocol.api_keys import ApiKey
@@ -21,6 +21,10 @@ from . import markers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...protocol.api_types.write_txn_markers import (
+        ReceivedWriteTxnMarkersResponse,
+        WritableTxnMarkerFields,
+    )
     from ..settings.config import BrokerConfig
     from .marker_channel import Ending, Entry
     from .partitions import OtherNode
@@ -100,7 +104,9 @@ class MarkerRequests:
         try:
             async with within_ms(self._clock, timeout_ms):
                 answer = await self._answer(node_id, other.between_nodes, frame)
-            body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
+            body: ReceivedWriteTxnMarkersResponse = read_answer(
+                ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer
+            )
         except BaseException:
             self._drop(node_id)
             raise
@@ -175,7 +181,7 @@ def _appended(node: OtherNode, ending: Ending, place: Partition) -> Code:
     return Code.NONE
 
 
-def _markers(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _markers(entries: Sequence[Entry]) -> list[WritableTxnMarkerFields]:
     """One marker for each transaction, with the partitions of it that go to this node."""
     by_ending: dict[Ending, dict[str, list[int]]] = {}
     for ending, (topic, index) in entries:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ..clock import Clock, Timer
@@ -63,7 +63,7 @@ class Garbage:
         gc.freeze()
         self._has_set_aside = False
 
-    def _collected(self, phase: str, info: dict[str, Any]) -> None:
+    def _collected(self, phase: str, info: dict[str, int]) -> None:
         """Count a collection; Python calls this in any thread, before and after each one."""
         if phase == "stop" and info["generation"] == _MIDDLE:
             self._young += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from sys import getrefcount
-from typing import Any, Final
+from typing import Final
 
 _AT_ONCE: Final = 100
 _LONG: Final = 1000
@@ -34,7 +34,7 @@ def free_in_steps(value: object, depth: int = _DEPTH) -> None:
             _empty(inner, depth - 1)
 
 
-def _empty(items: list[Any], depth: int) -> None:
+def _empty(items: list[object], depth: int) -> None:
     if len(items) <= _LONG and depth > 0:
         for item in items:
             free_in_steps(item, depth)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from ...protocol.errors import Refused
@@ -249,5 +249,5 @@ class Cleaner:
         return self._logs.log_of(log.topic, log.partition) is log and not loading
 
 
-def _name(log: PartitionLog) -> dict[str, Any]:
+def _name(log: PartitionLog) -> dict[str, object]:
     return {"topic": log.topic, "partition": log.partition}

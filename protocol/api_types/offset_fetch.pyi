@@ -16,14 +16,10 @@ class OffsetFetchRequestTopics(Protocol):
     def partition_indexes(self) -> Sequence[int]: ...
 
 class OffsetFetchRequestGroup(Protocol):
-    @property
-    def group_id(self) -> str: ...
-    @property
-    def member_id(self) -> str | None: ...  # 9
-    @property
-    def member_epoch(self) -> int: ...  # 9
-    @property
-    def topics(self) -> Sequence[OffsetFetchRequestTopics] | None: ...
+    group_id: str
+    member_id: str | None  # 9
+    member_epoch: int  # 9
+    topics: Sequence[OffsetFetchRequestTopics] | None
 
 class OffsetFetchRequest(Protocol):
     group_id: str  # 1-7
