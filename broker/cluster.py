@@ -81,24 +81,24 @@ class Cluster:
         self.large_requests = LargeRequests()
         self.long_work = LongWork(self.workers)
         now_ms = clock.now_ms()
-        self.logs = LogDirectory.open(
+        self.log_directory = LogDirectory.open(
             RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms
         )
-        self.logs.report = _tell_of_damage
+        self.log_directory.report = _tell_of_damage
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(
-            self.logs, now_ms=now_ms, config=metadata_log_config(config)
+            self.log_directory, now_ms=now_ms, config=metadata_log_config(config)
         )
         metadata_log.replay_into(self.catalog)
         unreadable = why_unreadable(self.catalog.features)
         if unreadable is not None:  # Kafka does not start either
             raise WrongDirectory(f"{data_dir}: {unreadable}")
         self.flushes = Flushes(metadata_log.log)
-        self.removals = Removals(self.logs.files)
-        self.logs.on_doomed = self.removals.directory
-        self.logs.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
+        self.removals = Removals(self.log_directory.files)
+        self.log_directory.on_doomed = self.removals.directory
+        self.log_directory.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
         self.controller = Controller(
-            self.catalog, metadata_log, self.logs, node_id=config.node_id, config=config,
+            self.catalog, metadata_log, self.log_directory, node_id=config.node_id, config=config,
             clock=clock,
         )  # fmt: skip
         self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
@@ -111,24 +111,28 @@ class Cluster:
         self.controller.on_leaders_changed.append(self._leaders_changed)
         self.controller.on_configs_changed.append(self._configs_changed)
         self._background = Background(
-            self.logs, config, clock,
+            self.log_directory, config, clock,
             flushes=self.flushes, removals=self.removals, loading=self.loading,
         )  # fmt: skip
-        self.directory_watch = DirectoryWatch(self.logs, clock)
+        self.directory_watch = DirectoryWatch(self.log_directory, clock)
         self._runs = False
         self._balancing: Timer | None = None
         self._jump_watch: Timer | None = None
 
-    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of a partition; None: see `Node.why_missing`."""
-        log = self.logs.log_of(topic, partition)
+    def open_log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition, opened or made first if it is not open yet.
+
+        Returns:
+            None: see `Node.why_missing`.
+        """
+        log = self.log_directory.log_of(topic, partition)
         if log is None:
-            if (topic, partition) in self.logs.failed:
+            if (topic, partition) in self.log_directory.failed:
                 # The disk may have room again.
                 self.controller.topic_logs.open_of(self.catalog.topics[topic])
             else:
                 self.controller.topic_logs.make_now(topic, partition)
-            log = self.logs.log_of(topic, partition)
+            log = self.log_directory.log_of(topic, partition)
         return log
 
     def check_in_sync(self, log: PartitionLog) -> None:
@@ -198,8 +202,8 @@ class Cluster:
             for node_id in self.nodes:
                 with suppress(Refused):  # the disk fails: the next start meets brokers that live
                     self.controller.unregister_broker(node_id)
-            self.flushes.flush_all(self.logs.logs())
-        self.logs.close(clean=clean)
+            self.flushes.flush_all(self.log_directory.logs())
+        self.log_directory.close(clean=clean)
 
     def _running(self) -> list[ClusterNode]:
         return [node for node in self.nodes.values() if node.runs]

@@ -205,7 +205,7 @@ def _lags(node: Node) -> Metric:
         "Records that readers of committed ones do not see yet; partitions without are left out",
         labels=["topic", "partition"],
     )
-    for log in node.logs.logs():
+    for log in node.log_directory.logs():
         lag = log.high_watermark - log.last_stable_offset
         if lag:
             family.add_metric([log.topic, str(log.partition)], lag)

@@ -82,8 +82,8 @@ class Node:
         self.between_nodes: tuple[str, int] | None = None  # where other nodes connect to
         self.storage_trouble = cluster.storage_trouble
         self.fetch_waits = cluster.fetch_waits
-        self.logs = cluster.logs
-        self.cluster_id = cluster.logs.cluster_id
+        self.log_directory = cluster.log_directory
+        self.cluster_id = cluster.log_directory.cluster_id
         self.catalog = cluster.catalog
         self.authorizer = _authorizer(config, self.catalog)
         self.flushes = cluster.flushes
@@ -157,13 +157,17 @@ class Node:
             self._quotas = quotas_by(self.config, self.catalog.quotas)
         return self._quotas
 
-    def log_of(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of a partition; None: see `why_missing`."""
-        return self.cluster.log_of(topic, partition)
+    def open_log_of(self, topic: str, partition: int) -> PartitionLog | None:
+        """The log of a partition, opened or made first if it is not open yet.
+
+        Returns:
+            None: see `why_missing`.
+        """
+        return self.cluster.open_log_of(topic, partition)
 
     def why_missing(self, topic: str, partition: int) -> Code:
         """What to say of a partition that has no log."""
-        if (topic, partition) in self.logs.failed:
+        if (topic, partition) in self.log_directory.failed:
             return Code.KAFKA_STORAGE_ERROR
         return Code.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -209,13 +213,13 @@ class Node:
         """
         return self.groups.shard_at(partition)
 
-    def led_log(self, topic: str, partition: int) -> PartitionLog:
-        """The log of a partition that this node leads.
+    def open_led_log(self, topic: str, partition: int) -> PartitionLog:
+        """The log of a partition that this node leads, opened first if it is not open yet.
 
         Raises:
             Refused: what `why_missing` says, NOT_LEADER_OR_FOLLOWER.
         """
-        log = self.log_of(topic, partition)
+        log = self.open_log_of(topic, partition)
         if log is None:
             raise Refused(self.why_missing(topic, partition))
         if not self.leads(topic, partition):
@@ -401,9 +405,11 @@ class Node:
         )  # fmt: skip
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
-        log = self.log_of(topic, partition)
+        log = self.open_log_of(topic, partition)
         if log is None:
-            raise Refused(Code.KAFKA_STORAGE_ERROR, self.logs.failed.get((topic, partition), ""))
+            raise Refused(
+                Code.KAFKA_STORAGE_ERROR, self.log_directory.failed.get((topic, partition), "")
+            )
         return log
 
 

@@ -47,7 +47,7 @@ def serve(
         ready_file: gets one line, HOST:PORT of each node with commas between, when they answer.
         nodes: how many brokers share the directory; the first is the one that `config` describes,
             the others have the next ids and ports.
-        control: where a Unix socket takes orders from tests (control.py).
+        control: where a Unix socket takes orders from tests (control_socket.py).
         metrics: host and port of a page for Prometheus (metrics.py).
         cluster_id: the id of a new directory's cluster; one that has another id is refused.
     """
@@ -164,9 +164,9 @@ class _Server:
             await door.open(node)
         control_server = None  # kept, or uvloop closes it
         if control is not None:
-            from .control import Control
+            from .control_socket import ControlSocket
 
-            control_server = await Control(served).open(control)
+            control_server = await ControlSocket(served).open(control)
         garbage = Garbage(clock)  # modules and settings are never any: no collection looks at them
         garbage.start()
         self._say_what_does_nothing(first)

@@ -148,7 +148,7 @@ class RunningBroker:
         self.order(f"lead {topic} {partition} {node_id}")
 
     def order(self, line: str) -> str:
-        """Send an order to a broker of several nodes; return its answer (see ottla.broker.control).
+        """Send an order to a broker of several nodes; return its answer (see `control_socket`).
 
         Raises BrokerFailed if the broker refuses.
         """

@@ -59,7 +59,7 @@ def _code(node: Node, name: str, partition: int, *, is_here: bool) -> Code:
     topic = node.catalog.topics.get(name)
     if topic is None or not 0 <= partition < len(topic.partitions):
         return Code.UNKNOWN_TOPIC_OR_PARTITION
-    if node.log_of(name, partition) is None:
+    if node.open_log_of(name, partition) is None:
         return node.why_missing(name, partition)
     if node.node_id not in topic.partitions[partition].replicas:
         return Code.REPLICA_NOT_AVAILABLE

@@ -47,7 +47,7 @@ async def delete_records(
         topics.append({"name": name, "partitions": answers})
     # Kafka does this once a minute, and may lose an acknowledged deletion in a crash.
     try:
-        for _ in node.logs.checkpoint_in_steps():
+        for _ in node.log_directory.checkpoint_in_steps():
             await asyncio.sleep(0)
     except OSError as failed:
         _log.error("what was deleted is not kept", reason=str(failed), remedy=remedy(failed))
@@ -80,7 +80,7 @@ def _delete(node: Node, topic: str, partition: int, before_offset: int) -> int:
         raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
     if known.is_internal:
         raise Refused(Code.INVALID_TOPIC_EXCEPTION)
-    log = node.led_log(topic, partition)
+    log = node.open_led_log(topic, partition)
     if not log.config.deletes:
         raise Refused(Code.POLICY_VIOLATION, "the topic's cleanup.policy does not have delete")
     offset = log.high_watermark if before_offset == _HIGH_WATERMARK else before_offset

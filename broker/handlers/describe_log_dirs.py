@@ -70,7 +70,7 @@ async def _partitions(
     told: list[DescribeLogDirsPartition] = []
     await context.turns.pause()
     async for partition in context.turns.each(topic.partitions if topic is not None else ()):
-        log = node.logs.log_of(name, partition.index)
+        log = node.log_directory.log_of(name, partition.index)
         if log is None or node.node_id not in partition.replicas:
             continue
         if asked is None or partition.index in asked:

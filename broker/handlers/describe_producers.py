@@ -48,7 +48,7 @@ async def _described(node: Node, context: Context, place: tuple[str, int]) -> Pa
             raise Refused(
                 Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
-        log = node.led_log(*place)
+        log = node.open_led_log(*place)
     except Refused as refused:
         return {
             "partition_index": place[1],

@@ -75,7 +75,7 @@ def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
         return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}
     partition = topic.partitions[partition_for(key, len(topic.partitions))]
     broker = node.catalog.brokers.get(partition.leader_id)
-    if broker is None or broker.is_fenced or _is_unusable(node, topic_name, partition.index):
+    if broker is None or broker.is_fenced or _is_still_unusable(node, topic_name, partition.index):
         code = Code.COORDINATOR_NOT_AVAILABLE
         return {"key": key, "error_code": code, "node_id": -1, "host": "", "port": -1}
     host, port = address_of(node, context, broker)
@@ -88,13 +88,19 @@ def _find(node: Node, context: Context, key_type: int, key: str) -> Coordinator:
     }
 
 
-def _is_unusable(node: Node, topic_name: str, partition: int) -> bool:
-    """Whether a damaged log makes the coordinator unavailable, like an offline disk."""
-    return any(
-        coordinator.is_unusable(partition)
+def _is_still_unusable(node: Node, topic_name: str, partition: int) -> bool:
+    """Try a failed log again; whether it still makes the coordinator unavailable.
+
+    Kafka answers so if the disk of the log is offline.
+    """
+    coordinators = [
+        coordinator
         for each in node.cluster.nodes.values()
         if (coordinator := each.coordinators.get(topic_name)) is not None
-    )
+    ]
+    for coordinator in coordinators:
+        coordinator.retry(partition)
+    return any(coordinator.is_unusable(partition) for coordinator in coordinators)
 
 
 def _topic(context: Context, key_type: int, key: str) -> str:

@@ -108,7 +108,7 @@ async def _refused(context: Context, topic: ListOffsetsTopic) -> ListOffsetsTopi
 
 
 def _log(node: Node, topic: str, asked: ListOffsetsPartition) -> PartitionLog:
-    log = node.led_log(topic, asked.partition_index)
+    log = node.open_led_log(topic, asked.partition_index)
     node.check_leader_epoch(log, asked.current_leader_epoch)
     return log
 
@@ -121,7 +121,7 @@ async def _times_known(log: PartitionLog, timestamp: int) -> None:
 
 
 def _tell_of_trouble(node: Node, topic: str, index: int, refused: Refused) -> None:
-    log = node.log_of(topic, index)
+    log = node.open_log_of(topic, index)
     if log is not None:
         node.storage_trouble.tell(log, refused)
 

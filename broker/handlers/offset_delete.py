@@ -27,7 +27,7 @@ async def offset_delete(
         (topic.name, partition.partition_index)
         async for topic in context.turns.each(request.topics)
         async for partition in context.turns.each(topic.partitions)
-        if node.log_of(topic.name, partition.partition_index) is not None
+        if node.open_log_of(topic.name, partition.partition_index) is not None
     ]
     taken: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
         lambda machine, _: machine.delete_offsets(request.group_id, places)

@@ -47,7 +47,7 @@ async def offset_for_leader_epoch(
 def _end_of(node: Node, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     error, epoch, end_offset = Code.NONE, -1, -1
     try:
-        log = node.led_log(topic, asked.partition)
+        log = node.open_led_log(topic, asked.partition)
         node.check_leader_epoch(log, asked.current_leader_epoch)
         epoch, end_offset = log.offset_for_leader_epoch(asked.leader_epoch)
         if epoch == -1 and asked.leader_epoch < -1:  # before the first epoch, which is not recorded

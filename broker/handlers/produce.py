@@ -208,7 +208,7 @@ def _producers_of_valid(
             records = partition_data.records
             if records is None or not _is_transactional(records):
                 continue
-            if node.log_of(name, partition_data.index) is None:
+            if node.open_log_of(name, partition_data.index) is None:
                 continue
             header = read_header(records)
             is_known = header.compression != Compression.ZSTD or context.version >= _ZSTD_SINCE
@@ -292,7 +292,7 @@ def _append(
     waits = _NONE
     log = asked = None
     try:
-        log = node.led_log(*partition)
+        log = node.open_led_log(*partition)
         if records is None or len(records) < HEADER_SIZE:
             raise Refused(Code.INVALID_RECORD, "no whole batch")
         header = read_header(records)
@@ -516,7 +516,7 @@ class _Membership:
                 if each.records is None or not _is_transactional(each.records):
                     continue
                 with suppress(Refused):
-                    self._node.led_log(name, each.index)
+                    self._node.open_led_log(name, each.index)
                     if name not in INTERNAL_TOPICS:
                         places.append((name, each.index))
         return places

@@ -101,7 +101,7 @@ def _all_refused(request: WriteTxnMarkersRequest) -> list[WritableTxnMarkerResul
 
 def _exists(node: Node, topic: str, index: int) -> bool:
     # The metadata log is not a topic here.
-    return topic in node.catalog.topics and node.log_of(topic, index) is not None
+    return topic in node.catalog.topics and node.open_log_of(topic, index) is not None
 
 
 def _appended(

@@ -60,7 +60,7 @@ class AwaitedBytes:
     def has_enough(self, place: Place) -> bool:
         """Whether the Fetch should read and answer, after an append to a partition."""
         counted = self._counted[place]
-        log = self._node.log_of(*place)
+        log = self._node.open_log_of(*place)
         offset = counted.wanted.fetch_offset
         if log is None or not log.log_start_offset <= offset <= log.log_end_offset:
             return True  # reading will return the error

@@ -72,7 +72,7 @@ async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits
     for key, name, asked in wanted:
         if turns is not None and turns.is_over():
             await turns.pause()
-        log = node.logs.log_of(name, key[1])
+        log = node.log_directory.log_of(name, key[1])
         if log is None or not log.log_start_offset <= asked.fetch_offset < log.old_until:
             continue
         with suppress(OSError, Refused):
@@ -115,7 +115,7 @@ class Reading:
             if limits.may_read is not None and name and not limits.may_read(name):
                 self._miss(key, Code.TOPIC_AUTHORIZATION_FAILED)
                 continue
-            log = node.log_of(name, key[1])
+            log = node.open_log_of(name, key[1])
             if log is None or name not in node.catalog.topics:
                 nameless = not name and not isinstance(key[0], str)
                 code = Code.UNKNOWN_TOPIC_ID if nameless else node.why_missing(name, key[1])

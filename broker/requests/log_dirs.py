@@ -13,7 +13,7 @@ _UNKNOWN_BYTES: Final = -1
 
 def log_dir(node: Node) -> str:
     """The absolute path of the directory of the node's logs."""
-    return os.path.abspath(node.logs.path)
+    return os.path.abspath(node.log_directory.path)
 
 
 def volume_bytes(path: str) -> tuple[int, int]:

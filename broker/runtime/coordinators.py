@@ -176,17 +176,19 @@ class Coordinator(Generic[M]):
         """The shard of a partition, loaded or not; raises Refused (NOT_COORDINATOR) if none."""
         shard = self._shards.get(partition)
         if shard is None:
-            if partition in self._unopened:
-                self._take_up(partition)  # the disk may have room again
+            self.retry(partition)
             shard = self._shards.get(partition)
             if shard is None:
                 raise Refused(Code.NOT_COORDINATOR)
         return shard
 
-    def is_unusable(self, partition: int) -> bool:
-        """Whether this node leads the partition, and its log cannot be used."""
+    def retry(self, partition: int) -> None:
+        """Open the log of a partition again if it could not be opened: the disk may have room."""
         if partition in self._unopened:
             self._take_up(partition)
+
+    def is_unusable(self, partition: int) -> bool:
+        """Whether this node leads the partition, and its log cannot be used."""
         return partition in self._unusable or partition in self._unopened
 
     def shards(self) -> list[Shard[M]]:

@@ -47,7 +47,7 @@ def append(
         Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
             INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
     """
-    log = partitions.led_log(*place)
+    log = partitions.open_led_log(*place)
     partitions.check_in_sync(log)
     try:
         if log.topic == CONSUMER_OFFSETS:

@@ -30,7 +30,7 @@ class Partitions(Protocol):
     def leader_of(self, topic: str, partition: int) -> int | None:
         """The id of the partition's leader; -1 if there is none that runs; None: no partition."""
 
-    def led_log(self, topic: str, partition: int) -> PartitionLog:
+    def open_led_log(self, topic: str, partition: int) -> PartitionLog:
         """The log of a partition that this node leads.
 
         Raises:

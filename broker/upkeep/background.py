@@ -35,7 +35,7 @@ class Background:
     """The timed jobs of a process; they run from `start` to `stop`.
 
     Args:
-        logs: what they go over.
+        directory: the logs that they go over.
         config: of the first node; its intervals hold.
         flushes: of the logs.
         removals: removes the files of deleted segments.
@@ -44,7 +44,7 @@ class Background:
 
     def __init__(
         self,
-        logs: LogDirectory,
+        directory: LogDirectory,
         config: BrokerConfig,
         clock: Clock,
         *,
@@ -52,14 +52,14 @@ class Background:
         removals: Removals,
         loading: Loading,
     ) -> None:
-        self._logs = logs
+        self._directory = directory
         self._config = config
         self._clock = clock
         self._flushes = flushes
         self._removals = removals
         self._tasks: list[asyncio.Task[None]] = []
         self._flushed_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
-        self._cleaner = Cleaner(logs, config, clock, loading)
+        self._cleaner = Cleaner(directory, config, clock, loading)
 
     def start(self) -> None:
         """Begin; the event loop runs."""
@@ -92,15 +92,15 @@ class Background:
         while True:
             await self._clock.sleep_ms(delay_ms)
             delay_ms = interval_ms
-            for count, log in enumerate(list(self._logs.logs())):
+            for count, log in enumerate(list(self._directory.logs())):
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
                     await asyncio.sleep(0)
-                if self._logs.log_of(log.topic, log.partition) is not log:
+                if self._directory.log_of(log.topic, log.partition) is not log:
                     continue  # deleted while this went on
                 try:
                     for _ in job(log) or ():
                         await asyncio.sleep(0)
-                        if self._logs.log_of(log.topic, log.partition) is not log:
+                        if self._directory.log_of(log.topic, log.partition) is not log:
                             break
                 except OSError as trouble:
                     _log.error(
@@ -116,7 +116,7 @@ class Background:
             delay_ms = interval_ms
             self._flushes.ask_for_metadata()
             try:
-                for _ in self._logs.checkpoint_in_steps():
+                for _ in self._directory.checkpoint_in_steps():
                     await asyncio.sleep(0)
             except OSError as trouble:
                 _log.error("the checkpoints could not be written", reason=str(trouble))

@@ -43,15 +43,15 @@ class Cleaner:
     """Compacts the logs of a process; it runs from `start` to `stop`.
 
     Args:
-        logs: all logs; it takes those with `cleanup.policy=compact`.
+        directory: all logs; it takes those with `cleanup.policy=compact`.
         config: the settings `log.cleaner.*`, which may change meanwhile.
         loading: logs that coordinators are loaded from are left alone.
     """
 
     def __init__(
-        self, logs: LogDirectory, config: BrokerConfig, clock: Clock, loading: Loading
+        self, directory: LogDirectory, config: BrokerConfig, clock: Clock, loading: Loading
     ) -> None:
-        self._logs = logs
+        self._directory = directory
         self._config = config
         self._clock = clock
         self._loading = loading
@@ -105,7 +105,7 @@ class Cleaner:
         try:
             did = await self._clean(todo)
             if did is not None:
-                self._logs.set_cleaned_up_to(log, did.end_offset)
+                self._directory.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
         except Exception as trouble:  # whatever it is: other logs are to be compacted all the same
             self._tell(log, trouble)
@@ -118,7 +118,7 @@ class Cleaner:
         from ...storage.retention import delete_old_in_steps
 
         now_ms = self._clock.now_ms()
-        for count, log in enumerate(list(self._logs.logs()), 1):
+        for count, log in enumerate(list(self._directory.logs()), 1):
             if count % _LOGS_IN_A_STEP == 0:
                 await asyncio.sleep(0)
             if not log.config.compacts or not self._is_there(log) or self._is_left_alone(log):
@@ -168,9 +168,9 @@ class Cleaner:
         from ...storage.cleanable import cleanable
         from ...storage.time_search import known_in_steps
 
-        now_ms, logs = self._clock.now_ms(), self._logs
+        now_ms, directory = self._clock.now_ms(), self._directory
         dirtiest: Cleanable | None = None
-        for count, log in enumerate(list(logs.logs()), 1):
+        for count, log in enumerate(list(directory.logs()), 1):
             if count % _LOGS_IN_A_STEP == 0:
                 await asyncio.sleep(0)
             if not log.config.compacts or not self._is_there(log):
@@ -183,7 +183,7 @@ class Cleaner:
                         log.segments, now_ms - log.config.min_compaction_lag_ms
                     ):
                         await asyncio.sleep(0)
-                found = cleanable(log, logs.cleaned_up_to(log), now_ms)
+                found = cleanable(log, directory.cleaned_up_to(log), now_ms)
             except (OSError, Refused):
                 continue  # what cannot be read is reported by who needs it
             if (
@@ -207,7 +207,7 @@ class Cleaner:
         map_size = config["log.cleaner.dedupe.buffer.size"] / max(config["log.cleaner.threads"], 1)
         steps = self._rounds[todo.log] = compact(
             todo,
-            self._logs.files,
+            self._directory.files,
             map_size_bytes=int(map_size * config["log.cleaner.io.buffer.load.factor"]),
             now_ms=self._clock.now_ms(),
             count_io=self._throttle.count,
@@ -246,7 +246,7 @@ class Cleaner:
     def _is_there(self, log: PartitionLog) -> bool:
         """Whether it is a partition's log, and no coordinator is being loaded from it."""
         loading = self._loading.is_loading(log)
-        return self._logs.log_of(log.topic, log.partition) is log and not loading
+        return self._directory.log_of(log.topic, log.partition) is log and not loading
 
 
 def _name(log: PartitionLog) -> dict[str, object]:

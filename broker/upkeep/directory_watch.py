@@ -32,16 +32,16 @@ class DirectoryWatch:
     """Looks once a second, from `start` to `stop`.
 
     Args:
-        logs: the directory.
+        directory: the data directory.
         clock: the time.
 
     Attributes:
         on_gone: called once, with the directory's path, when it is not there any more.
     """
 
-    def __init__(self, logs: LogDirectory, clock: Clock) -> None:
+    def __init__(self, directory: LogDirectory, clock: Clock) -> None:
         self._clock = clock
-        self._logs = logs
+        self._directory = directory
         self._next = 0
         self._timer: Timer | None = None
         self.on_gone: Callable[[str], None] = _tell
@@ -58,10 +58,10 @@ class DirectoryWatch:
 
     def look(self) -> bool:
         """Look once; whether the directory is there."""
-        if not self._logs.is_there():
-            self.on_gone(self._logs.path)
+        if not self._directory.is_there():
+            self.on_gone(self._directory.path)
             return False
-        some = list(islice(self._logs.logs(), self._next, self._next + LOGS_IN_A_LOOK))
+        some = list(islice(self._directory.logs(), self._next, self._next + LOGS_IN_A_LOOK))
         self._next = self._next + LOGS_IN_A_LOOK if len(some) == LOGS_IN_A_LOOK else 0
         for log in some:
             _look_at(log)

@@ -56,7 +56,7 @@ def state(it: SeveralNodes) -> State:
 
 def markers_of(it: SeveralNodes, place: tuple[str, int]) -> list[tuple[bool, int]]:
     """Whether each marker in a log commits, and its coordinator's epoch."""
-    log = it.cluster.log_of(*place)
+    log = it.cluster.open_log_of(*place)
     assert log is not None
     if log.log_end_offset == 0:
         return []

@@ -51,13 +51,13 @@ class OneNode:
         return self.node.controller.create_topic(name, partitions=partitions, configs=given)
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
-        log = self.node.log_of(topic, partition)
+        log = self.node.open_log_of(topic, partition)
         assert log is not None
         return log
 
     def cleaner(self) -> Cleaner:
         """A cleaner of the node's logs that has not begun."""
-        return Cleaner(self.node.logs, self.node.config, self.clock, self.node.loading)
+        return Cleaner(self.node.log_directory, self.node.config, self.clock, self.node.loading)
 
     def append(self, topic: str, *values: bytes, partition: int = 0, **header: Any) -> None:
         """A batch into the log, and whoever waits for it is woken."""

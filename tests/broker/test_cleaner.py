@@ -41,7 +41,7 @@ def fill(it: OneNode, topic: str, *keys: bytes, partition: int = 0) -> None:
 
 
 def is_clean(it: OneNode, topic: str) -> bool:
-    return it.node.logs.cleaned_up_to(it.log(topic)) is not None
+    return it.node.log_directory.cleaned_up_to(it.log(topic)) is not None
 
 
 def checkpoint(directory: Path) -> str:
@@ -80,7 +80,7 @@ def test_the_cleaner_offset_survives_a_restart(tmp_path: Path) -> None:
             assert await it.cleaner().clean_dirtiest()
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
             assert sorted(values(it.log("t"))) == [1, 2]
-            assert it.node.logs.cleaned_up_to(it.log("t")) == 3
+            assert it.node.log_directory.cleaned_up_to(it.log("t")) == 3
             assert not await it.cleaner().clean_dirtiest()
 
     asyncio.run(scene())
@@ -226,7 +226,7 @@ def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path, said
             await meanwhile(shorten)(it)
             assert it.log("t").log_start_offset == 30_000
             assert not [name for name in files(it, "t") if name.endswith((".cleaned", ".swap"))]
-            assert it.node.logs.cleaned_up_to(it.log("t")) is None
+            assert it.node.log_directory.cleaned_up_to(it.log("t")) is None
             assert said.lines == []
 
     asyncio.run(scene())
@@ -328,7 +328,7 @@ def test_a_disk_that_refuses_is_tried_again_after_a_while(
 ) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
-            append, tries = it.node.logs.files.append, []
+            append, tries = it.node.log_directory.files.append, []
 
             def refuse_once(descriptor: int, data: bytes) -> int:
                 tries.append(len(data))
@@ -338,7 +338,7 @@ def test_a_disk_that_refuses_is_tried_again_after_a_while(
 
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
-            monkeypatch.setattr(it.node.logs.files, "append", refuse_once)
+            monkeypatch.setattr(it.node.log_directory.files, "append", refuse_once)
             await until(lambda: is_clean(it, "t"))
             assert values(it.log("t")) == {1: (b"a", b"1")}
             assert [line[0] for line in said.lines] == ["error", "debug"]
@@ -359,7 +359,7 @@ def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
             fill(it, "t", b"a", b"a")
             cleaner = it.cleaner()
             with monkeypatch.context() as patch:
-                patch.setattr(it.node.logs.files, "append", refuse)
+                patch.setattr(it.node.log_directory.files, "append", refuse)
                 assert await cleaner.clean_dirtiest()
                 assert not await cleaner.clean_dirtiest()
             assert len(said.lines) == 1

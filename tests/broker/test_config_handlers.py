@@ -370,7 +370,7 @@ def test_a_change_is_answered_as_kafka_answers_it(row: str, talk: Talk) -> None:
 
 
 def test_a_topics_log_goes_by_its_new_settings_at_once(talk: Talk) -> None:
-    log = talk.node.log_of(ORDERS, 1)
+    log = talk.node.open_log_of(ORDERS, 1)
     assert log is not None
     assert talk.alter(TOPIC, ORDERS, ("retention.ms", SET, "5000"))[0] == Code.NONE
     assert log.config.retention_ms == 5_000
@@ -380,7 +380,7 @@ def test_a_topics_log_goes_by_its_new_settings_at_once(talk: Talk) -> None:
 
 
 def test_a_brokers_setting_reaches_the_logs_of_topics_without_their_own(talk: Talk) -> None:
-    log = talk.node.log_of(ORDERS, 0)
+    log = talk.node.open_log_of(ORDERS, 0)
     assert log is not None
     assert talk.alter(BROKER, "", ("log.retention.ms", SET, "7000"))[0] == Code.NONE
     assert talk.alter(BROKER, "1", ("log.segment.bytes", SET, "2000000"))[0] == Code.NONE
@@ -400,7 +400,7 @@ def test_a_dynamic_setting_survives_a_restart(tmp_path: Path) -> None:
     Talk(node).alter(TOPIC, ORDERS, ("segment.bytes", SET, "2000000"))
     node.close()
     again = Node(BrokerConfig.from_settings({}), tmp_path, StillClock())
-    log = again.log_of(ORDERS, 0)
+    log = again.open_log_of(ORDERS, 0)
     assert log is not None
     assert (log.config.retention_ms, log.config.segment_bytes) == (7_000, 2_000_000)
     again.close()

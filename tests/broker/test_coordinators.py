@@ -140,6 +140,8 @@ def test_a_log_that_could_not_be_opened_coordinates_as_soon_as_it_can_be() -> No
     groups.follow(*all_of(2))
     assert groups.is_unusable(1)
     refused.clear()
+    assert groups.is_unusable(1)
+    groups.retry(1)
     assert not groups.is_unusable(1)
     assert cast(Any, groups.shard_at(1)) is made[1]
     assert made[1].loaded == 1

@@ -79,7 +79,7 @@ async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> No
         with pytest.raises(Refused, match="KAFKA_STORAGE_ERROR"):
             it.node.controller.create_partitions("orders", 3)
         with pytest.raises(FileNotFoundError, match=str(data)):
-            it.node.logs.open_log(
+            it.node.log_directory.open_log(
                 "orders", 1, topic_id=topic.topic_id, config=it.log("orders").config, now_ms=0
             )
         assert not data.exists()

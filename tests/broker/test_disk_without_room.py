@@ -185,7 +185,7 @@ async def test_topics_can_be_deleted_though_not_all_that_is_beside_them_can_be_w
     tmp_path: Path, files: Files
 ) -> None:
     async with node_on(tmp_path, files) as it:
-        it.node.logs.set_cleaned_up_to(it.log("compacted"), 7)
+        it.node.log_directory.set_cleaned_up_to(it.log("compacted"), 7)
         log = it.log("compacted")
         files.trouble, files.spares = errno.ENOSPC, "__cluster_metadata-0"
         answer = await it.ask(ApiKey.DELETE_TOPICS, 5, topic_names=["compacted"], **_TIMEOUT)
@@ -195,7 +195,7 @@ async def test_topics_can_be_deleted_though_not_all_that_is_beside_them_can_be_w
         it.topic("compacted", 2, cleanup_policy="compact")
         checkpoint = (tmp_path / "cleaner-offset-checkpoint").read_text()
         assert "compacted 0 7" not in checkpoint
-        assert it.node.logs.cleaned_up_to(log) is None
+        assert it.node.log_directory.cleaned_up_to(log) is None
 
 
 @in_virtual_time

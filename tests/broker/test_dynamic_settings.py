@@ -33,7 +33,7 @@ def produced(talk: Talk, size: int = 10) -> str:
 
 def last(talk: Talk) -> Batch:
     """The last batch of the log."""
-    log = talk.node.log_of("orders", 0)
+    log = talk.node.open_log_of("orders", 0)
     assert log is not None
     end = log.log_end_offset
     read = log.read(end - 1, max_bytes=1 << 20, up_to=end, min_one=True)
@@ -96,7 +96,7 @@ def test_how_large_a_segment_may_be_and_how_old_a_record(tmp_path: Path) -> None
         set_to(talk, "log.roll.ms", "1")
         for _ in range(3):
             assert produced(talk) == "NONE"
-        log = talk.node.log_of("orders", 0)
+        log = talk.node.open_log_of("orders", 0)
         assert log is not None
         set_to(talk, "log.retention.ms", "1")
         assert log.config.retention_ms == 1

@@ -449,7 +449,7 @@ async def test_a_produce_is_answered_after_its_sync_and_without_acks_before(tmp_
         answer = await produced(one, acks=-1)
         assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
         assert one.log("orders").recovery_point == 1
-        assert one.node.logs.log_of("__cluster_metadata", 0).recovery_point > 0  # type: ignore[union-attr]
+        assert one.node.log_directory.log_of("__cluster_metadata", 0).recovery_point > 0  # type: ignore[union-attr]
         assert await produced(one, acks=0) is None
         assert one.log("orders").recovery_point == 1
 
@@ -506,7 +506,7 @@ async def test_a_topic_is_on_disk_when_its_maker_is_answered(
         monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
         topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
         asking = asyncio.ensure_future(one.ask(ApiKey.CREATE_TOPICS, 7, topics=[topic]))
-        while one.node.log_of("orders", 0) is None:  # noqa: ASYNC110 - nothing tells
+        while one.node.open_log_of("orders", 0) is None:  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0)
         metadata = one.log("__cluster_metadata")
         assert metadata.recovery_point < metadata.log_end_offset

@@ -19,10 +19,10 @@ async def test_a_request_to_a_follower_gets_the_leader(
 ) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
-        assert it.node.led_log("orders", 0) is it.log("orders")
+        assert it.node.open_led_log("orders", 0) is it.log("orders")
         monkeypatch.setattr(type(it.node), "leads", lambda *_: False)
         with pytest.raises(Refused, match="NOT_LEADER_OR_FOLLOWER"):
-            it.node.led_log("orders", 0)
+            it.node.open_led_log("orders", 0)
         produced = await it.ask(
             ApiKey.PRODUCE,
             9,

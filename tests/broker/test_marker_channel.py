@@ -233,7 +233,7 @@ async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> No
         (other,) = others_of(it)
         it.topic("orders", other, flush_messages="1")
         end(it, prepare(it, ("orders", 0)))
-        log = it.cluster.log_of("orders", 0)
+        log = it.cluster.open_log_of("orders", 0)
         assert log is not None
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
         assert log.recovery_point == log.log_end_offset == 1
@@ -335,7 +335,7 @@ async def test_a_node_without_a_plain_listener_gets_its_markers_too(
         end(it, prepare(it, ("orders", 0)))
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
         assert markers_of(it, ("orders", 0)) == [(True, 0)]
-        log = it.cluster.log_of("orders", 0)
+        log = it.cluster.open_log_of("orders", 0)
         assert log is not None
         assert log.recovery_point == log.log_end_offset
 
@@ -425,7 +425,7 @@ def with_records(it: SeveralNodes, node_id: int, places: Sequence[tuple[str, int
     it.topic("orders", *[node_id] * len(places), replicas=len(it.nodes))
     now_ms = it.nodes[node_id].clock.now_ms()
     for place in places:
-        log = it.cluster.log_of(*place)
+        log = it.cluster.open_log_of(*place)
         assert log is not None
         log.append(build([(b"key", b"value")], timestamp_ms=now_ms), now_ms=now_ms)
 

@@ -59,7 +59,7 @@ def prepare(node: Node, *, writes: bool = True) -> Producer:
     assert isinstance(producer, Producer)
     join(node, producer, BOTH)
     for place in BOTH if writes else ():
-        log = node.log_of(*place)
+        log = node.open_log_of(*place)
         assert log is not None
         log.append(
             build(
@@ -94,7 +94,7 @@ def known(node: Node) -> Transaction:
 
 def markers_of(node: Node, place: tuple[str, int]) -> list[tuple[bool, int]]:
     """Whether each marker commits, and its epoch."""
-    log = node.log_of(*place)
+    log = node.open_log_of(*place)
     assert log is not None
     data = log.read(0, max_bytes=1 << 20, up_to=log.log_end_offset, min_one=True).records
     found = []
@@ -125,7 +125,7 @@ def test_markers_are_written_before_the_answer(tmp_path: Path, commit: bool) -> 
         end(node, producer, commit=commit)
         assert known(node).state is (State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
         for place in BOTH:
-            log = node.log_of(*place)
+            log = node.open_log_of(*place)
             assert log is not None
             assert markers_of(node, place) == [(commit, 1)]
             assert log.last_stable_offset == log.log_end_offset == 2
@@ -270,8 +270,8 @@ def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
         producers.append(prepare(node))
 
     async def after(node: Node) -> None:
-        node.logs.failed[BOTH[1]] = "too many open files"
-        closed = node.logs._logs.pop(BOTH[1])
+        node.log_directory.failed[BOTH[1]] = "too many open files"
+        closed = node.log_directory._logs.pop(BOTH[1])
         with monkeypatch.context() as patch:
             patch.setattr(node.controller.topic_logs, "open_of", lambda topic: None)
             end(node, producers[0])
@@ -279,7 +279,7 @@ def test_a_log_that_cannot_be_opened_gets_its_marker_when_it_can_be(
             assert known(node).state is State.PREPARE_COMMIT
             assert len(node.marker_channel.destinations[node.node_id]) == 1
             assert node.marker_channel.retries > 0
-        node.logs._logs[BOTH[1]] = closed
+        node.log_directory._logs[BOTH[1]] = closed
         await turns_of_the_loop()
         assert known(node).state is State.COMPLETE_COMMIT
         assert markers_of(node, BOTH[1]) == [(True, 1)]

@@ -97,7 +97,7 @@ def test_a_failed_snapshot_is_logged_and_retried_after_the_next_record(
             await asyncio.sleep(0.01)
         async with one_node(tmp_path, **OFTEN) as it:
             with monkeypatch.context() as patch:
-                patch.setattr(it.node.logs.files, "rename", refuse)
+                patch.setattr(it.node.log_directory.files, "rename", refuse)
                 await until(lambda: bool(said.lines))
             level, _, fields = said.lines[0]
             assert (level, "no space left" in fields["reason"]) == ("error", True)

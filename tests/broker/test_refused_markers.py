@@ -242,7 +242,7 @@ async def test_a_restart_completes_the_transaction_once_the_producer_has_expired
             State.PREPARE_COMMIT,
             1,
         )
-        log = it.cluster.log_of(*A)
+        log = it.cluster.open_log_of(*A)
         assert log is not None
         now_ms = it.nodes[1].clock.now_ms()
         log.producers.expire(now_ms + DAY_MS, log.config.producer_id_expiration_ms)

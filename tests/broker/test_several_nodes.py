@@ -56,7 +56,7 @@ async def test_a_follower_returns_the_leader(tmp_path: Path, version: int, hints
         it.topic("orders", 2)
         answer = await produce(it, 1, version)
         assert produced(answer) is Code.NOT_LEADER_OR_FOLLOWER
-        assert it.cluster.log_of("orders", 0).log_end_offset == 0  # type: ignore[union-attr]
+        assert it.cluster.open_log_of("orders", 0).log_end_offset == 0  # type: ignore[union-attr]
         (partition,) = answer["responses"][0]["partition_responses"]
         if hints:
             assert partition["current_leader"] == {"leader_id": 2, "leader_epoch": 0}
@@ -166,7 +166,7 @@ async def test_a_node_that_stops_hands_over_and_one_that_is_back_follows(tmp_pat
         assert codes == {"orders": Code.NONE, "alone": Code.LEADER_NOT_AVAILABLE}
         assert [broker["node_id"] for broker in told["brokers"]] == [1, 3]
         assert produced(await produce(it, 1)) is Code.NONE
-        log = it.cluster.log_of("orders", 0)
+        log = it.cluster.open_log_of("orders", 0)
         assert log is not None
         assert log.leader_epoch == 1
         await it.start(2)
@@ -280,7 +280,7 @@ async def test_a_transactional_batch_is_let_in_by_a_coordinator_on_another_node(
             producer_id=started["producer_id"], producer_epoch=started["producer_epoch"],
         )  # fmt: skip
         assert Code(ended["error_code"]) is Code.NONE
-        log = it.cluster.log_of("orders", 0)
+        log = it.cluster.open_log_of("orders", 0)
         assert log is not None
         await until(lambda: log.last_stable_offset == log.log_end_offset == 2)
 

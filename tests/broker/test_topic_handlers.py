@@ -143,18 +143,18 @@ def test_a_name_that_was_deleted_begins_anew(tmp_path: Path) -> None:
     with talk_with(tmp_path) as talk:
         talk.ask(create(topic("again", 3, 1, configs={"retention.ms": "5"})))
         first = talk.node.catalog.topics["again"]
-        log = talk.node.log_of("again", 0)
+        log = talk.node.open_log_of("again", 0)
         assert log is not None
         assert log.config.retention_ms == 5
         assert codes(talk.ask(delete_by((None, first.topic_id)))) == ["NONE"]
-        assert talk.node.log_of("again", 0) is None
+        assert talk.node.open_log_of("again", 0) is None
         talk.ask(create(topic("again", 1, 1)))
         again = talk.node.catalog.topics["again"]
         assert again.topic_id != first.topic_id
         assert talk.node.catalog.topic_by_id(first.topic_id) is None
-        anew = talk.node.log_of("again", 0)
+        anew = talk.node.open_log_of("again", 0)
         assert anew is not None
         assert anew.config.retention_ms != 5
-        assert talk.node.log_of("again", 1) is None
+        assert talk.node.open_log_of("again", 1) is None
         there = {path.name for path in tmp_path.glob("again-*")}  # and what a thread removes yet
         assert {name for name in there if not name.endswith("-delete")} == {"again-0"}

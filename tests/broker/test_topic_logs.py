@@ -19,7 +19,7 @@ LAST = MANY - 1
 
 def made(it: OneNode, topic: str = "t") -> set[int]:
     """The partitions that have a log."""
-    return {log.partition for log in it.node.logs.logs() if log.topic == topic}
+    return {log.partition for log in it.node.log_directory.logs() if log.topic == topic}
 
 
 @asynccontextmanager
@@ -93,7 +93,7 @@ def test_a_topic_that_is_deleted_gets_no_more_logs(tmp_path: Path) -> None:
             it.topic("u", MANY)
             await until(lambda: len(made(it, "u")) == MANY)
             assert not made(it)
-            assert it.node.log_of("t", LAST) is None
+            assert it.node.open_log_of("t", LAST) is None
 
     asyncio.run(scene())
 

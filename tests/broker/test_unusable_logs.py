@@ -95,6 +95,26 @@ async def test_a_damaged_coordinator_partition_is_logged_and_the_others_load(
         assert await found(it, 1 - key_type, harmed) is Code.NONE
 
 
+@pytest.mark.parametrize(
+    ("topic", "key_type"), [("__consumer_offsets", 0), ("__transaction_state", 1)]
+)
+@in_virtual_time
+async def test_find_coordinator_opens_a_log_again_that_could_not_be_opened(
+    tmp_path: Path, topic: str, key_type: int
+) -> None:
+    async with one_node(tmp_path, **SETTINGS) as it:
+        await fill(it)
+    file = tmp_path / f"{topic}-1/{0:020d}.log"
+    content = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    async with one_node(tmp_path, **SETTINGS) as it:
+        assert await found(it, key_type, KEYS[1]) is Code.COORDINATOR_NOT_AVAILABLE
+        file.rmdir()
+        file.write_bytes(content)
+        assert await found(it, key_type, KEYS[1]) is Code.NONE
+
+
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", ".txnindex"])
 @in_virtual_time
 async def test_damaged_files_beside_a_coordinators_log_are_rebuilt(
@@ -201,7 +221,7 @@ async def test_a_partition_that_lies_in_another_directory_is_not_made_anew(
     properties.write_text(mine.replace(line, "directory.id=YWFhYWFhYWFhYWFhYWFhYQ"))
     async with one_node(tmp_path) as it:
         assert it.log("orders", 0).log_end_offset == it.log("orders", 2).log_end_offset == 1
-        assert it.node.log_of("orders", 1) is None
+        assert it.node.open_log_of("orders", 1) is None
         assert it.node.why_missing("orders", 1) is Code.KAFKA_STORAGE_ERROR
         assert not (tmp_path / "orders-1").exists()
         ((_, event, fields),) = lines.lines

@@ -143,7 +143,7 @@ NOT_AT_START = {
     "kafka.protocol.api_message",
     "kafka.protocol.metadata",
     "ottla.broker.runtime.authorizer",
-    "ottla.broker.control",
+    "ottla.broker.control_socket",
     "ottla.broker.runtime.marker_channel",
     "ottla.broker.metrics",
     "ottla.broker.settings.node_configs",

@@ -109,13 +109,13 @@ class HandlingNode:
         self.transactions = _Coordinators(self._own_transaction_shard)
         self.groups = _Coordinators(self._group_shard)
 
-    def led_log(self, topic: str, index: int) -> PartitionLog:
+    def open_led_log(self, topic: str, index: int) -> PartitionLog:
         hosted = self._led((topic, index))
         if hosted is None:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return hosted.open_log
 
-    def log_of(self, topic: str, index: int) -> PartitionLog | None:
+    def open_log_of(self, topic: str, index: int) -> PartitionLog | None:
         return self._cluster.hosted[topic, index].log
 
     def appended(self, log: PartitionLog) -> None:

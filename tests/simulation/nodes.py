@@ -44,7 +44,7 @@ class SimulatedNode:
             return _NO_LEADER
         return hosted.leader
 
-    def led_log(self, topic: str, partition: int) -> PartitionLog:
+    def open_led_log(self, topic: str, partition: int) -> PartitionLog:
         hosted = self._cluster.hosted[topic, partition]
         if hosted.leader != self.node_id:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)

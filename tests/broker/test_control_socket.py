@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.control import Control
+from ottla.broker.control_socket import ControlSocket
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -20,7 +20,7 @@ async def controlled(directory: Path) -> AsyncIterator[Peer]:
     failures: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, told: failures.append(told))
     path = directory / "control"
-    server = await Control({}).open(path)
+    server = await ControlSocket({}).open(path)
     reader, writer = await asyncio.open_unix_connection(str(path))
     try:
         yield reader, writer

@@ -24,7 +24,7 @@ _log = Log("control")
 _LINE_BYTES: Final = 1 << 16
 
 
-class Control:
+class ControlSocket:
     """Carries out orders, one after the other."""
 
     def __init__(self, served: dict[Node, NodeSockets]) -> None:
