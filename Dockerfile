@@ -1,7 +1,7 @@
 # A broker in a container: `docker build -t ottla .`, then
 # `docker run -p 127.0.0.1:9092:9092 ottla`.
-# Clients on the host are told localhost:9092; for clients in other containers see
-# docker-compose.yml. Settings come as variables named as in apache/kafka's image
+# The advertised listener is localhost:9092, for clients on the host; docker-compose.yml also serves
+# other containers. Settings are variables named as in apache/kafka's image
 # (KAFKA_NUM_PARTITIONS=3). The data is in /data.
 FROM python:3.12-slim AS build
 WORKDIR /source

@@ -1,10 +1,10 @@
-# `make demo` and `make test` set everything up themselves; both are quick once that is done.
+# `make demo` and `make test` set up everything at the first run.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
 ROOMS := broker coordinator metadata protocol spark storage
-# The first Python that is new enough; PYTHON=... chooses another.
+# The first Python that is new enough; override it with PYTHON=...
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PY := .venv/bin/python
@@ -15,7 +15,7 @@ JOBS ?= 2
 
 .PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
-help: ## this list
+help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
 
 setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned dependencies, Spark's connector
@@ -27,7 +27,7 @@ setup: .venv/.installed .typing/ottla jars ## the virtual environment, pinned de
 	@$(PY) -m pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# The connector's jars are kept per version outside the checkout; found there, this takes no time.
+# The connector's jars are cached per version outside the checkout.
 jars: .venv/.installed
 	@$(PY) -m ottla.spark.connector
 
@@ -41,31 +41,31 @@ demo: setup ## exactly once, end to end: orders in transactions, Spark, the numb
 serve: .venv/.installed ## a broker on LISTEN with its data in DATA
 	@$(PY) -m ottla serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
 
-# In two processes, for most machines that test have two cores (JOBS=0: in one, as --pdb needs it).
-test: setup ## all tests (ARGS='-m "not spark"' leaves Spark out)
+# Runs in two processes, because most test machines have two cores (JOBS=0: in one, for --pdb).
+test: setup ## all tests (without Spark: ARGS='-m "not spark"')
 	@$(PY) -m pytest -q -n $(JOBS) $(ARGS)
 
-# Starts an Apache Kafka of its own (Java, Maven for the jars), or takes OTTLA_KAFKA=HOST:PORT.
+# Starts an Apache Kafka (needs Java, and Maven for the jars), or uses OTTLA_KAFKA=HOST:PORT.
 test-kafka: setup ## the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
 
-crash-campaign: setup ## the storage stopped at every change of a file, every bit turned (minutes)
+crash-campaign: setup ## stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \
 		tests/storage/test_bit_flips.py tests/storage/test_directory_bit_flips.py $(ARGS)
 
-simulate: .venv/.installed ## 10,000 random histories of transactions, and as many of groups, with all that can go wrong (ARGS=--first=N)
+simulate: .venv/.installed ## 10,000 random histories of transactions and of groups, with faults (ARGS=--first=N)
 	@$(PY) -m tests.simulation --seeds 10000 $(ARGS)
 	@$(PY) -m tests.simulation.groups --seeds 10000 $(ARGS)
 
-mutants: setup ## plants bugs one at a time; the tests must find each (minutes; ARGS='storage' for a room's)
+mutants: setup ## plant bugs one at a time; the tests must find each (minutes; one room: ARGS=storage)
 	@$(PY) -m tests.mutants $(ARGS)
 
-attack: .venv/.installed ## every attack on a broker with a good client beside it, 10 minutes (ARGS=--short)
+attack: .venv/.installed ## attack a broker while a good client works, 10 minutes (ARGS=--short)
 	@$(PY) -m tests.attack $(ARGS)
 
 check: style types test ## style, types and tests
 
-settings-page: .venv/.installed ## docs/SETTINGS.md, from the tables of settings
+settings-page: .venv/.installed ## write docs/SETTINGS.md from the tables of settings
 	@$(PY) -m ottla.settings_page > docs/SETTINGS.md
 
 message-types: .venv/.installed ## protocol/api_types/, from the schemas of messages and records
@@ -81,11 +81,11 @@ types: .venv/.installed .typing/ottla ## mypy, strict
 bench-start: .venv/.installed ## start time and idle memory
 	@$(PY) benchmarks/bench_start.py $(ARGS)
 
-bench-quick: .venv/.installed ## start time, memory, latency and throughput in short
+bench-quick: .venv/.installed ## start time, memory, latency and throughput, in short
 	@$(PY) benchmarks/bench_start.py --quick
 	@$(PY) benchmarks/bench_quick.py $(ARGS)
 
-bench-transactions: .venv/.installed ## commits a second beside a warm Kafka, raw, librdkafka, Java
+bench-transactions: .venv/.installed ## commits per second, beside a warm Kafka: raw, librdkafka, Java
 	@$(PY) benchmarks/bench_transactions.py $(ARGS)
 
 bench-groups: .venv/.installed ## 1,000 groups of 5 and one of 500: time and memory beside Kafka
@@ -94,12 +94,12 @@ bench-groups: .venv/.installed ## 1,000 groups of 5 and one of 500: time and mem
 bench-partitions: .venv/.installed ## 10,000 partitions: create, idle, stop, restart
 	@$(PY) benchmarks/bench_partitions.py $(ARGS)
 
-bench-compaction: .venv/.installed ## p50 and p99 of a producer with and without the cleaner at work
+bench-compaction: .venv/.installed ## p50 and p99 of a producer, with and without compaction
 	@$(PY) benchmarks/bench_compaction.py $(ARGS)
 
-# A stale build/lib would put modules that no longer exist into the wheel.
+# A stale build/lib would add deleted modules to the wheel.
 wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl
 	@rm -rf build dist && $(PY) -m pip wheel -q --no-deps -w dist .
 
-clean: ## everything that setup and the tests made
+clean: ## delete everything that setup and the tests created
 	@rm -rf .venv .typing .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -1,8 +1,9 @@
-"""What compaction costs: how long a log of 1 KB records takes, and what others notice meanwhile.
+"""Measures the cost of compaction: its duration for 1 KB records, and the latency of other
+requests.
 
-A compacted topic is filled, the latency of small Produce requests to another topic is measured
-without the cleaner, and again while it works: a row of the table each. The target is a 99th
-percentile that does not double.
+Fills a compacted topic and measures the latency of small Produce requests to another topic, first
+without the cleaner, then while it works: two rows of the table. The target is a 99th percentile
+that does not double.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PAUSES_S = {"one after the other": 0.0, "one a millisecond": 0.001}
 
 
 def fill(broker: Broker, topic: str, size_bytes: int) -> None:
-    """Records of random keys: about as many of each."""
+    """Write records of random keys, a similar number for each."""
     chance, wire, value = random.Random(1), Wire(broker), os.urandom(RECORD_BYTES)
     for _ in range(size_bytes // (RECORD_BYTES * RECORDS_IN_A_BATCH)):
         keys = [b"key-%06d" % chance.randrange(KEYS) for _ in range(RECORDS_IN_A_BATCH)]
@@ -43,7 +44,7 @@ def fill(broker: Broker, topic: str, size_bytes: int) -> None:
 def small_requests(
     broker: Broker, topic: str, pause_s: float, is_over: Callable[[float], bool]
 ) -> Result:
-    """Requests of one record until it is over."""
+    """Send requests of one record until `is_over`."""
     frame = encode("Produce", 11, produce_body(topic, batch([b"x" * 100])), correlation_id=1)
     wire = Wire(broker)
     latencies_s: list[float] = []
@@ -64,7 +65,7 @@ def let_compact(broker: Broker, topic: str) -> None:
 
 
 def measure(pause_s: float, size_bytes: int) -> tuple[Result, Result, float, float]:
-    """Before and meanwhile; how long the cleaner took, and how much CPU its broker used then."""
+    """Results before and during compaction; its duration, and its broker's CPU time."""
     settings = {"log.cleaner.backoff.ms": "100"}
     with tempfile.TemporaryDirectory(prefix="ottla-bench-") as directory:
         checkpoint = Path(directory, "cleaner-offset-checkpoint")
@@ -85,7 +86,7 @@ def measure(pause_s: float, size_bytes: int) -> tuple[Result, Result, float, flo
 
 
 def main() -> int:
-    """Measure and print; exit status 1 when --check is given and the percentile doubled."""
+    """Measure and print; exit status 1 if --check is given and the percentile doubled."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=int, default=100)
     parser.add_argument("--check", action="store_true", help="fail when the target is missed")

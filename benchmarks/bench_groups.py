@@ -1,8 +1,8 @@
-"""Many groups, and one large group, on Ottla and on an Apache Kafka: time and memory.
+"""Measures many groups, and one large group, on Ottla and on Apache Kafka: time and memory.
 
-1,000 groups of 5 members and one of 500, in both protocols. Printed are the seconds from the first
-JoinGroup until all groups were stable, those until all were stable again after one member of each
-had left, and the memory of the broker's process afterwards. Nobody may be lost on the way.
+1,000 groups of 5 members and one of 500, in both protocols. It prints the seconds from the first
+JoinGroup until all groups are stable, the seconds until they are stable again after one member of
+each has left, and the memory of the broker's process afterwards. No member may be lost meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "3000"}  # the default of both
 
 
 def measured(bootstrap: str, protocol: str, groups: int, members: int) -> str:
-    """One run; the cells of the table that are this broker's."""
+    """One run; returns this broker's cells of the table."""
     process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
     assert process_id is not None, f"nobody listens at {bootstrap}"
     before_s = cpu_seconds(process_id)

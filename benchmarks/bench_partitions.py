@@ -1,7 +1,7 @@
-"""Many partitions in one broker: what it costs to make them, hold them, stop and start again.
+"""Measures the cost of many partitions in one broker: creation, memory, stop and restart.
 
-Half of the partitions get a record, so that their files are there: a restart has to look at them.
-The targets: a restart after a clean stop within 3 s, and no work for partitions that idle.
+Half of the partitions get a record, so that they have files for a restart to check. The targets: a
+restart after a clean stop within 3 s, and no work for idle partitions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOGS_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What so many partitions cost; memory in units of a million bytes."""
+    """The cost of the partitions; memory in units of a million bytes."""
 
     partitions: int
     create_s: float
@@ -45,7 +45,7 @@ class Costs:
 
 
 class Serving:
-    """A broker over a directory, and the time from its exec to its first answer."""
+    """A broker on a directory, and the time from its exec to its first answer."""
 
     def __init__(self, directory: Path) -> None:
         self.port = free_port()
@@ -63,7 +63,7 @@ class Serving:
         return self.process.pid
 
     def stop(self) -> float:
-        """Stop cleanly; how long that took, in seconds."""
+        """Stop cleanly; returns the duration in seconds."""
         began = time.perf_counter()
         self.process.terminate()
         self.process.wait()
@@ -75,7 +75,7 @@ class Serving:
 
 
 def main() -> int:
-    """Measure and print; exit status 1 when --check is given and a target was missed."""
+    """Measure and print; exit status 1 if --check is given and a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, default=10_000)
     parser.add_argument("--idle-s", type=float, default=10.0, help="how long it idles")
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def measured(directory: Path, partitions: int, idle_s: float) -> Costs:
-    """Create, write, idle, stop, start, be killed, start."""
+    """Create, write, idle, stop, start, kill, start."""
     serving = Serving(directory)
     try:
         began = time.perf_counter()
@@ -125,7 +125,7 @@ def measured(directory: Path, partitions: int, idle_s: float) -> Costs:
 
 
 def create(broker: Broker, partitions: int) -> dict[str, int]:
-    """Topics with so many partitions together, by name."""
+    """Create topics with that many partitions in total; returns partitions by topic."""
     topics = {}
     for first in range(0, partitions, PARTITIONS_IN_A_TOPIC):
         name = broker.fresh()
@@ -136,7 +136,7 @@ def create(broker: Broker, partitions: int) -> dict[str, int]:
 
 
 def wait_for_logs(directory: Path, topics: dict[str, int]) -> None:
-    """Until every partition has its directory: most of them get it after they were answered for."""
+    """Wait until every partition has its directory: most are created after the answer."""
     deadline = time.monotonic() + LOGS_TIMEOUT_S
     for name, count in topics.items():
         while not all((directory / f"{name}-{index}").is_dir() for index in range(count)):
@@ -145,7 +145,7 @@ def wait_for_logs(directory: Path, topics: dict[str, int]) -> None:
 
 
 def write(broker: Broker, topics: dict[str, int]) -> None:
-    """A record into every other partition."""
+    """Write a record into every other partition."""
     records = batch([b"v"])
     for name, count in topics.items():
         for first in range(0, count, PARTITIONS_IN_A_REQUEST):

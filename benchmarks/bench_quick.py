@@ -1,9 +1,9 @@
-"""Throughput, latency and CPU of Ottla beside an Apache Kafka, in one run and by turns.
+"""Compares throughput, latency and CPU of Ottla and Apache Kafka, in alternating rounds.
 
-Each workload runs in a process of its own (load.py), a round on the one broker and then on the
-other; medians over the rounds are printed, and their ratio: more than 1 is better for Ottla. CPU is
-what the broker's process used for a thousand of the unit. OTTLA_KAFKA=HOST:PORT names a Kafka that
-runs on this machine, warm; else one is started, which takes Maven's jars and is slow when fresh.
+Each workload runs in its own process (load.py), one round on each broker in turn. The table shows
+the medians over the rounds and their ratio: more than 1 is better for Ottla. CPU is the broker's
+time for a thousand units. OTTLA_KAFKA=HOST:PORT names a running, warm Kafka on this machine;
+otherwise the benchmark starts one, which needs Maven's jars and is slow at first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOAD_TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One workload on one broker, once."""
+    """One run of a workload on one broker."""
 
     per_s: float
     p50_ms: float
@@ -44,7 +44,7 @@ class Run:
 def measure(
     bootstrap: str, workload: str, seconds: float, load: str = "load.py"
 ) -> tuple[str, Run]:
-    """Run a workload of a load generator; the unit of its numbers and the numbers."""
+    """Run a workload of a load generator; returns its unit and its numbers."""
     process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
     assert process_id is not None, f"nobody listens at {bootstrap}"
     before = cpu_seconds(process_id)
@@ -71,7 +71,7 @@ def median(runs: list[Run]) -> Run:
 def rounds(
     brokers: Mapping[str, str], workload: str, count: int, seconds: float, *, load: str = "load.py"
 ) -> tuple[str, dict[str, Run]]:
-    """A workload on each broker by turns, the order changing; the unit and the medians."""
+    """Run a workload on both brokers alternately, in changing order; returns unit and medians."""
     runs: dict[str, list[Run]] = {name: [] for name in brokers}
     unit = ""
     for i in range(count):
@@ -82,7 +82,7 @@ def rounds(
 
 
 def row(workload: str, unit: str, medians: Mapping[str, Run]) -> str:
-    """A line of the table."""
+    """A row of the table."""
     ottla = medians["ottla"]
     line = f"{workload:17}{ottla.per_s:11,.0f} {unit + '/s':15}"
     for latency_ms in (ottla.p50_ms, ottla.p99_ms):
@@ -133,7 +133,7 @@ def main() -> int:
 
 
 def vars_of(run: Run) -> dict[str, float]:
-    """A run as JSON has it."""
+    """A run as a JSON object."""
     return {name: getattr(run, name) for name in Run.__slots__}
 
 

@@ -1,9 +1,9 @@
-"""From exec to the first answers, and what an idle broker holds: the targets are 200 ms and 45 MB.
+"""Measures start time and idle memory of a broker: the targets are 200 ms and 45 MB.
 
-Each start has a directory of its own and no clients but this one, which asks ApiVersions and then
-Metadata, and after the idle time, for the first time each, what clients ask next: what a start puts
-off must not be dear there. The first start is left out: it fills the page cache and compiles all
-modules, into a directory that the others share, as an installed package has them compiled.
+Each start has its own directory and only this client. It sends ApiVersions and Metadata, and after
+the idle time the first requests of other kinds, because lazily imported code must not make them
+slow. The first start is not counted: it fills the page cache and compiles all modules, into a
+directory that the other starts share, as in an installed package.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from ottla.protocol.requests import read_answer, request_frame
 
 TARGET_MS, TARGET_MB = 200, 45
 API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)
-METADATA = struct.pack(">hhihi", 3, 1, 2, -1, 0)  # of no topics: who and where the brokers are
+METADATA = struct.pack(">hhihi", 3, 1, 2, -1, 0)  # without topics: the brokers only
 TOPIC = "first"
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start. Times from exec; `cpu_ms` and `start_mb` at the answer to Metadata.
+    """One start. Times count from exec; `cpu_ms` and `start_mb` at the answer to Metadata.
 
-    The times behind `idle_mb` are of the first request of a kind each: one that makes a topic, a
-    Produce, a Fetch, InitProducerId without a transactional id, and with the first one of all.
+    The times after `idle_mb` are of the first request of each kind: one that creates a topic,
+    Produce, Fetch, InitProducerId without a transactional id, and with the first transactional id.
     """
 
     api_versions_ms: float
@@ -55,7 +55,7 @@ class Start:
 
 
 def main() -> int:
-    """Measure and print; exit status 1 when --check is given and a target was missed."""
+    """Measure and print; exit status 1 if --check is given and a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--idle-s", type=float, default=3.0, help="how long it idles")
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def one_start(idle_s: float) -> Start:
-    """Start a broker, ask it, let it idle, ask it what clients ask, stop it."""
+    """Start a broker, send the first requests, let it idle, send other requests, stop it."""
     with tempfile.TemporaryDirectory(prefix="ottla-bench-") as directory:
         port = free_port()
         command = [sys.executable, "-P", "-m", "ottla", "serve", "--listen", f"127.0.0.1:{port}"]
@@ -109,7 +109,7 @@ def one_start(idle_s: float) -> Start:
 
 
 def first_answers_ms(connection: socket.socket) -> tuple[float, ...]:
-    """How long each of the requests takes that `Start` names, in its order."""
+    """The durations of the requests listed in `Start`, in that order."""
 
     def timed(api_key: ApiKey, version: int, body: dict[str, Any]) -> tuple[float, Any]:
         frame = request_frame(api_key, version, 7, "bench", body)[4:]
@@ -120,7 +120,7 @@ def first_answers_ms(connection: socket.socket) -> tuple[float, ...]:
 
     batch = build([(None, b"x" * 100)], timestamp_ms=1_000, leader_epoch=0)
     named = {"topic_id": None, "name": TOPIC}
-    topic_ms, _ = timed(  # which says, as Kafka's, that there is no such topic, and makes it
+    topic_ms, _ = timed(  # as in Kafka, it answers that the topic is missing, and creates it
         ApiKey.METADATA, 12, {"topics": [named], "allow_auto_topic_creation": True}
     )
     partition = {"index": 0, "records": batch}
@@ -152,7 +152,7 @@ def first_answers_ms(connection: socket.socket) -> tuple[float, ...]:
 
 
 def connected(process: subprocess.Popen[bytes], port: int) -> socket.socket:
-    """A connection, as soon as there is one."""
+    """A connection, as soon as the broker accepts one."""
     while process.poll() is None:
         try:
             return socket.create_connection(("127.0.0.1", port), timeout=10)
@@ -170,7 +170,7 @@ def ask(connection: socket.socket, request: bytes) -> bytes:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,11 +1,11 @@
-"""Transactions a second, on Ottla and on an Apache Kafka that is warm, by turns.
+"""Compares transactions per second of Ottla and a warm Apache Kafka, in alternating rounds.
 
-One producer with one record, and with 100 records on 10 partitions; eight producers; and the loop
-that sends its offsets with each transaction: by requests alone (raw_transactions.py), through
-librdkafka, which takes more than a millisecond for each itself, and through Kafka's Java client.
-Medians over the rounds, latencies of whole transactions and the ratio of the rates: more than 1 is
-better for Ottla. OTTLA_KAFKA=HOST:PORT names a Kafka that runs on this machine; else one is
-started. Both are warmed up before anything is measured.
+Workloads: one producer with one record, and with 100 records on 10 partitions; eight producers; and
+a loop that commits its offsets with each transaction. Each runs with raw requests
+(raw_transactions.py), with librdkafka, which itself needs more than a millisecond per transaction,
+and with Kafka's Java client. The table shows medians over the rounds, latencies of whole
+transactions, and the ratio of the rates: more than 1 is better for Ottla. OTTLA_KAFKA=HOST:PORT
+names a running Kafka on this machine; otherwise the benchmark starts one. Both are warmed up first.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tests.kafka.node import running_kafka
 
 LOAD = "load_transactions.py"
 WARM_UP = "8 x 100 on 10"
-# What of a run is printed; how wide and how exact.
+# The printed numbers of a run, with width and digits.
 COLUMNS = (("per_s", 12, 0), ("p50_ms", 10, 2), ("p99_ms", 10, 2), ("cpu_ms_per_1000", 10, 0))
 
 
 def row(workload: str, medians: Mapping[str, Run]) -> str:
-    """A line of the table: each number of Ottla and of Kafka, and the ratio of the rates."""
+    """A row of the table: each number of Ottla and of Kafka, and the ratio of the rates."""
     ottla, kafka = medians["ottla"], medians.get("kafka")
     line = f"{workload:18}"
     for name, width, digits in COLUMNS:

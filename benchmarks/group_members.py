@@ -1,8 +1,8 @@
-"""Members of groups as load: thousands in one process, each with a connection of its own.
+"""Load generator for groups: thousands of members in one process, each with its own connection.
 
 `group_members.py HOST:PORT PROTOCOL GROUPS MEMBERS` forms the groups (`classic` or `consumer`),
-lets one member of each leave, and prints one JSON object: how long it took until all were stable
-each time, and how many members lost their membership on the way, which is to be none.
+lets one member of each leave, and prints one JSON object: the seconds until all were stable each
+time, and the number of members that lost their membership, which must be 0.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ AT_ONCE = 200  # connections that are being made
 
 
 class Lost(Exception):
-    """The coordinator does not take a member for one any more."""
+    """The coordinator no longer accepts a member."""
 
 
 class Member(ABC):
     """One member.
 
     Attributes:
-        generation: of the group when this one was stable last; None while it is not.
+        generation: generation of the group when this member was last stable; None if it is not.
     """
 
     def __init__(self, address: tuple[str, int], group: str, topic: str) -> None:
@@ -56,19 +56,19 @@ class Member(ABC):
             self._reader, self._writer = await asyncio.open_connection(*self._address)
 
     async def call(self, api: str, version: int, body: Answer) -> Answer:
-        """One request and its answer."""
+        """Send one request and return its answer."""
         self._number += 1
         self._writer.write(encode(api, version, body, correlation_id=self._number))
         size = int.from_bytes(await self._reader.readexactly(4), "big")
         return decode(api, version, await self._reader.readexactly(size))
 
     def close(self) -> None:
-        """Be gone."""
+        """Close the connection."""
         self._writer.close()
 
     @abstractmethod
     async def run(self) -> None:
-        """Join and stay. Raises Lost."""
+        """Join and stay in the group. Raises Lost."""
 
     @abstractmethod
     async def leave(self) -> None:
@@ -76,7 +76,7 @@ class Member(ABC):
 
 
 class ClassicMember(Member):
-    """JoinGroup, SyncGroup, Heartbeat."""
+    """A member that uses JoinGroup, SyncGroup, Heartbeat."""
 
     async def run(self) -> None:
         while True:
@@ -141,7 +141,7 @@ class ClassicMember(Member):
 
 
 class ConsumerMember(Member):
-    """ConsumerGroupHeartbeat alone (KIP-848)."""
+    """A member that uses ConsumerGroupHeartbeat alone (KIP-848)."""
 
     def __init__(self, address: tuple[str, int], group: str, topic: str) -> None:
         super().__init__(address, group, topic)
@@ -210,7 +210,7 @@ class Groups:
         self._tasks: dict[Member, asyncio.Task[None]] = {}
 
     async def form(self) -> float:
-        """Connect and join all; how long it took, in seconds, from the first JoinGroup on."""
+        """Connect and join all; returns the seconds since the first JoinGroup."""
         gate = asyncio.Semaphore(AT_ONCE)
         members = [member for group in self.groups for member in group]
         await asyncio.gather(*(member.connect(gate) for member in members))
@@ -221,11 +221,11 @@ class Groups:
         return time.perf_counter() - started
 
     async def shrink(self) -> float:
-        """One member of each group leaves; how long it took until all others were stable."""
+        """Let one member of each group leave; returns the seconds until all others are stable."""
         leaving = [group.pop() for group in self.groups]
         for member in leaving:
             self._tasks.pop(member).cancel()
-        for group in self.groups:  # a member that has not heard of it is stable by the old epoch
+        for group in self.groups:  # a member without the news is still stable in the old epoch
             for member in group:
                 member.generation = None
         started = time.perf_counter()
@@ -234,7 +234,7 @@ class Groups:
         return time.perf_counter() - started
 
     async def end(self) -> None:
-        """Stop all."""
+        """Stop all members."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -254,7 +254,7 @@ class Groups:
 
 
 async def _left(member: Member) -> None:
-    # A request that was under way when its task was cancelled would be read as the answer.
+    # The answer to a request of the cancelled task would be read as this request's answer.
     member.close()
     await member.connect(asyncio.Semaphore(1))
     await member.leave()
@@ -267,7 +267,7 @@ def _is_stable(group: list[Member]) -> bool:
 
 
 async def run(bootstrap: str, protocol: str, groups: int, members: int) -> Answer:
-    """One run; what is printed."""
+    """One run; returns the object to print."""
     host, port = bootstrap.rsplit(":", 1)
     address = (host, int(port))
     broker = Broker(address, "groups")
@@ -286,7 +286,7 @@ async def run(bootstrap: str, protocol: str, groups: int, members: int) -> Answe
 
 
 def main() -> int:
-    """As the command line says."""
+    """Run as the command line says."""
     bootstrap, protocol, groups, members = sys.argv[1:]
     print(json.dumps(asyncio.run(run(bootstrap, protocol, int(groups), int(members)))))
     return 0

@@ -1,8 +1,8 @@
-"""The load generator: a process of its own that makes one kind of load for a while.
+"""The load generator: a process that runs one workload for some time.
 
-`load.py HOST:PORT WORKLOAD SECONDS` prints one JSON object: what a second of it came to, the
-latencies of its requests in ms, and how many operations it was. Requests are built once and sent
-from memory; what is answered is checked, and counted again at the end where it lies in a log.
+`load.py HOST:PORT WORKLOAD SECONDS` prints one JSON object: the rate per second, the latencies of
+the requests in ms, and the number of operations. Requests are built once and sent from memory;
+answers are checked, and records are counted in the log at the end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a workload did; `unit` says of what `per_s` and `count` are."""
+    """The result of a workload; `per_s` and `count` are in `unit`."""
 
     unit: str
     per_s: float
@@ -48,7 +48,7 @@ class Result:
 
 
 def result(unit: str, count: float, took_s: float, latencies_s: list[float]) -> Result:
-    """Sum up a run."""
+    """Summarize a run."""
     ordered = sorted(latencies_s) or [0.0]
     p99 = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
     median = statistics.median(ordered)
@@ -64,7 +64,7 @@ class Wire:
         self._buffer = bytearray(2 * ANSWER_BYTES)
 
     def exchange(self, frame: bytes | bytearray) -> memoryview:
-        """Send a frame and read its answer, which is good until the next one is read."""
+        """Send a frame and read its answer, which is valid until the next read."""
         self._socket.sendall(frame)
         view = memoryview(self._buffer)
         filled = 0
@@ -75,9 +75,9 @@ class Wire:
         return view[4:filled]
 
     def pipelined(self, frame: bytes, seconds: float, limit: int) -> tuple[int, float, list[float]]:
-        """Keep frames in flight; how many were answered, in how long, and each one's latency.
+        """Keep frames in flight; returns the number of answers, the seconds, and the latencies.
 
-        All answers must be of one size, which is what makes counting them cheap.
+        All answers must have one size, so that counting them is cheap.
         """
         started = time.perf_counter()
         size = len(self.exchange(frame)) + 4
@@ -98,7 +98,7 @@ class Wire:
 
 
 def produce_body(topic: str, records: bytes, transactional_id: str | None = None) -> Body:
-    """Produce one batch with acks=all."""
+    """The body of a Produce of one batch with acks=all."""
     part = {"index": 0, "records": records}
     return {
         "transactional_id": transactional_id,
@@ -152,7 +152,7 @@ def produce_by_librdkafka(broker: Broker, size: int, seconds: float) -> Result:
 
 
 def fetch(broker: Broker, seconds: float) -> Result:
-    """Answers of 1 MB, one after the other, over a log that is read in circles; in MB."""
+    """Answers of 1 MB, one after the other, over a log that is read repeatedly; in MB."""
     topic = broker.topic()
     records = batch([b"x" * 1000] * 16)
     produced = encode("Produce", 11, produce_body(topic, records), correlation_id=1)
@@ -214,7 +214,7 @@ def one_record(broker: Broker, seconds: float) -> Result:
 
 
 def _number(frame: bytearray, start: int, *, sequence: int, epoch: int) -> None:
-    """Give the batch at `start`, the last thing in the frame but for tags, its sequence and CRC."""
+    """Set sequence number, epoch and CRC of the batch at `start`, near the frame's end."""
     (length,) = struct.unpack_from(">i", frame, start + 8)
     struct.pack_into(">hi", frame, start + HEADER.size - 10, epoch, sequence)
     crc = crc32c.crc32c(bytes(frame[start + 21 : start + 12 + length]))
@@ -222,7 +222,7 @@ def _number(frame: bytearray, start: int, *, sequence: int, epoch: int) -> None:
 
 
 def transactions(broker: Broker, seconds: float) -> Result:
-    """Transactions of one record: Produce 12 that adds the partition, and EndTxn 5."""
+    """Transactions of one record: Produce 12, which adds the partition, and EndTxn 5."""
     topic, producer = broker.topic(), broker.producer()
     latencies_s = []
     started = now = time.perf_counter()
@@ -278,7 +278,7 @@ WORKLOADS: dict[str, Callable[[Broker, float], Result]] = {
 
 
 def make_internal_topics(broker: Broker) -> None:
-    """Only FindCoordinator does, and the first answers may be that they are not there yet."""
+    """Create them by FindCoordinator; its first answers may say that they are missing."""
     for kind in (0, 1):
         body = {"key": "load", "key_type": kind}
         while error_name(broker.call("FindCoordinator", 3, body)["error_code"]) != "NONE":

@@ -1,8 +1,9 @@
-"""Transactions as load, raw, through librdkafka and through Java: a process for one workload.
+"""Load generator for transactions: raw, through librdkafka and through Java, one workload per
+process.
 
 `load_transactions.py HOST:PORT WORKLOAD SECONDS` prints one JSON object as load.py does; a latency
-is that of a whole transaction, from its begin to the answer to its commit. What was committed is
-counted at the end by a reader of committed records.
+is that of a whole transaction, from its begin to the answer to its commit. A `read_committed`
+consumer counts the committed records at the end.
 """
 
 from __future__ import annotations
@@ -32,21 +33,21 @@ VALUE = b"x" * 100
 TIMEOUT_S = 30.0
 JAVA_TIMEOUT_S = 60.0
 
-# One transaction: what is produced and sent between its begin and its commit.
+# Produces and sends the content of one transaction, between its begin and its commit.
 Body = Callable[[Producer, int], None]
 
 
 def new_topic(bootstrap: str, partitions: int) -> str:
-    """A topic that nobody else uses."""
+    """A new topic for this run alone."""
     name = f"load-{uuid.uuid4().hex[:12]}"
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # held: what is asked ends with it
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # kept: requests end with the client
     for made in admin.create_topics([NewTopic(name, partitions)]).values():
         made.result(TIMEOUT_S)
     return name
 
 
 def new_producer(bootstrap: str) -> Producer:
-    """A transactional producer that is ready."""
+    """A transactional producer after init_transactions."""
     settings = {
         "bootstrap.servers": bootstrap,
         "transactional.id": f"load-{uuid.uuid4().hex[:12]}",
@@ -58,7 +59,7 @@ def new_producer(bootstrap: str) -> Producer:
 
 
 def run_transactions(producer: Producer, body: Body, seconds: float) -> list[float]:
-    """Commit one transaction after another; how long each took, in seconds."""
+    """Commit one transaction after another; returns the duration of each in seconds."""
     latencies_s: list[float] = []
     started = now = time.perf_counter()
     while now - started < seconds:
@@ -71,7 +72,7 @@ def run_transactions(producer: Producer, body: Body, seconds: float) -> list[flo
 
 
 def committed(bootstrap: str, topic: str, partitions: int) -> int:
-    """How many records a reader of committed records is given."""
+    """The number of records that a `read_committed` consumer gets."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "load",
@@ -95,7 +96,7 @@ def committed(bootstrap: str, topic: str, partitions: int) -> int:
 
 
 def producing(topic: str, records: int, partitions: int) -> Body:
-    """So many records, spread evenly over the partitions."""
+    """A transaction's content: records spread evenly over the partitions."""
 
     def body(producer: Producer, _: int) -> None:
         for index in range(records):
@@ -107,7 +108,7 @@ def producing(topic: str, records: int, partitions: int) -> Body:
 def measured(
     bootstrap: str, seconds: float, *, producers: int = 1, records: int = 1, partitions: int = 1
 ) -> Result:
-    """Producers side by side, each with a transactional id of its own."""
+    """Run producers in parallel, each with its own transactional id."""
     topic = new_topic(bootstrap, partitions)
     body = producing(topic, records, partitions)
     ready = [new_producer(bootstrap) for _ in range(producers)]
@@ -150,7 +151,7 @@ def sending_offsets(bootstrap: str, seconds: float) -> Result:
     took_s = time.perf_counter() - started
     assert committed(bootstrap, topic, 1) == len(latencies_s) + 1
     (last,) = consumer.committed([TopicPartition(source, 0)], TIMEOUT_S)
-    assert last.offset == len(latencies_s), "the offset that was committed last is not there"
+    assert last.offset == len(latencies_s), "the last committed offset is missing"
     consumer.close()
     return result("transactions", len(latencies_s), took_s, latencies_s)
 

@@ -1,9 +1,9 @@
-"""Transactions at the level of requests: what the broker can do when the client costs little.
+"""Transactions by raw requests, to measure the broker with a cheap client.
 
 Each producer is a socket and two prepared frames, Produce 12 (which adds the partitions) and EndTxn
-5, of which only epoch and CRC change; one loop serves all producers. CONCURRENT_TRANSACTIONS, which
-Kafka answers while the markers of the last transaction are on their way, is asked again after a
-millisecond: no client is that eager, so the ratio is at least what clients see.
+5; only epoch and CRC change. One loop serves all producers. If the broker answers
+CONCURRENT_TRANSACTIONS, as Kafka does while markers are being written, the request is repeated
+after a millisecond: no client is that eager, so clients see at least this ratio.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tests.wire.client import decode, encode, error_name
 from tests.wire.transactions import Producer
 
 RETRY_S = 0.001
-# A partition in an answer to Produce 12: its index, no error, three offsets and times, no more.
+# A partition in an answer to Produce 12: index, no error, three offsets and times.
 PARTITION_BYTES = 33
 # EndTxn 5 answers: length, correlation id, tags, throttle time, error, producer id, epoch.
 ENDED = struct.Struct(">iiBihqh")
 
 
 class Committing:
-    """One transactional producer: it is given each answer, and gives the next frame."""
+    """One transactional producer: takes each answer and returns the next frame."""
 
     def __init__(self, broker: Broker, topic: str, *, records: int, partitions: int) -> None:
         self._producer: Producer = broker.producer()
@@ -80,7 +80,7 @@ class Committing:
         return self._produce
 
     def answered(self, frame: bytes, now: float) -> bytearray | None:
-        """The next request; None: the same again, a little later."""
+        """The next request; None: repeat the same a little later."""
         if not self._is_ending:
             return self._produced(frame)
         *_, error, _, epoch = ENDED.unpack_from(frame)
@@ -93,11 +93,11 @@ class Committing:
         return self.begin(now)
 
     def again(self) -> bytearray:
-        """The request that is open."""
+        """The unanswered request."""
         return self._end if self._is_ending else self._produce
 
     def _is_all_stored(self, frame: bytes) -> bool:
-        """Whether no partition has an error, without decoding: each takes as many bytes then."""
+        """Whether no partition has an error, without decoding: they then have a fixed size."""
         if len(frame) != self._stored_bytes:
             return False
         errors = range(self._first_error, len(frame), PARTITION_BYTES)[: self._partitions]
@@ -143,7 +143,7 @@ def _whole_frame(received: socket.socket) -> bytes:
 def committing(
     broker: Broker, seconds: float, *, producers: int = 1, records: int = 1, partitions: int = 1
 ) -> Result:
-    """So many producers, each committing one transaction after another."""
+    """Run that many producers, each committing one transaction after another."""
     topic = broker.topic(partitions)
     selector = selectors.DefaultSelector()
     every = [

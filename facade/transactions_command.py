@@ -167,11 +167,11 @@ def abort_on_partition(client: Client, topic: str, partition: int, producer_id: 
     node_id = client.leader(topic, partition)
     asked = {"topics": [{"name": topic, "partition_indexes": [partition]}]}
     answer = client.ask(ApiKey.DESCRIBE_PRODUCERS, asked, node_id=node_id)
-    (place,) = answer.topics[0].partitions
-    check(place.error_code, f"{topic}-{partition}")
+    (found,) = answer.topics[0].partitions
+    check(found.error_code, f"{topic}-{partition}")
     hanging = [
         each
-        for each in place.active_producers
+        for each in found.active_producers
         if each.producer_id == producer_id and each.current_txn_start_offset >= 0
     ]
     if not hanging:
@@ -238,14 +238,14 @@ def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
 def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:
     """Partitions whose last stable offset is below the high watermark, with the lag."""
     rows = []
-    for place in sorted({place for each in open_now for place in each.partitions}):
-        topic, _, index = place.rpartition("-")
+    for partition in sorted({name for each in open_now for name in each.partitions}):
+        topic, _, index = partition.rpartition("-")
         try:
             stable, end = (_end(client, topic, int(index), isolation) for isolation in (1, 0))
         except Answered:
             continue  # the leader moves, or the partition was deleted
         if stable < end:
-            rows.append((place, str(stable), str(end), str(end - stable)))
+            rows.append((partition, str(stable), str(end), str(end - stable)))
     return Table("held back", ("partition", "last stable", "end", "lag"), rows)
 
 
@@ -257,9 +257,9 @@ def _end(client: Client, topic: str, index: int, isolation: int) -> int:
         "topics": [{"name": topic, "partitions": [where]}],
     }
     answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=client.leader(topic, index))
-    (place,) = answer.topics[0].partitions
-    check(place.error_code, f"{topic}-{index}")
-    return int(place.offset)
+    (found,) = answer.topics[0].partitions
+    check(found.error_code, f"{topic}-{index}")
+    return int(found.offset)
 
 
 def _some(partitions: Sequence[str]) -> str:
