@@ -34,13 +34,13 @@ class Answer(Effect):
     """A request that was parked under `ticket` now has its reply.
 
     Attributes:
-        is_true_anyway: it does not rest on the records of the outcome, and is given even when the
-            log does not take them.
+        send_even_if_not_logged: the answer does not depend on the records of the outcome, and is
+            sent even if the log refuses them.
     """
 
     ticket: int
     reply: Any
-    is_true_anyway: bool = False
+    send_even_if_not_logged: bool = False
 
 
 class Parked:

@@ -1,15 +1,14 @@
-"""Carries out `WriteMarkers`: a control batch into every partition of a decided transaction.
+"""Writes the markers of decided transactions: a control batch in each of their partitions.
 
-As Kafka's TransactionMarkerChannelManager: a queue for each destination and one for partitions
-whose leader is not there; tried again for ever. What this node leads is written in the turn of the
-event loop in which the decision was made, so that the next request never meets a transaction
-without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). Of a transaction over very
-many partitions, or over many without a record, the rest is written in slices, and a next request
-meets what it meets in Kafka.
-Nobody waits for a marker.
+Follows Kafka's TransactionMarkerChannelManager: there is a queue for each destination node and one
+for partitions without a leader; retries never end. Markers for partitions of this node are written
+in the same turn of the event loop as the decision, so that the next request never finds a
+transaction without its markers (Kafka answers CONCURRENT_TRANSACTIONS until then). If there are
+very many partitions, or many without a record, the rest is written in slices, and the next request
+gets the same answer as from Kafka. No request waits for a marker.
 
-A transaction is complete only when every partition has its marker. A partition that refuses it for
-good keeps the transaction prepared until its coordinator is loaded anew, as by Kafka.
+A transaction is complete only when each partition has its marker. A partition that refuses it for
+good keeps the transaction prepared until its coordinator is loaded again, as in Kafka.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ RETRY_MS: Final = 50
 RETRY_MAX_MS: Final = 1000
 MOST_IN_A_REQUEST: Final = 1000
 AT_ONCE: Final = 50
-"""So many markers of a transaction are written here in the turn that decided, whatever they take.
+"""The number of a transaction's markers that this node writes in the turn of the decision.
 
 One takes 25 us of a processor.
 """
 INTO_AN_EMPTY_LOG: Final = 5
-"""As so many counts the first write to a log: its files are made then, which takes 250 us.
+"""The first write to a log counts as so many: it creates the log's files, which takes 250 us.
 
-A transaction has records in its partitions, or it has added them and sent nothing.
+A transaction has records in its partitions, unless it added them and sent nothing.
 """
 
-# What becomes of a partition by the error of its marker: TransactionMarkerRequestCompletionHandler.
-# With any other error the marker is not sent again, and the transaction stays prepared.
+# How an error of a marker is handled, as in TransactionMarkerRequestCompletionHandler.
+# After any other error the marker is not sent again, and the transaction stays prepared.
 SETTLES: Final = frozenset(
     {
         Code.NONE,
-        Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # nothing of a transaction can be in such a partition
+        Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # such a partition cannot have transactional records
         Code.UNSUPPORTED_VERSION,
     }
 )
@@ -73,12 +72,12 @@ _log = Log("markers")
 
 
 class Ending:
-    """A prepared transaction on its way to its end.
+    """A prepared transaction whose markers are being written.
 
     Attributes:
         left: the partitions that have no marker yet.
-        refused: those of which a refusal was logged; of the same again nothing is said.
-        refused_for_good: those of `left` to which the marker is not sent again, with their error.
+        refused: the partitions with a logged refusal; repeated ones are not logged.
+        refused_for_good: the partitions of `left` that get no further attempt, with their error.
         logs: of this node, with markers that may not be on disk yet.
     """
 
@@ -97,10 +96,10 @@ Entry = tuple[Ending, Partition]
 
 
 class Requests(Protocol):
-    """The way to other nodes."""
+    """Sends markers to other nodes."""
 
     def send(self, node_id: int, entries: Sequence[Entry], /) -> Awaitable[list[Code]]:
-        """Send markers to a node; its answers, in the order of the entries. Raises OSError."""
+        """Send markers to a node; return its answers in the same order; raises OSError."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -110,10 +109,10 @@ class Destination:
     """The queue of one node.
 
     Attributes:
-        node_id: whose.
-        entries: what is to be sent next.
-        in_flight: how many markers of a request have no answer yet.
-        failures: attempts since one went well.
+        node_id: of the node.
+        entries: the markers to send next.
+        in_flight: the number of markers in the request that has no answer yet.
+        failures: the number of failed attempts since the last success.
     """
 
     __slots__ = ("entries", "failures", "in_flight", "node_id", "timer")
@@ -135,15 +134,15 @@ class MarkerChannel:
     Args:
         partitions: of this node.
         flushes: of its logs.
-        connect: makes the way to other nodes; called when there is a marker for one of them.
+        connect: creates the sender to other nodes; called for the first marker for one of them.
 
     Attributes:
-        destinations: the queues by node id; this node's own has what could not be written at once.
-        unknown_leader: markers for partitions whose leader is not there.
+        destinations: the queues by node id; this node's own has markers to write again.
+        unknown_leader: markers for partitions without a running leader.
         unwritten: markers for this node, of transactions over very many partitions.
-        completions: transactions with all markers whose completion the log did not take.
-        unfinished: what was not complete at the end of `write`, by transactional id.
-        retries: how many markers were sent once more.
+        completions: transactions with all markers whose completion the log refused.
+        unfinished: transactions not complete at the end of `write`, by transactional id.
+        retries: the number of markers that were sent again.
     """
 
     def __init__(
@@ -166,9 +165,9 @@ class MarkerChannel:
         self._stopped = False
 
     def write(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
-        """Write the markers of a transaction, then tell its coordinator that it is complete."""
+        """Write the markers of a transaction, then complete it in its coordinator."""
         if self._stopped or shard.is_closed:
-            return  # whoever leads its partition now has the same work
+            return  # the new leader of its partition writes them
         ending = Ending(shard, effect)
         self.unfinished[effect.transaction.transactional_id] = ending
         self._route((ending, place) for place in sorted(ending.left))
@@ -182,11 +181,11 @@ class MarkerChannel:
         return ending.left
 
     def refused_for_good(self) -> int:
-        """How many markers are not sent again: their transactions stay prepared."""
+        """The number of markers that get no further attempt; their transactions stay prepared."""
         return sum(len(ending.refused_for_good) for ending in self.unfinished.values())
 
     def leaders_changed(self) -> None:
-        """Send what waits for a node that was gone, or does not lead any more, to who leads now."""
+        """Send waiting markers to the new leaders of their partitions."""
         waiting = [*self.unknown_leader, *self.unwritten]
         self.unknown_leader.clear()
         self.unwritten.clear()
@@ -196,7 +195,7 @@ class MarkerChannel:
         self._route_again(waiting)
 
     def forget(self, shard: Shard[Transactions]) -> None:
-        """A coordinator was unloaded: whoever loads its partition next begins anew."""
+        """Drop the markers of an unloaded coordinator; its successor sends them again."""
         queues = [each.entries for each in self.destinations.values()]
         for queue in (self.unknown_leader, self.unwritten, *queues):
             kept = [entry for entry in queue if entry[0].shard is not shard]
@@ -208,7 +207,7 @@ class MarkerChannel:
             self._forget(ending)
 
     def stop(self) -> None:
-        """Send nothing more, for good: the node stops."""
+        """Stop sending for good, because the node stops."""
         self._stopped = True
         for destination in self.destinations.values():
             if destination.timer is not None:
@@ -250,7 +249,7 @@ class MarkerChannel:
             self._turn = asyncio.get_running_loop().call_soon(self._write_on)
 
     def _write_on(self) -> None:
-        """Write some of what a turn of the event loop had no time for; the rest in the next one."""
+        """Write some of `unwritten`, and the rest in the next turns of the event loop."""
         self._turn = None
         turns = Turns()
         while self.unwritten:
@@ -277,10 +276,10 @@ class MarkerChannel:
     # To this node
 
     def _write_here(self, entry: Entry) -> int:
-        """Append a marker; one that is refused for now waits in this node's queue.
+        """Append a marker; if it must be tried again, it waits in this node's queue.
 
         Returns:
-            as how many markers into logs with records it counts.
+            its cost, in markers to logs with records.
         """
         ending, place = entry
         effect = ending.effect
@@ -313,13 +312,13 @@ class MarkerChannel:
             destination.failures = 0
 
     def _is_retried(self, entry: Entry, code: Code, why: str) -> bool:
-        """Take note of an answer to a marker; whether it is to be sent again."""
+        """Record the answer to a marker; return whether it must be sent again."""
         ending, place = entry
         if code in SETTLES:
             ending.left.discard(place)
         elif code not in RETRIES:
             ending.refused_for_good[place] = code
-            self._tell_of_refusal(entry, why or code.name)
+            self._log_refusal(entry, why or code.name)
             return False
         if code != Code.NONE and place not in ending.refused:
             ending.refused.add(place)
@@ -333,7 +332,7 @@ class MarkerChannel:
             )
         return code in RETRIES
 
-    def _tell_of_refusal(self, entry: Entry, why: str) -> None:
+    def _log_refusal(self, entry: Entry, why: str) -> None:
         (topic, partition), transaction = entry[1], entry[0].effect.transaction
         _log.error(
             "a partition refuses a transaction's marker for good: the transaction stays prepared,"
@@ -353,7 +352,7 @@ class MarkerChannel:
     # To other nodes
 
     def _send_soon(self, destination: Destination) -> None:
-        """Begin a request in the next turn, with all that has gathered by then."""
+        """Send a request in the next turn, with all markers gathered by then."""
         if destination.timer is None and not destination.in_flight:
             destination.timer = self._clock.call_after_ms(0, self._send, destination)
 
@@ -417,11 +416,11 @@ class MarkerChannel:
             self._send_soon(destination)
 
     def _is_sent_again(self, entry: Entry, code: Code) -> bool:
-        """Whether an answer leaves an entry to do; of a node that is away one line is enough."""
+        """Whether an entry must be sent again; an unreachable node is logged only once."""
         return code == Code.NETWORK_EXCEPTION or self._is_retried(entry, code, code.name)
 
     def _later_anew(self, destination: Destination, entries: list[Entry]) -> None:
-        """After a pause, send to whoever leads then, what waits for this destination too."""
+        """After a pause, send these and the waiting entries of a destination to the leaders."""
         destination.entries.extendleft(reversed(entries))
         if destination.timer is not None:
             destination.timer.cancel()
@@ -431,7 +430,7 @@ class MarkerChannel:
     # The end
 
     def _settle(self, ending: Ending) -> None:
-        """Tell the coordinator when each marker is written, and on disk where that is wanted."""
+        """Complete the transaction once all its markers are written, and flushed if required."""
         if ending.left or self._stopped:
             return
         while ending.logs:
@@ -478,7 +477,7 @@ class MarkerChannel:
 
 
 def resume(channel: MarkerChannel, shard: Shard[Transactions]) -> None:
-    """Go on with what a coordinator that was just loaded had prepared."""
+    """Write the markers of the prepared transactions of a newly loaded coordinator."""
     assert shard.log.topic == TRANSACTION_STATE
     for effect in shard.machine.unfinished():
         channel.write(shard, effect)

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers (27) to other nodes: one connection and one request at a time for each.
+"""Sends WriteTxnMarkers (27) to other nodes, with one connection and one request at a time each.
 
-Imported when there is another node that leads something. A request that gets no answer in
-`request.timeout.ms` ends its connection, so that it is not served late beside its repetition.
+This module is imported at the first marker for another node. A request without an answer within
+`request.timeout.ms` closes its connection, so that it is not served late, beside its retry.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _ANSWER_LIMIT_BYTES: Final = 64 << 20
 
 
 class _Connection(NamedTuple):
-    """To another node.
+    """A connection to another node.
 
     Attributes:
-        peer: how that node sees this end.
+        peer: the local address, as the other node sees it.
     """
 
     address: tuple[str, int]
@@ -78,9 +78,10 @@ class MarkerRequests:
         self._sent = 0
 
     async def send(self, node_id: int, entries: Sequence[Entry]) -> list[Code]:
-        """Send markers to a node; what it says of each, in their order.
+        """Send markers to a node; return its answers in the order of the entries.
 
-        A node that listens with encryption or login only is given them without a request.
+        For a node with only encrypted or authenticated listeners the markers are written directly,
+        without a request.
 
         Raises:
             OSError: it cannot be reached, or the connection ended; TimeoutError is one.
@@ -93,7 +94,7 @@ class MarkerRequests:
             return [_appended(other, ending, place) for ending, place in entries]
         timeout_ms = self._config["request.timeout.ms"]
         self._sent += 1
-        number = self._sent  # there may be others under way when the answer comes
+        number = self._sent  # other requests may be sent before the answer comes
         frame = request_frame(
             ApiKey.WRITE_TXN_MARKERS,
             _VERSION,
@@ -138,12 +139,12 @@ class MarkerRequests:
             raise ConnectionError("the connection was closed") from None
 
     async def _connected(self, address: tuple[str, int]) -> _Connection:
-        """Connect, from an address that the other one knows before it sees it."""
+        """Connect; the local address is put into `peers` before the other node accepts."""
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         end = socket.socket(family, socket.SOCK_STREAM)
         try:
             end.setblocking(False)
-            end.bind((address[0], 0))  # it is on this machine, so this is an address of ours too
+            end.bind((address[0], 0))  # the other node is on this machine, under this address
             peer = "{}:{}".format(*end.getsockname()[:2])
             self._peers.add(peer)
             try:
@@ -182,7 +183,7 @@ def _appended(node: OtherNode, ending: Ending, place: Partition) -> Code:
 
 
 def _markers(entries: Sequence[Entry]) -> list[WritableTxnMarkerFields]:
-    """One marker for each transaction, with the partitions of it that go to this node."""
+    """One marker for each transaction, with its partitions for this node."""
     by_ending: dict[Ending, dict[str, list[int]]] = {}
     for ending, (topic, index) in entries:
         by_ending.setdefault(ending, {}).setdefault(topic, []).append(index)
@@ -201,7 +202,7 @@ def _markers(entries: Sequence[Entry]) -> list[WritableTxnMarkerFields]:
 
 
 def _code(told: dict[tuple[int, str, int], int], ending: Ending, place: Partition) -> Code:
-    """What was said of a marker; who says nothing of it is asked again."""
+    """The answer to a marker; a marker without an answer is sent again."""
     producer_id = ending.effect.transaction.producer_id
     code = told.get((producer_id, *place))
     return Code.UNKNOWN_SERVER_ERROR if code is None else Code(code)

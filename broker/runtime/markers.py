@@ -1,7 +1,7 @@
 """Appends a transaction's marker to a partition that this node leads.
 
-Both ways lead here: the node's own marker channel, in the turn of the event loop in which the
-transaction was decided, and WriteTxnMarkers of another node or an administrator.
+There are two callers: the node's own marker channel, in the same turn of the event loop as the
+decision, and WriteTxnMarkers from another node or an administrator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...storage.log import PartitionLog
 if TYPE_CHECKING:
     from .partitions import Partitions
 
-# Who sends markers knows leaders, and no coordinators of groups (KafkaApis, WriteTxnMarkers).
+# Senders of markers expect errors of leaders, not of coordinators (KafkaApis, WriteTxnMarkers).
 _NO_LEADER_YET: Final = (
     Code.COORDINATOR_NOT_AVAILABLE,
     Code.COORDINATOR_LOAD_IN_PROGRESS,
@@ -41,7 +41,7 @@ def append(
         place: the topic and the partition's index.
 
     Returns:
-        the log, which may still want a flush before the marker is acknowledged.
+        the log, which may need a flush before the marker is acknowledged.
 
     Raises:
         Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,

@@ -1,6 +1,6 @@
-"""What the markers of transactions use of a node: the partitions that it leads or knows.
+"""The interface of a node for transaction markers: the partitions that it leads or knows.
 
-`broker/node.py` is one; the simulation of tests/ has another. Kafka's parts of the same work:
+`broker/node.py` implements it; so does the simulation in tests/. Kafka's classes for the same work:
 ReplicaManager, MetadataCache, GroupCoordinator.
 """
 
@@ -19,7 +19,7 @@ class Partitions(Protocol):
 
     Attributes:
         node_id: the node's id.
-        clock: the time that its markers bear.
+        clock: the time of its markers.
     """
 
     @property
@@ -28,7 +28,7 @@ class Partitions(Protocol):
     def clock(self) -> Clock: ...
 
     def leader_of(self, topic: str, partition: int) -> int | None:
-        """The id of the partition's leader; -1 if there is none that runs; None: no partition."""
+        """The id of the leader; -1 if no leader runs, None if the partition does not exist."""
 
     def open_led_log(self, topic: str, partition: int) -> PartitionLog:
         """The log of a partition that this node leads.
@@ -52,11 +52,11 @@ class Partitions(Protocol):
 
 
 class OtherNode(Partitions, Protocol):
-    """Another node of the process, to which markers go.
+    """Another node of the process, as a destination of markers.
 
     Attributes:
-        runs: it answers.
-        between_nodes: the host and port that nodes connect to; None: it has no plain listener.
+        runs: whether it runs.
+        between_nodes: the host and port for other nodes; None if it has no plain listener.
     """
 
     @property

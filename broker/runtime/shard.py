@@ -1,7 +1,8 @@
-"""Runs a state machine over a partition of an internal topic.
+"""Runs a coordinator's state machine over a partition of an internal topic.
 
-Decide, append, replay, carry out, reply: in this order and, up to the reply, without an await, so
-that no lock exists. A restart replays the same records into a fresh machine.
+Each request is decided, appended, replayed, carried out and answered, in this order. There is no
+await before the reply, so that no lock is needed. A restart replays the same records into a new
+machine.
 """
 
 from __future__ import annotations
@@ -42,26 +43,26 @@ _log = Log("shard")
 
 
 class NotTaken(Refused):
-    """The log did not take what was decided."""
+    """The log refused the records of a decision."""
 
 
 class Machine(Protocol):
-    """What the shard asks of a machine, whatever it decides about."""
+    """The interface of a state machine that a shard runs."""
 
     def replay(self, record: Any) -> None: ...
     def next_deadline(self, now: Moment) -> int | None:
-        """When `tick` is to be called, by the monotonic time; None for never."""
+        """The monotonic time of the next `tick`; None for never."""
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """What is due, one decision at a time.
+        """The decisions that are due, one at a time.
 
-        Each is made so before the next is asked for, and has a place in the log of its own, as
-        each timer has in Kafka. Whoever asks may stop after any of them: what is left is due still.
+        Each is appended as a batch of its own and replayed before the next one is made, like each
+        timer in Kafka. The caller may stop after any of them: the rest stays due.
         """
 
 
 class PendingMachine(Machine, Protocol):
-    """A machine of which some records are pending until their transaction ends."""
+    """A machine with records that are pending until their transaction ends."""
 
     def replay_pending(self, record: Any, producer: Producer) -> None: ...
     def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
@@ -74,22 +75,22 @@ Decode = Callable[[bytes, bytes | None], Any]
 
 
 class Shard(Generic[M]):
-    """One partition of `__transaction_state` or `__consumer_offsets`, and the machine it feeds.
+    """One partition of `__transaction_state` or `__consumer_offsets`, and its state machine.
 
     Args:
-        machine: fresh; `load` replays the log into it.
-        encode, decode: a record to key and value, and back; decode gives None for unknown ones.
-        carry_out: does what an effect says, except for `Answer`, which the shard does itself.
-        on_refused: hears of records that the log did not take.
-        code_for_clients: what clients see of that, by the code of the log.
-        flushes: of the log, when it does not flush by itself.
+        machine: a new one; `load` replays the log into it.
+        encode, decode: a record to key and value, and back; decode returns None for unknown ones.
+        carry_out: carries out an effect, except `Answer`, which the shard handles itself.
+        on_refused: called when the log refuses records.
+        code_for_clients: the error code for clients, by the code of the log.
+        flushes: of the log, if the log does not flush each append itself.
         check_may_append: raises Refused while too few replicas are in sync.
 
     Attributes:
-        leader_epoch: of the partition when this was made, which is the coordinator's epoch; under
-            another one nothing is decided any more, nor appended.
-        observer: is told what was decided, and what was refused.
-        failing_timer: why the log did not take what a timer decided last; None when it did.
+        leader_epoch: of the partition when the shard was created, and so the coordinator's epoch;
+            under another one the shard neither decides nor appends.
+        observer: called with each decision and each refusal.
+        failing_timer: the error of the log for the last decision of a timer; None if it succeeded.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Shard(Generic[M]):
         self._was_tick_refused = False
         self._ticks = False
         self.failing_timer: Refused | None = None
-        self._was_too_large = False  # something of what is due now
+        self._was_too_large = False  # a decision that is due now
         self._closed = False
         self._loading = False
 
@@ -136,19 +137,22 @@ class Shard(Generic[M]):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has been unloaded, or another epoch has begun: somebody else coordinates."""
+        """Whether it is unloaded, or another leader epoch has begun under another coordinator."""
         return self._closed or self.log.leader_epoch != self.leader_epoch
 
     @property
     def is_loading(self) -> bool:
-        """Whether not all of the log has been replayed yet."""
+        """Whether the log is not replayed completely yet."""
         return self._loading
 
     async def run(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
-        """Decide and make it so; the reply. Raises Refused, and then nothing has changed.
+        """Decide, append, replay and carry out; return the reply.
 
-        Others may decide on the new state while this one waits, but no reply that rests on it
-        leaves before it is on disk, where `flush.messages` wants that.
+        Other requests may decide on the new state while this one waits for a flush, but each reply
+        waits until the state it depends on is on disk, if `flush.messages` requires that.
+
+        Raises:
+            Refused: nothing has changed.
         """
         try:
             reply = self.run_now(decide)
@@ -159,12 +163,12 @@ class Shard(Generic[M]):
         return reply
 
     def run_now(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
-        """`run` for who cannot wait: the marker channel, timers."""
+        """`run` for callers that cannot wait: the marker channel, timers."""
         self._check_open()
         now = self._now()
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
-            self.tick()  # what is due comes first, however late the event loop is
+            self.tick()  # due timers come first, however late the event loop is
         try:
             outcome = decide(self.machine, now)
         except Refused as refused:
@@ -172,12 +176,12 @@ class Shard(Generic[M]):
                 self.observer.refused(refused.code)
             raise
         try:
-            return self._make_so(outcome, now.wall_ms)
+            return self._commit(outcome, now.wall_ms)
         finally:
             self._set_timer(now)
 
     async def run_parked(self, decide: Callable[[M, Moment, int], Outcome[Any]]) -> Any:
-        """`run` with a ticket; when the reply is PARKED, waits for the `Answer` of that ticket."""
+        """`run` with a ticket; if the reply is PARKED, wait for the `Answer` with that ticket."""
         self._last_ticket += 1
         ticket = self._last_ticket
         waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -196,7 +200,7 @@ class Shard(Generic[M]):
             self._parked.pop(ticket, None)
 
     def ask(self, read: Callable[[M], Reply]) -> Reply:
-        """What the machine says, changing nothing. Raises Refused when it is unloaded."""
+        """Read from the machine without a change; raises Refused if the shard is unloaded."""
         self._check_open()
         try:
             return read(self.machine)
@@ -206,11 +210,11 @@ class Shard(Generic[M]):
             raise
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
-        """End a producer's transaction on this partition: the marker into the log, then replayed.
+        """End a producer's transaction on this partition: append the marker and replay it.
 
         Raises:
-            Refused: the log does not take it (TRANSACTION_COORDINATOR_FENCED, storage errors), or
-                the coordinator has been unloaded.
+            Refused: the log refuses it (TRANSACTION_COORDINATOR_FENCED, storage errors), or the
+                coordinator is unloaded.
         """
         self._check_open()
         now_ms = self._clock.now_ms()
@@ -227,16 +231,16 @@ class Shard(Generic[M]):
         self._set_timer(self._now())
 
     def begin_loading(self) -> None:
-        """From now on answer nobody, until the log has been replayed."""
+        """Refuse all requests until the log is replayed."""
         self._loading = True
 
     def load(self) -> None:
-        """Replay the whole log into the machine. Raises Refused or Malformed: it is damaged."""
+        """Replay the whole log into the machine; raises Refused or Malformed if it is damaged."""
         for _ in self.load_in_slices():
             pass
 
     def load_in_slices(self) -> Iterator[None]:
-        """Replay the log, pausing every few milliseconds; it answers nobody before the end.
+        """Replay the log, with a pause every few milliseconds; requests are refused until the end.
 
         Raises:
             Refused, Malformed: the log is damaged.
@@ -262,11 +266,11 @@ class Shard(Generic[M]):
         self._set_timer(self._now())
 
     def start_timer(self) -> None:
-        """Begin to tick; called when the event loop runs."""
+        """Start the timer; needs a running event loop."""
         self._set_timer(self._now())
 
     def close(self) -> None:
-        """Unload: no timer runs, and who waits is told to look for another coordinator."""
+        """Unload: stop the timer, and refuse waiting requests with NOT_COORDINATOR."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -286,7 +290,7 @@ class Shard(Generic[M]):
     def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
         producer = Producer(header.producer_id, header.producer_epoch)
         if header.record_count == 0:
-            return  # compaction took its records
+            return  # compaction has removed its records
         if header.is_control:
             ended = read_marker(data, position, header)
             if ended is not None:
@@ -301,17 +305,17 @@ class Shard(Generic[M]):
             else:
                 self._any.replay(record)
 
-    def _make_so(self, outcome: Outcome[Reply], now_ms: int, *, by_timer: bool = False) -> Reply:
-        """Append, replay, carry out; the reply. Raises NotTaken: nothing has changed."""
+    def _commit(self, outcome: Outcome[Reply], now_ms: int, *, by_timer: bool = False) -> Reply:
+        """Append, replay and carry out; return the reply. Raises NotTaken: nothing has changed."""
         if outcome.records:
             try:
                 self._append_all(outcome, now_ms)
             except Refused as refused:
-                self._carry_out_all(filter(_is_true_anyway, outcome.effects))
+                self._carry_out_all(filter(_is_sent_even_if_not_logged, outcome.effects))
                 if outcome.instead is not None:
                     other: Outcome[Reply] = outcome.instead(self._code_for_clients(refused.code))
                     assert not other.records, "the log takes nothing"
-                    return self._make_so(other, now_ms, by_timer=by_timer)
+                    return self._commit(other, now_ms, by_timer=by_timer)
                 raise NotTaken(refused.code, refused.why) from refused.__cause__
             if self.observer is not None:
                 self.observer.decided(outcome, now_ms, by_timer=by_timer)
@@ -323,7 +327,7 @@ class Shard(Generic[M]):
         return outcome.reply
 
     def _carry_out_all(self, effects: Iterable[Effect], refused: Refused | None = None) -> None:
-        """Do what a decision asked for besides the records; they are on disk by now, or never."""
+        """Carry out the effects of a decision after its flush, which succeeded unless `refused`."""
         for effect in effects:
             if isinstance(effect, Answer):
                 waiting = self._parked.get(effect.ticket)
@@ -343,15 +347,15 @@ class Shard(Generic[M]):
             raise Refused(self._code_for_clients(refused.code), refused.why)
 
     def _for_clients(self, refused: Refused) -> Refused:
-        """What a request is refused with: by the log, or by the machine."""
+        """The error for a client, for a refusal of the log or of the machine."""
         code_of = self._code_for_clients if isinstance(refused, NotTaken) else of_groups
         return Refused(code_of(refused.code), refused.why)
 
     def _append_all(self, outcome: Outcome[Any], now_ms: int) -> None:
-        """Append and replay, in several batches when the records may be split and do not fit.
+        """Append and replay, in several batches if the records may be split and do not fit in one.
 
-        Where the log takes the first batches and then refuses, the machine has replayed what the
-        log took, and the rest is decided again some time.
+        If the log refuses a later batch, the machine has replayed the earlier ones, and will decide
+        on the rest again.
         """
         if self._check_may_append is not None:
             self._check_may_append(self.log)
@@ -399,13 +403,13 @@ class Shard(Generic[M]):
 
     def _set_timer(self, now: Moment) -> None:
         if self._ticks:
-            return  # it is set when all that a tick may do now is done
+            return  # the running tick sets it at its end
         deadline_ms = None if self._closed or self._loading else self._any.next_deadline(now)
         armed_ms = self._timer_deadline_ms
         if deadline_ms == armed_ms:
             return
-        # It wakes up too early and looks again: cheaper than a timer for each request. Both clocks
-        # cut off fractions, which makes the same wall time a millisecond sooner or later.
+        # It may wake up early and set itself again: cheaper than a timer for each request. Both
+        # clocks cut off fractions, which shifts the same wall time by a millisecond.
         if armed_ms is not None and deadline_ms is not None and armed_ms <= deadline_ms + 1:
             return
         if self._timer is not None:
@@ -414,15 +418,15 @@ class Shard(Generic[M]):
         if deadline_ms is None:
             return
         if not is_in_event_loop():
-            return  # loading before the loop runs; start_timer comes later
+            return  # loaded before the event loop runs; `start_timer` follows
         self._timer = self._clock.call_at_ms(deadline_ms, run_in_turn, self.tick)
         self._timer_deadline_ms = deadline_ms
 
     def tick(self) -> None:
-        """Do what is due now, as much of it as a slice of the event loop has room for.
+        """Make the decisions that are due, as many as fit in a slice of the event loop.
 
-        The rest follows in the next turns, in which all coordinators of the process that have
-        something due share a slice. Without a running event loop all is done at once.
+        The rest follows in the next turns; all coordinators of the process share a slice for due
+        work. Without a running event loop all is done at once.
         """
         if self._ticks:
             return
@@ -434,47 +438,47 @@ class Shard(Generic[M]):
         now = self._now()
         deadline_ms = self._any.next_deadline(now)
         if deadline_ms is None or deadline_ms > now.monotonic_ms:
-            self._set_timer(now)  # it has moved meanwhile
+            self._set_timer(now)  # the deadline has changed meanwhile
             return
         self._ticks = True
         try:
-            refused = self._do_what_is_due(now)
+            refused = self._make_due_decisions(now)
         finally:
             self._ticks = False
         if refused is None or self.is_closed:
             self._set_timer(now)
             return
-        # Not at once, and not again for each request that comes meanwhile.
+        # Retry later, and not at each request before.
         self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(now), True
         if is_in_event_loop():
             self._timer = self._clock.call_after_ms(_RETRY_S * 1000, run_in_turn, self.tick)
 
-    def _do_what_is_due(self, now: Moment) -> Refused | None:
-        """Why the log takes nothing more; None when it took all, or the slice is over.
+    def _make_due_decisions(self, now: Moment) -> Refused | None:
+        """Make due decisions; return the refusal of the log, or None if it took all in this slice.
 
-        A decision that is too large for the log by itself keeps none of the others from being made.
+        A decision that is too large for the log does not prevent the others.
         """
         turns = Turns()
         work = self._any.tick(now)
         try:
             for outcome in work:
                 try:
-                    self._make_so(outcome, now.wall_ms, by_timer=True)
+                    self._commit(outcome, now.wall_ms, by_timer=True)
                 except Refused as refused:
-                    self._tell_of_failing(refused)
+                    self._log_failing_timer(refused)
                     if refused.code not in TOO_LARGE or not outcome.is_atomic:
                         return refused
                     self._was_too_large = True
                 if turns.is_over() or self.is_closed:
                     break
         except Refused as refused:
-            self._tell_of_failing(refused)
+            self._log_failing_timer(refused)
             return refused
         finally:
             work.close()
         left_ms = self._any.next_deadline(now)
         if left_ms is not None and left_ms <= now.monotonic_ms:
-            return None  # the slice is over, and not all of it is done yet
+            return None  # the slice is over; the rest follows
         was_too_large, self._was_too_large = self._was_too_large, False
         if not was_too_large and self.failing_timer is not None:
             self.failing_timer = None
@@ -485,8 +489,8 @@ class Shard(Generic[M]):
             )
         return None
 
-    def _tell_of_failing(self, refused: Refused) -> None:
-        """Say once that timers do nothing, and what that means, until they work again."""
+    def _log_failing_timer(self, refused: Refused) -> None:
+        """Log once that timers fail, with the consequences, until they work again."""
         if self.failing_timer is None:
             _log.error(
                 "the timers of a coordinator fail: the log does not take what they decide",
@@ -499,5 +503,5 @@ class Shard(Generic[M]):
         self.failing_timer = refused
 
 
-def _is_true_anyway(effect: Effect) -> bool:
-    return isinstance(effect, Answer) and effect.is_true_anyway
+def _is_sent_even_if_not_logged(effect: Effect) -> bool:
+    return isinstance(effect, Answer) and effect.send_even_if_not_logged

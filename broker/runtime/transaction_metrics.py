@@ -21,7 +21,7 @@ BUCKETS_S: Final = (
 )  # fmt: skip
 OPEN, ENDING = "open", "ending"
 TIMEOUT, NEW_PRODUCER, CLIENT = "timeout", "new_producer", "client"
-# Refusals of one who is not, or no longer, the producer of its transactional id.
+# Refusals of producers that are not, or no longer, the owner of their transactional id.
 _FENCINGS: Final = {
     Code.PRODUCER_FENCED: "producer_fenced",
     Code.INVALID_PRODUCER_EPOCH: "invalid_producer_epoch",
@@ -37,7 +37,7 @@ class Observer(Protocol):
 
 
 class Histogram:
-    """How often something took how long; `counts` has one more than BUCKETS_S, for the rest."""
+    """A histogram of durations; `counts` has one more than BUCKETS_S, for the rest."""
 
     __slots__ = ("counts", "sum_s")
 
@@ -46,7 +46,7 @@ class Histogram:
         self.sum_s = 0.0
 
     def observe(self, took_s: float) -> None:
-        """Count one more."""
+        """Count one duration."""
         self.counts[bisect_left(BUCKETS_S, took_s)] += 1
         self.sum_s += took_s
 
@@ -58,12 +58,12 @@ class TransactionMetrics:
         now_s: a clock's `monotonic_s`.
 
     Attributes:
-        commits: decided.
-        aborts: decided, by cause: client, timeout, new_producer.
+        commits: the number of decided commits.
+        aborts: the number of decided aborts by cause: client, timeout, new_producer.
         fencings: by cause: timeout and new_producer end an open transaction; the others are
             requests refused with the error of that name.
-        phases: `open`, from the first partition to the decision to end; `ending`, from there to
-            the last marker.
+        phases: `open`, from the first partition to the decision; `ending`, from there to the last
+            marker.
     """
 
     def __init__(self, now_s: Callable[[], float]) -> None:
@@ -76,12 +76,12 @@ class TransactionMetrics:
 
     @property
     def success_ratio(self) -> float | None:
-        """Commits of all that was decided; None before the first."""
+        """The share of commits in all decisions; None before the first."""
         decided = self.commits + self.aborts.total()
         return self.commits / decided if decided else None
 
     def decided(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool) -> None:
-        """A decision was made; `by_timer` when no request asked for it."""
+        """Count a decision; `by_timer` if a timer caused it, not a request."""
         for record in outcome.records:
             if not isinstance(record, Transaction):
                 continue
@@ -93,7 +93,7 @@ class TransactionMetrics:
                     self.phases[ENDING].observe(self._now_s() - prepared_at_s)
 
     def refused(self, code: Code) -> None:
-        """A request was refused."""
+        """Count a refused request."""
         cause = _FENCINGS.get(code)
         if cause is not None:
             self.fencings[cause] += 1
@@ -113,5 +113,5 @@ class TransactionMetrics:
 def _cause(outcome: Outcome[Any], *, by_timer: bool) -> str:
     if by_timer:
         return TIMEOUT
-    # The one request that aborts and has no answer yet: InitProducerId on an open transaction.
+    # InitProducerId on an open transaction is the only request that aborts and must be retried.
     return NEW_PRODUCER if isinstance(outcome.reply, Code) else CLIENT

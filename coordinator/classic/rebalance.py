@@ -75,7 +75,7 @@ class Turn:
         maybe): only what they say has to wait for the log to take them.
         """
         if ticket is not None:
-            self.effects.append(Answer(ticket, reply, is_true_anyway=not once_logged))
+            self.effects.append(Answer(ticket, reply, send_even_if_not_logged=not once_logged))
 
     def parked(self) -> Outcome[Any]:
         """The outcome of a request that waits, or need not wait as it turned out."""

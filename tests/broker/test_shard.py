@@ -229,13 +229,16 @@ async def test_records_that_the_log_refuses_are_not_replayed_and_their_effects_n
 
 
 @in_virtual_time
-async def test_an_answer_that_is_true_anyway_is_given_though_the_log_takes_nothing() -> None:
+async def test_an_answer_marked_send_even_if_not_logged_is_sent_after_a_refused_append() -> None:
     place = Place(Disk())
     sent_away, waits_on = (asyncio.create_task(place.shard.run_parked(parking)) for _ in range(2))
     await settle()
     one, two = place.machine.waiting
     place.disk.fail_at = place.disk.operations + 1
-    effects = (Answer(one, "you are forgotten", is_true_anyway=True), Answer(two, "it is logged"))
+    effects = (
+        Answer(one, "you are forgotten", send_even_if_not_logged=True),
+        Answer(two, "it is logged"),
+    )
     with pytest.raises(Refused):
         place.shard.run_now(saying("lost", effects=(*effects, Bell("lost"))))
     assert await sent_away == "you are forgotten"

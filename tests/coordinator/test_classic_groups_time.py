@@ -329,10 +329,10 @@ def test_a_removed_member_is_answered_even_if_the_log_refuses() -> None:
     sync = SyncRequest(GROUP, a.generation_id, a.member_id, assignments={})
     assigned = talk.machine.sync(sync, ticket=next(talk.tickets), now=talk.now)
     left = talk.machine.leave(GROUP, [LeavingMember(b.member_id)], now=talk.now)
-    assert [_is_true_anyway(each) for each in assigned.effects] == [False]
-    assert [_is_true_anyway(each) for each in left.effects] == [True, True]
+    assert [_is_sent_even_if_not_logged(each) for each in assigned.effects] == [False]
+    assert [_is_sent_even_if_not_logged(each) for each in left.effects] == [True, True]
 
 
-def _is_true_anyway(effect: Effect) -> bool:
+def _is_sent_even_if_not_logged(effect: Effect) -> bool:
     assert isinstance(effect, Answer)
-    return effect.is_true_anyway
+    return effect.send_even_if_not_logged

@@ -276,13 +276,13 @@ def _produces_are_answered_before_they_are_on_disk() -> list[Patch]:
 
 @_bug(within=800)
 def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
-    right = Shard._make_so
+    right = Shard._commit
 
-    def make_so(self: Any, outcome: Any, now_ms: int, **how: Any) -> None:
+    def commit(self: Any, outcome: Any, now_ms: int, **how: Any) -> None:
         right(self, replace(outcome, effects=()), now_ms, **how)
         self._carry_out_all(outcome.effects)
 
-    return [(Shard, "_make_so", make_so)]
+    return [(Shard, "_commit", commit)]
 
 
 # Markers

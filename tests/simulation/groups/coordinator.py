@@ -131,7 +131,7 @@ class Coordinator:
             ticket = self._ticket
             try:
                 self._tick_if_due()
-                reply = self._make_so(decide(self.machine, self.now, ticket))
+                reply = self._commit(decide(self.machine, self.now, ticket))
             except Refused as refused:
                 reply = refused.code
             except Crashed:
@@ -157,7 +157,7 @@ class Coordinator:
             raise Crashed
         try:
             self._tick_if_due()
-            return self._make_so(decide(self.machine, self.now))
+            return self._commit(decide(self.machine, self.now))
         finally:
             self._arm()
 
@@ -168,14 +168,16 @@ class Coordinator:
         self._append((Ended(commit),), producer)
         self._arm()
 
-    def _make_so(self, outcome: Outcome[Any]) -> Any:
+    def _commit(self, outcome: Outcome[Any]) -> Any:
         if outcome.records:
             try:
                 self._append_all(outcome)
             except Refused as refused:
-                self._answer([each for each in outcome.effects if _is_true_anyway(each)])
+                self._answer(
+                    [each for each in outcome.effects if _is_sent_even_if_not_logged(each)]
+                )
                 if outcome.instead is not None:
-                    return self._make_so(outcome.instead(refused.code))
+                    return self._commit(outcome.instead(refused.code))
                 raise
         self._answer(outcome.effects)
         return outcome.reply
@@ -293,7 +295,7 @@ class Coordinator:
                 if outcome.records:
                     self.scheduler.note("timed out", len(outcome.records))
                 try:
-                    self._make_so(outcome)
+                    self._commit(outcome)
                 except Refused as refused:
                     if refused.code is not Code.UNKNOWN_SERVER_ERROR:
                         raise  # one that is too large keeps no other from being written
@@ -357,5 +359,5 @@ class Coordinator:
             self._check_replay(self.machine)
 
 
-def _is_true_anyway(effect: Effect) -> bool:
-    return isinstance(effect, Answer) and effect.is_true_anyway
+def _is_sent_even_if_not_logged(effect: Effect) -> bool:
+    return isinstance(effect, Answer) and effect.send_even_if_not_logged
