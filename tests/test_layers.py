@@ -1,4 +1,4 @@
-"""Who may import whom. Walks the syntax tree of every module; nothing is imported to find out."""
+"""Imports between the rooms. Reads the syntax tree of every module and imports none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed is what is in the repository, at versions that were tried."""
+"""The installed package equals the repository, at versions that were tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on what the broker lives on: its disk, its directory, its descriptors."""
+"""Attacks on the broker's resources: its disk, its directory, its descriptors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody with some rights asks: a request of each API, and of each version that differs.
+"""Requests of a user with some rights: one of each API, and of each version that differs.
 
 Resources that begin with `mine` are those that rights are given to; `other` never is. What would
 change something asks for what changes nothing.

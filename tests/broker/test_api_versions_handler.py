@@ -1,4 +1,4 @@
-"""ApiVersions: what is offered, to whom, and the name that a client gives itself."""
+"""ApiVersions: the offered versions, and the client's software name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each client is told when the log of its coordinator does not take what was decided.
+"""Each client's error when the log of its coordinator refuses a decision.
 
 Read from Kafka's CoordinatorOperationExceptionHelper, GroupMetadataManager and
 TransactionStateManager; the answers to batches that are too large are those of Apache Kafka 4.1.1,

@@ -1,4 +1,4 @@
-"""Whoever has some rights is answered as Apache Kafka 4.1.1 answers them, API by API."""
+"""A user with some rights gets Apache Kafka 4.1.1's answer from every API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's StandardAuthorizer: a table of entries, a question, and what is decided."""
+"""Kafka's StandardAuthorizer: tables of entries, questions and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Fetch that waits for min_bytes: what counts, and what is read meanwhile."""
+"""A Fetch that waits for min_bytes: the bytes that count, and the work meanwhile."""
 
 from __future__ import annotations
 

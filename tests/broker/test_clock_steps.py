@@ -1,4 +1,4 @@
-"""The wall clock is set forward or back: what is measured in memory alone takes no notice."""
+"""A step of the wall clock does not change what is measured in memory alone."""
 
 from __future__ import annotations
 

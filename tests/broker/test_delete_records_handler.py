@@ -1,4 +1,4 @@
-"""DeleteRecords: where logs begin from then on, and that nobody waits for all of them."""
+"""DeleteRecords: the new log start offsets, in slices beside other requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a frame to its answer: what is served, and how a handler may end."""
+"""Dispatch of a frame to its handler, and the ways in which a handler ends."""
 
 from __future__ import annotations
 

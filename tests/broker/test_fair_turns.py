@@ -1,4 +1,4 @@
-"""Whoever has much to do gives way; the time is a number that work moves on."""
+"""Connections with much work give way to others; time is a number that work advances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch: what is read, how long it waits, and what a session leaves out."""
+"""Fetch: the records returned, the wait, and incremental sessions."""
 
 from __future__ import annotations
 

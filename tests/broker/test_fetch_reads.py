@@ -1,4 +1,4 @@
-"""Where a reader's log and the leader's part (KIP-595), and what is checked before reading."""
+"""Divergence of a reader's log from the leader's (KIP-595), and checks before a read."""
 
 from __future__ import annotations
 

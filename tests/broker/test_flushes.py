@@ -1,4 +1,4 @@
-"""Group commit: who waits for the disk, for how many syncs, and what if one of them fails."""
+"""Group commit: requests that wait for a sync share it, and fail with it."""
 
 from __future__ import annotations
 

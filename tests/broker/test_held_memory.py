@@ -1,4 +1,4 @@
-"""Memory has a limit for all connections together, and nobody waits for it for ever."""
+"""One memory limit for all connections; no connection waits for it for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and answers of very many elements: who else is served, and what is in memory."""
+"""Requests and answers with very many elements: fairness and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A partition that another node leads: its log is here, and answers nobody."""
+"""A partition that another node leads: its log is here, and serves no request."""
 
 from __future__ import annotations
 

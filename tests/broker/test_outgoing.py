@@ -1,4 +1,4 @@
-"""Answers to those who read slowly: what is in memory of one is a chunk."""
+"""Answers to slow readers: only one chunk of each is in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Produce: what is taken, what is refused, and what the producer is told."""
+"""Produce: accepted batches, refused batches and the answers to both."""
 
 from __future__ import annotations
 

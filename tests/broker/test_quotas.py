@@ -1,4 +1,4 @@
-"""Quotas: which counts, and what happens to who has used one up."""
+"""Quotas: the quota that applies, and the throttling of a client that exceeds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several nodes over one storage: who leads what, what the others say, and how leaders move."""
+"""Several nodes over one storage: leaders, followers' answers, and moves of leaders."""
 
 from __future__ import annotations
 

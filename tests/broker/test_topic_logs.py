@@ -1,4 +1,4 @@
-"""The logs of many new partitions: made beside the requests, and there for whoever asks for one."""
+"""The logs of many new partitions: created beside requests, or on demand."""
 
 from __future__ import annotations
 

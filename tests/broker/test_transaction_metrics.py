@@ -1,4 +1,4 @@
-"""Metrics of transactions: what is counted, and the page that shows it."""
+"""Metrics of transactions, and the page that shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work in slices: when it pauses, and who goes next."""
+"""Long work in slices: the pauses, and the order in which work continues."""
 
 from __future__ import annotations
 

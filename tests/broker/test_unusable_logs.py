@@ -1,4 +1,4 @@
-"""Logs that are damaged or cannot be opened: who asks for them is told so, and the others go on."""
+"""Logs that are damaged or cannot be opened fail their requests alone."""
 
 from __future__ import annotations
 

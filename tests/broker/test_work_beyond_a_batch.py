@@ -1,4 +1,4 @@
-"""Work of any size: what is not atomic becomes as many batches as the log wants of it.
+"""Work of any size: a divisible decision is written in as many batches as the log needs.
 
 The logs of these nodes take batches of 3000 bytes, so that little work is too much for one.
 """

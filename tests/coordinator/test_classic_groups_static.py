@@ -1,4 +1,4 @@
-"""Static members (KIP-345): who comes back under its group.instance.id takes its old place.
+"""Static members (KIP-345): a member that returns with its group.instance.id keeps its place.
 
 What is expected was seen on Apache Kafka 4.1.1 with the same requests.
 """

@@ -1,4 +1,4 @@
-"""Committed offsets: who may commit when, what is answered, and what removes them."""
+"""Committed offsets: the right to commit, the answers, and expiration."""
 
 from __future__ import annotations
 

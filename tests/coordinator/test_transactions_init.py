@@ -1,4 +1,4 @@
-"""InitProducerId: who owns a transactional id, and who did (KIP-98, KIP-360)."""
+"""InitProducerId: present and past owners of a transactional id (KIP-98, KIP-360)."""
 
 from __future__ import annotations
 

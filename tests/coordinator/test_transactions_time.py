@@ -1,4 +1,4 @@
-"""Time: transactions that stay open too long, transactional ids that nobody uses any more."""
+"""Time: transactions past their timeout, and unused transactional ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line's client: what answers and is no Kafka is told as such."""
+"""The command line's client: a peer that is no Kafka broker is reported as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process with a lifeline stops in order when the one who started it is gone."""
+"""A process with a lifeline stops cleanly when the process that started it ends."""
 
 from __future__ import annotations
 

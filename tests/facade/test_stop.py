@@ -1,4 +1,4 @@
-"""SIGTERM: nothing new, an answer to all who wait, and a directory that needs no recovery."""
+"""SIGTERM: no new work, an answer to each waiting request, and a clean directory."""
 
 from __future__ import annotations
 

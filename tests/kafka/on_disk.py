@@ -1,4 +1,4 @@
-"""What lies in a data directory, whoever wrote it."""
+"""The content of a data directory, written by Ottla or by Kafka."""
 
 from __future__ import annotations
 

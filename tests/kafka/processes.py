@@ -1,4 +1,4 @@
-"""Who listens at an address of this machine, as /proc tells it, and what it costs."""
+"""The process that listens at an address, as /proc shows it, and its resource use."""
 
 from __future__ import annotations
 

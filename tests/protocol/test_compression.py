@@ -1,4 +1,4 @@
-"""What is packed opens again, here and in clients."""
+"""Compressed data decompresses to the original, here and in clients."""
 
 from __future__ import annotations
 

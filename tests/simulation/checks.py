@@ -1,4 +1,4 @@
-"""What must hold after every run, of the logs and of what everybody was told."""
+"""The invariants of each run: of the logs, and of the clients' answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients tried and what they were told: what `checks` holds the logs to."""
+"""The requests of clients and their answers: `checks` compares the logs with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs to plant into what is simulated: a simulation that does not find them is none."""
+"""Bugs to plant into the simulated code: the simulation must find each of them."""
 
 from __future__ import annotations
 

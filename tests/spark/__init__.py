@@ -1,1 +1,1 @@
-"""The pipeline on PySpark: what is pure, and one session against a running broker."""
+"""The pipeline on PySpark: its pure parts, and one session against a running broker."""

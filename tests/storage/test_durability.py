@@ -1,4 +1,4 @@
-"""What is on disk, and when: flushes, the files beside the data, and a start that believes them."""
+"""Durability: flushes, the files beside the data, and a start that relies on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is full, broken or changed by somebody else: what is refused, and what is kept."""
+"""A disk that is full, broken or changed by another process: refusals, and kept data."""
 
 from __future__ import annotations
 

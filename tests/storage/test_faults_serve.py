@@ -1,4 +1,4 @@
-"""`ottla serve` on a disk that is too small, locked, write-protected or somebody else's."""
+"""`ottla serve` on a disk that is too small, locked, write-protected or another user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data directory: whose it is, how its last life ended, and Kafka's files in it."""
+"""The data directory: its owner, its clean or unclean end, and Kafka's files in it."""
 
 from __future__ import annotations
 

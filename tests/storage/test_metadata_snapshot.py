@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log: when, what is in them, and that nothing is lost on the way."""
+"""Snapshots of the metadata log: their time, their content, and crashes on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who leads the metadata quorum, and what a cluster begins with: Kafka's files, byte by byte."""
+"""The leader of the metadata quorum and the first records: Kafka's files, byte by byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is there after the process, the machine or the disk failed: all that was acknowledged."""
+"""Recovery after a failed process, machine or disk keeps all acknowledged records."""
 
 from __future__ import annotations
 

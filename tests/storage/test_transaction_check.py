@@ -1,4 +1,4 @@
-"""What an earlier life said of aborted transactions is held against the data, once."""
+"""Aborted transactions recorded before a restart are compared with the data, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which batches of a client are appended, and what it is told of others: Kafka's answers."""
+"""Batches of clients: those that are appended, and Kafka's answers to the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UpdateFeatures (57): what is refused, and in which words; nothing is really changed here."""
+"""UpdateFeatures (57): refused updates and their messages; no update changes a feature."""
 
 from __future__ import annotations
 

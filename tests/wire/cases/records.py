@@ -1,4 +1,4 @@
-"""Produce (0): what is in the batches, right and wrong."""
+"""Produce (0): the content of batches, right and wrong."""
 
 from __future__ import annotations
 
