@@ -31,7 +31,7 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "3000"}  # the default of both
 def measured(bootstrap: str, protocol: str, groups: int, members: int) -> str:
     """One run; returns this broker's cells of the table."""
     process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
-    assert process_id is not None, f"nobody listens at {bootstrap}"
+    assert process_id is not None, f"no process listens at {bootstrap}"
     before_s = cpu_seconds(process_id)
     command = [sys.executable, str(LOAD), bootstrap, protocol, str(groups), str(members)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)

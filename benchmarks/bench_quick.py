@@ -46,7 +46,7 @@ def measure(
 ) -> tuple[str, Run]:
     """Run a workload of a load generator; returns its unit and its numbers."""
     process_id = listener(int(bootstrap.rsplit(":", 1)[1]))
-    assert process_id is not None, f"nobody listens at {bootstrap}"
+    assert process_id is not None, f"no process listens at {bootstrap}"
     before = cpu_seconds(process_id)
     command = [sys.executable, str(HERE / load), bootstrap, workload, str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S)

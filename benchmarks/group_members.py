@@ -156,8 +156,8 @@ class ConsumerMember(Member):
             topic_partitions=[],
         )
         while True:
-            told = answer["assignment"]
-            if told is None:
+            assigned = answer["assignment"]
+            if assigned is None:
                 self.generation = self._epoch
                 await asyncio.sleep(answer["heartbeat_interval_ms"] / 1000)
                 answer = await self._beat()
@@ -165,7 +165,7 @@ class ConsumerMember(Member):
                 self.generation = None
                 self._owned = [
                     {"topic_id": each["topic_id"], "partitions": each["partitions"]}
-                    for each in told["topic_partitions"]
+                    for each in assigned["topic_partitions"]
                 ]
                 answer = await self._beat(topic_partitions=self._owned)
 

@@ -38,7 +38,7 @@ class Damage(NamedTuple):
 
 def wrong_index(path: str, base_offset: int) -> Damage:
     """The damage of an index that does not match the data."""
-    why = "the index is not that of the data, and was built anew"
+    why = "the index is not that of the data, and was rebuilt"
     return Damage(path, 0, 0, base_offset, base_offset, why)
 
 
@@ -62,7 +62,7 @@ def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes
     except OSError as failed:
         if failed.errno in _NOT_THE_FILES_FAULT:
             raise
-        why = f"{failed.strerror}: it cannot be read, and was built anew from the data,"
+        why = f"{failed.strerror}: it cannot be read, and was rebuilt from the data,"
         report(Damage(path, 0, 0, offset, offset, why))
         return None
 

@@ -34,7 +34,7 @@ def settle(
         report(Damage(epochs.path, 0, 0, offset, offset, why))
         return
     if epochs.entries:
-        why = "the leader epochs are not those of the batches, and were built anew,"
+        why = "the leader epochs are not those of the batches, and were rebuilt,"
         report(Damage(epochs.path, 0, 0, log_start_offset, log_start_offset, why))
     found: list[tuple[int, int]] = []
     for header in headers:

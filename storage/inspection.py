@@ -173,7 +173,7 @@ class _Checks:
     def segment(self, segment: Segment, *, is_last: bool) -> None:
         unverified = segment.unverified
         assert unverified is not None
-        told = len(self._report.damages)
+        reported = len(self._report.damages)
         unverified.verify()
         found = SegmentReport(segment, segment.base_offset)
         places: dict[int, BatchHeader] = {}
@@ -191,7 +191,7 @@ class _Checks:
         self._offset_index(found, places, is_last=is_last)
         self._time_index(found, places, is_last=is_last)
         self._transaction_index(found, is_last=is_last)
-        found.damages = self._report.damages[told:]
+        found.damages = self._report.damages[reported:]
         self._report.segments.append(found)
         self._report.open_transactions = {
             entry.producer_id: entry.transaction_first_offset

@@ -76,7 +76,7 @@ class LogDirectory:
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
         self._report: Report = silently
-        self._untold: list[Damage] = []  # found before `report` was set
+        self._unreported: list[Damage] = []  # found before `report` was set
         self.failed: dict[TopicPartition, str] = {}
         self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self.on_doomed: Callable[[str], None] | None = None
@@ -108,13 +108,13 @@ class LogDirectory:
     @report.setter
     def report(self, report: Report) -> None:
         self._report = report
-        while self._untold:
-            report(self._untold.pop(0))
+        while self._unreported:
+            report(self._unreported.pop(0))
 
     def _read_checkpoint(self, name: str) -> Offsets:
         """The offsets in a file; none without a valid file, see `checkpoint_file`."""
         path = f"{self.path}/{name}"
-        content = read_copy(self._files, path, self._untold.append)
+        content = read_copy(self._files, path, self._unreported.append)
         if not content:  # Kafka creates them empty, until there is a row
             return {}
         try:
@@ -123,7 +123,7 @@ class LogDirectory:
             if not self.clean and name != LOG_STARTS:
                 return {}  # a loss of power may leave a part of an unsynced file
             why = f"{wrong}; done without,"
-            self._untold.append(Damage(path, 0, len(content or b""), 0, 0, why))
+            self._unreported.append(Damage(path, 0, len(content or b""), 0, 0, why))
             return {}
 
     @classmethod
@@ -492,7 +492,7 @@ def _check_topic_id(
         # Different ids differ in most characters: with at most two differences it is a damaged id.
         if len(content) == len(expected) and sum(map(int.__ne__, content, expected)) > 2:
             raise WrongDirectory(f"{path} is not of topic {encode_uuid(topic_id)}")
-        why = f"not the topic's id, {encode_uuid(topic_id)}; mended"
+        why = f"not the topic's id, {encode_uuid(topic_id)}; repaired"
         report(Damage(path, 0, len(content), 0, 0, why))
     _write_topic_id(files, directory, topic_id)
 

@@ -80,8 +80,8 @@ def load(
     names = _without_leftovers(files, directory)
     epochs = LeaderEpochs(files, directory)
     if epochs.is_unreadable or (epochs.damage and stop.clean):  # a loss of power leaves a part
-        report(Damage(epochs.path, 0, 0, 0, 0, f"{epochs.damage}; built anew from the data,"))
-    if epochs.is_checked:  # deleted is deleted, whatever became of the checkpoint that says so
+        report(Damage(epochs.path, 0, 0, 0, 0, f"{epochs.damage}; rebuilt from the data,"))
+    if epochs.is_checked:  # deleted stays deleted, even if its checkpoint is lost
         begins = max(stop.log_start_offset, epochs.entries[0][1])
         stop = replace(stop, log_start_offset=begins)
     segments = _segments(files, directory, names, stop)
@@ -375,8 +375,8 @@ def aborted_anew(files: Files, segments: list[Segment], report: Report) -> Abort
             if header.producer_id >= 0:
                 _replay_one(segment, position, header, producers, aborted)
         found = aborted.ended_in(segment.base_offset, segment.next_offset)
-        untold: list[Damage] = []
-        if found != _aborted_in(files, segment, untold.append) and not untold:
+        unreadable: list[Damage] = []
+        if found != _aborted_in(files, segment, unreadable.append) and not unreadable:
             report(wrong_index(segment.path(TRANSACTION_INDEX), segment.base_offset))
     return aborted
 

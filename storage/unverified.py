@@ -405,7 +405,7 @@ class Unverified:
         self._segment.mend(_EPOCH.pack(epoch), position + _EPOCH_AT)
         self._chunk = b""
         offsets = f"offsets {header.base_offset} to {header.last_offset}"
-        why = f"the leader epoch of {offsets}, {epoch}, had become {header.leader_epoch}; mended,"
+        why = f"the leader epoch of {offsets}, {epoch}, had become {header.leader_epoch}; repaired,"
         path = self._segment.path(".log")
         self.report(Damage(path, position, position, header.base_offset, header.base_offset, why))
         return False

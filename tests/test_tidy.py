@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,6 +144,40 @@ NO_RIDDLES = re.compile(
 def test_a_test_is_named_by_a_plain_sentence(path: Path) -> None:
     names = [each.name for each in functions(path) if each.name.startswith("test_")]
     assert not list(filter(NO_RIDDLES.search, names))
+
+
+# The texts of these are plain English: short sentences, subject first, the field's terms.
+PLAIN = ("benchmarks", "facade", "metadata", "protocol", "spark", "storage")
+NOT_PLAIN = re.compile(
+    r"\b(whoever|nobody|somebody|anew|who asks|what becomes of|let be|be let|of it any more"
+    r"|(earlier|last|another|this) life|(is|are|be|was|were) told)\b",
+    re.IGNORECASE,
+)
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each docstring and comment of a module."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT or token.string.startswith('"""'):
+                yield token.start[0], token.string
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if name(path).startswith(PLAIN)], ids=name
+)
+def test_docstrings_and_comments_are_plain_english(path: Path) -> None:
+    found = [
+        f"{name(path)}:{line}: {each[0]}"
+        for line, text in texts(path)
+        for each in NOT_PLAIN.finditer(text)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".md"], ids=name)
+def test_documents_are_plain_english(path: Path) -> None:
+    assert not NOT_PLAIN.findall(path.read_text())
 
 
 def test_the_project_has_modules_to_check() -> None:
