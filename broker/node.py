@@ -262,7 +262,7 @@ class Node:
             Refused: KAFKA_STORAGE_ERROR.
         """
         log = self.flushes.metadata_log
-        if log.recovery_point < log.flush_asked:
+        if log.awaits_flush:
             refused = await self.flushes.flushed(log)
             if refused is not None:
                 raise refused

@@ -1,8 +1,8 @@
 """Record batches of format v2 (KIP-98) over any bytes-like object.
 
 The header is read with one `unpack_from`; records are read only if needed
-(compaction, compacted topics, timestamps, tools). Only `place` and `stamp_log_append_time` change
-bytes, in a bytearray of the caller's.
+(compaction, compacted topics, timestamps, tools). Only `seal` changes bytes, in a bytearray of the
+caller's.
 """
 
 from __future__ import annotations
@@ -31,12 +31,8 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 HAS_DELETE_HORIZON: Final = 0x40
 
-_BASE_OFFSET: Final = struct.Struct(">q")
 _LENGTH: Final = struct.Struct(">i")
-_LEADER_EPOCH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
-_ATTRIBUTES: Final = struct.Struct(">h")
-_MAX_TIMESTAMP: Final = struct.Struct(">q")
 
 Bytes = bytes | bytearray | memoryview
 
@@ -131,20 +127,6 @@ def crc_is_right(data: Bytes, position: int, header: BatchHeader) -> bool:
     """Whether the CRC of the batch's bytes equals the one in its header."""
     end = position + header.size_bytes
     return crc32c(memoryview(data)[position + CRC_START : end]) == header.crc
-
-
-def place(data: bytearray, position: int, *, base_offset: int, leader_epoch: int) -> None:
-    """Write where the batch lies and who wrote it; neither is under the CRC."""
-    _BASE_OFFSET.pack_into(data, position, base_offset)
-    _LEADER_EPOCH.pack_into(data, position + 12, leader_epoch)
-
-
-def stamp_log_append_time(data: bytearray, position: int, now_ms: int) -> None:
-    """Make the broker's time the batch's time: attributes, max timestamp and CRC are rewritten."""
-    header = read_header(data, position)
-    _ATTRIBUTES.pack_into(data, position + CRC_START, header.attributes | LOG_APPEND_TIME)
-    _MAX_TIMESTAMP.pack_into(data, position + 35, now_ms)
-    seal(data, position)
 
 
 def seal(data: bytearray, position: int = 0) -> None:

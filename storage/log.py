@@ -27,14 +27,7 @@ from .log_config import LogConfig
 from .producers import ProducerStates
 from .reads import FileRange, Found, Read, ReadLimits
 from .recovery import Stop, aborted_anew, aborted_by, load
-from .segment import (
-    INDEX,
-    SNAPSHOT,
-    TIME_INDEX,
-    TRANSACTION_INDEX,
-    Segment,
-    file_name,
-)
+from .segment import INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
 from .segments import Later, Segments
 from .steps import Steps, at_once
 from .time_search import TimedOffset, first_since, latest
@@ -525,6 +518,11 @@ class PartitionLog:
             self.end_flush(flush, failed)
             raise
         self.end_flush(flush)
+
+    @property
+    def awaits_flush(self) -> bool:
+        """Whether records must reach the disk before they are acknowledged, and have not yet."""
+        return self.recovery_point < self.flush_asked
 
     @property
     def is_flushed(self) -> bool:

@@ -331,7 +331,7 @@ def _append(
         return _with_start(_error(partition[1], refused.code), refused, asked), _NONE
     if not appended.is_duplicate:
         node.appended(log)
-    if _is_unflushed(log):
+    if log.awaits_flush:
         waits = (log,)
     answer = {
         "index": partition[1],
@@ -396,10 +396,6 @@ class _NotOnDisk(Exception):
     """The record that adds a partition to a transaction is not flushed yet and may be lost."""
 
 
-def _is_unflushed(log: PartitionLog) -> bool:
-    return log.recovery_point < log.flush_asked
-
-
 class _Membership:
     """Checks that the batches of a request belong to an open transaction (KIP-890).
 
@@ -441,7 +437,7 @@ class _Membership:
             self._answer = self._asked(self._shard, header.producer_id, header.producer_epoch)
             # Its own record is flushed; records that others wrote since do not matter.
             is_old = self._has_waited and self._shard.log.log_end_offset == before
-            self._is_on_disk = is_old or not _is_unflushed(self._shard.log)
+            self._is_on_disk = is_old or not self._shard.log.awaits_flush
         answer, adds = self._answer, self._context.version >= _ADDS_SINCE
         if isinstance(answer, Refused):
             raise _in_words_of_produce(self._context, answer) from None

@@ -128,6 +128,6 @@ def _appended(
         )
     except Refused as refused:
         return {**partition, "error_code": refused.code}
-    if log.recovery_point < log.flush_asked:
+    if log.awaits_flush:
         unflushed.append((log, partition))
     return partition

@@ -92,14 +92,14 @@ class Flushes:
         It is called at once if there are none, and with a refusal (KAFKA_STORAGE_ERROR) if the
         flush fails.
         """
-        if log.recovery_point >= log.flush_asked:
+        if not log.awaits_flush:
             done(None)
             return
         if log not in self._lines and log.failure is None:
             self.ask(log, log.flush_asked)  # the last attempt failed before the disk
         line = self._lines.get(log)
         if line is None:
-            done(None if log.recovery_point >= log.flush_asked else _refusal(log))
+            done(_refusal(log) if log.awaits_flush else None)
         else:
             line.waiting.append((log.flush_asked, done))
 

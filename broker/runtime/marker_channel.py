@@ -435,7 +435,7 @@ class MarkerChannel:
             return
         while ending.logs:
             log = ending.logs[-1]
-            if log.recovery_point < log.flush_asked:
+            if log.awaits_flush:
                 self._flushes.when_flushed(log, partial(self._flushed, ending))
                 return
             ending.logs.pop()

@@ -158,7 +158,7 @@ class Shard(Generic[M]):
             reply = self.run_now(decide)
         except Refused as refused:
             raise self._for_clients(refused) from refused.__cause__
-        if self.log.recovery_point < self.log.flush_asked:
+        if self.log.awaits_flush:
             await self._flushed()
         return reply
 
@@ -193,7 +193,7 @@ class Shard(Generic[M]):
                 raise self._for_clients(refused) from refused.__cause__
             if reply is PARKED:
                 return await waiting
-            if self.log.recovery_point < self.log.flush_asked:
+            if self.log.awaits_flush:
                 await self._flushed()
             return reply
         finally:
@@ -319,7 +319,7 @@ class Shard(Generic[M]):
                 raise NotTaken(refused.code, refused.why) from refused.__cause__
             if self.observer is not None:
                 self.observer.decided(outcome, now_ms, by_timer=by_timer)
-        if outcome.effects and self.log.recovery_point < self.log.flush_asked:
+        if outcome.effects and self.log.awaits_flush:
             assert self._flushes is not None, "without them an append flushes"
             self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))
         else:

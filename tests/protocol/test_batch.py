@@ -1,4 +1,4 @@
-"""Batch headers, offsets set in place, checksums: over bytes that real clients sent."""
+"""Batch headers and checksums: over bytes that real clients sent."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from ottla.protocol.batch import (
     crc_is_right,
     headers_in,
     next_sequence,
-    place,
     read_header,
-    seal,
-    stamp_log_append_time,
 )
 from tests.protocol.golden_bytes import BATCHES, GoldenBatch
 
@@ -109,28 +106,6 @@ def test_a_length_that_no_batch_has_ends_the_walk(length: int) -> None:
     data = a_batch()
     struct.pack_into(">i", data, 8, length)
     assert list(headers_in(data)) == []
-
-
-def test_setting_the_offset_changes_nothing_else_and_not_the_checksum() -> None:
-    before = bytearray(b"\0\0" + BATCHES["Java lz4"].data)
-    after = bytearray(before)
-    place(after, 2, base_offset=1 << 40, leader_epoch=17)
-    header, was = read_header(after, 2), read_header(before, 2)
-    assert header == was._replace(base_offset=1 << 40, leader_epoch=17)
-    assert after[2 + HEADER_SIZE :] == before[2 + HEADER_SIZE :]
-    assert crc_is_right(after, 2, header)
-
-
-def test_the_brokers_time_is_stamped_and_sealed() -> None:
-    """What Kafka made of a batch of a LogAppendTime topic comes out of what the client sent."""
-    golden = read_header(BATCHES["librdkafka log append time"].data)
-    sent = bytearray(b"\0" + BATCHES["librdkafka log append time"].data)
-    struct.pack_into(">h", sent, 1 + 21, golden.attributes & ~0x08)
-    struct.pack_into(">q", sent, 1 + 35, golden.base_timestamp_ms + 5)
-    seal(sent, 1)
-    assert read_header(sent, 1).crc != golden.crc
-    stamp_log_append_time(sent, 1, golden.max_timestamp_ms)
-    assert bytes(sent[1:]) == BATCHES["librdkafka log append time"].data
 
 
 @pytest.mark.parametrize("name", ["Java none", "kafka-python snappy", "commit marker"])

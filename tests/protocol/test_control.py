@@ -6,10 +6,11 @@ import struct
 
 import pytest
 
-from ottla.protocol.batch import build, crc_is_right, place, read_header
+from ottla.protocol.batch import build, crc_is_right, read_header
 from ottla.protocol.control import Marker, marker, read_marker
 from ottla.protocol.errors import Code, Refused
 from tests.protocol.golden_bytes import BATCHES
+from tests.protocol.placing import place
 
 
 @pytest.mark.parametrize(("name", "commit"), [("commit marker", True), ("abort marker", False)])
@@ -23,7 +24,7 @@ def test_a_marker_equals_kafkas_byte_for_byte(name: str, commit: bool) -> None:
         coordinator_epoch=0,
         timestamp_ms=theirs.base_timestamp_ms,
     )
-    place(ours, 0, base_offset=theirs.base_offset, leader_epoch=theirs.leader_epoch)
+    place(ours, base_offset=theirs.base_offset, leader_epoch=theirs.leader_epoch)
     assert bytes(ours) == golden
 
 

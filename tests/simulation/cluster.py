@@ -176,7 +176,7 @@ class _DeferredFlushes:
             scheduler.after(scheduler.random.randint(0, self._longest_ms), lambda: self._flush(log))
 
     def when_flushed(self, log: PartitionLog, done: Callable[[Any], None]) -> None:
-        if log.recovery_point >= log.flush_asked:
+        if not log.awaits_flush:
             done(None)
             return
         self.ask(log, log.flush_asked)

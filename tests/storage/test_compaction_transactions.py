@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from ottla.protocol.batch import HAS_DELETE_HORIZON, build, place, read_header, seal
+from ottla.protocol.batch import HAS_DELETE_HORIZON, build, read_header, seal
 from ottla.protocol.errors import Refused
 from ottla.storage import aborted as transaction_index
 from ottla.storage.aborted import AbortedTransaction
@@ -14,6 +14,7 @@ from ottla.storage.cleanable import cleanable
 from ottla.storage.cleaned_transactions import CleanedTransactions
 from ottla.storage.log import PartitionLog
 from ottla.storage.segment import TRANSACTION_INDEX
+from tests.protocol.placing import place
 from tests.storage.compacting import committed, compacted, open_compacted, values
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, end_of, everything, open_log
@@ -275,8 +276,8 @@ def test_a_marker_of_an_emptied_transaction_is_removed_even_if_an_earlier_one_ha
     for first_offset, has_data, is_over in ((0, True, False), (5, False, True)):
         if has_data:
             one = data(1, b"k")
-            place(one, 0, base_offset=first_offset, leader_epoch=0)
+            place(one, base_offset=first_offset, leader_epoch=0)
             assert transactions.batch(read_header(one)) is not commit
         marker = end_of(1, commit=commit)
-        place(marker, 0, base_offset=first_offset + 1, leader_epoch=0)
+        place(marker, base_offset=first_offset + 1, leader_epoch=0)
         assert transactions.marker(bytes(marker), read_header(marker)) is is_over

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.protocol.batch import place
 from ottla.storage.swaps import finish_swaps
+from tests.protocol.placing import place
 from tests.storage.disk import Disk
 from tests.storage.logs import batch
 
@@ -38,7 +38,7 @@ def batches(*offsets: int) -> bytes:
     data = b""
     for offset in offsets:
         one = batch(key=b"k")
-        place(one, 0, base_offset=offset, leader_epoch=0)
+        place(one, base_offset=offset, leader_epoch=0)
         data += one
     return data
 

@@ -44,7 +44,7 @@ MUTANTS: Final = (
         "a-parked-reply-leaves-before-the-flush",
         "broker/runtime/shard.py",
         "return await waiting\n"
-        "            if self.log.recovery_point < self.log.flush_asked:\n"
+        "            if self.log.awaits_flush:\n"
         "                await self._flushed()\n"
         "            return reply",
         "return await waiting\n            return reply",
@@ -59,7 +59,7 @@ MUTANTS: Final = (
         "a-reply-leaves-before-the-flush",
         "broker/runtime/shard.py",
         "            raise self._for_clients(refused) from refused.__cause__\n"
-        "        if self.log.recovery_point < self.log.flush_asked:\n"
+        "        if self.log.awaits_flush:\n"
         "            await self._flushed()\n"
         "        return reply",
         "            raise self._for_clients(refused) from refused.__cause__\n        return reply",
@@ -69,7 +69,7 @@ MUTANTS: Final = (
     Mutant(
         "effects-come-before-the-flush",
         "broker/runtime/shard.py",
-        "if outcome.effects and self.log.recovery_point < self.log.flush_asked:",
+        "if outcome.effects and self.log.awaits_flush:",
         "if False:",
         "markers are written for a decision that a loss of power takes back",
         ("tests/broker/test_shard.py", "tests/broker/test_flushes.py"),
@@ -184,7 +184,7 @@ MUTANTS: Final = (
     Mutant(
         "complete-before-the-markers-are-on-disk",
         "broker/runtime/marker_channel.py",
-        "if log.recovery_point < log.flush_asked:\n                self._flushes",
+        "if log.awaits_flush:\n                self._flushes",
         "if False:\n                self._flushes",
         "after a loss of power a complete transaction has no marker",
         ("tests/broker/test_marker_channel.py", "tests/broker/test_flushes.py"),
@@ -224,8 +224,8 @@ MUTANTS: Final = (
     Mutant(
         "a-duplicate-is-acknowledged-before-the-first-is-flushed",
         "broker/handlers/produce.py",
-        "if _is_unflushed(log):\n        waits = (log,)",
-        "if not appended.is_duplicate and _is_unflushed(log):\n        waits = (log,)",
+        "if log.awaits_flush:\n        waits = (log,)",
+        "if not appended.is_duplicate and log.awaits_flush:\n        waits = (log,)",
         "a record is acknowledged that a loss of power takes",
         (
             "tests/broker/test_produce_handler.py",
