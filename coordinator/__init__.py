@@ -1,1 +1,1 @@
-"""Pure state machines: transactions, producer ids, groups, offsets. No clock, no file, no await."""
+"""The coordinators as pure state machines: transactions, groups, offsets. No clock, file, await."""

@@ -1,7 +1,7 @@
-"""When something is due, by key: a heap of numbers, no clock.
+"""The timers of a state machine: a deadline for each key, in a heap; the caller brings the time.
 
-Putting a deadline off is what happens most (every heartbeat does it) and costs a dict entry only:
-the heap keeps the earlier time, and the key is looked at again, and moved, when that time is next.
+Most changes put a deadline off (every heartbeat does). That costs a dict entry only: the heap keeps
+the earlier time, and the key is moved when the earlier time comes.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Deadlines(Volatile, Generic[Key]):
         self._due_ms: dict[Key, int] = {}
         self._queued_ms: dict[Key, int] = {}  # not after `_due_ms`: where the key is in the heap
         self._heap: list[tuple[int, int, Key]] = []
-        self._pushed = 0  # orders what is due at the same time, and keeps keys from being compared
+        self._pushed = 0  # orders equal deadlines, so that keys are not compared
 
     def set(self, key: Key, due_ms: int) -> None:
-        """Make the key due at a time, whatever it was before."""
+        """Set the deadline of a key, or replace it."""
         self._due_ms[key] = due_ms
         queued_ms = self._queued_ms.get(key)
         if queued_ms is None or due_ms < queued_ms:
             self._push(key, due_ms)
 
     def cancel(self, key: Key) -> None:
-        """The key is not due any more; nothing happens if it was not."""
+        """Remove the deadline of a key, if it has one."""
         self._due_ms.pop(key, None)
 
     def is_set(self, key: Key) -> bool:
@@ -53,7 +53,7 @@ class Deadlines(Volatile, Generic[Key]):
         return None
 
     def take_due(self, now_ms: int) -> Iterator[Key]:
-        """Take out what is due, the earliest first; what is made due meanwhile comes too."""
+        """Remove and yield the keys that are due, the earliest first; also those set meanwhile."""
         while (due_ms := self.next()) is not None and due_ms <= now_ms:
             _, _, key = heapq.heappop(self._heap)
             del self._due_ms[key]

@@ -1,8 +1,8 @@
-"""The interface of a kind of group: what the group coordinator asks of the groups of one kind.
+"""The interface of a kind of group: what the group coordinator needs of each kind.
 
 `Groups` finds the kind of a group and calls it through this interface, so that it knows nothing of
-classic or consumer groups. What only one kind has (ConsumerGroupHeartbeat, for example) is a method
-of that kind's class; `Groups.kind` returns it.
+classic or consumer groups. A request that only one kind has (such as ConsumerGroupHeartbeat) is a
+method of that kind's class; `Groups.kind` returns it.
 """
 
 from __future__ import annotations

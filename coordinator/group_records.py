@@ -1,8 +1,9 @@
-"""Records of groups and of committed offsets, as `__consumer_offsets` holds them.
+"""The records of `__consumer_offsets`: committed offsets and classic groups, to bytes and back.
 
-Keys and values are Kafka's (OffsetCommitKey/Value, GroupMetadataKey/Value): the first two bytes of
-a key say which kind it is. A key without a value deletes. Values are written in the versions that
-Kafka 4.1 writes, and read in all of them. Those of consumer groups are in `consumer/records.py`.
+Keys and values are Kafka's (OffsetCommitKey/Value, GroupMetadataKey/Value). The first two bytes of
+a key are its version, which stands for the type of record. A key without a value is a tombstone.
+Values are written in the versions of Kafka 4.1 and read in all versions. Records of other kinds of
+groups are in their folders (`group_kinds.py`).
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class OffsetCommitted:
     Attributes:
         leader_epoch: of the last record consumed; -1 when the client did not say.
         commit_timestamp_ms: when the coordinator took the commit.
-        expire_timestamp_ms: when the offset goes, if the client asked for a retention of its own
-            (OffsetCommit 2-4); else the broker's retention counts.
+        expire_timestamp_ms: when the offset expires, if the client set a retention time
+            (OffsetCommit 2-4); None for the broker's retention.
         topic_id: of the topic it was committed for. Kafka 4.1 reads it and writes none; beside
             `expire_timestamp_ms` there is no room for it.
     """
@@ -129,7 +130,7 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
-    """What a record says; None when its key is of a kind that is not known here.
+    """The record of a key and a value; None for an unknown key version.
 
     Raises:
         Malformed: the key or the value is cut, or the value of an unknown version.
@@ -175,7 +176,7 @@ def _offset_key_head(group_id: str, topic: str) -> bytes:
 
 
 def _offset_value(record: OffsetCommitted) -> bytes:
-    """By hand, as one commit has up to ten thousand; a test holds it to the codec's."""
+    """Encoded by hand for speed (a commit has up to 10,000); a test compares it with the codec."""
     metadata = record.metadata.encode()
     if record.expire_timestamp_ms is not None:
         # Only version 1 has room for it (MetadataVersion.offsetCommitValueVersion), and none for

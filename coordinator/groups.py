@@ -42,7 +42,7 @@ K = TypeVar("K", bound=GroupKind)
 
 
 class FetchedOffset(NamedTuple):
-    """An offset as OffsetFetch tells it; -1 when there is none."""
+    """An offset in the answer to OffsetFetch; -1 for none."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -66,7 +66,7 @@ class DescribedGroup:
 
 
 class Groups:
-    """Groups with their offsets. Methods decide; `replay` and its kin carry out what is logged."""
+    """Groups with their offsets. Requests and `tick` decide; the `replay` methods apply records."""
 
     def __init__(
         self,
@@ -223,10 +223,9 @@ class Groups:
         return Outcome(tuple(codes), self._offsets.removal(group_id, free))
 
     def forget_topic(self, topic: str) -> Outcome[None]:
-        """A topic is gone: its offsets count no more from now on, and `tick` removes them.
+        """Note a deleted topic: its offsets no longer count, and `tick` removes them.
 
-        They do not count either for a topic that is made anew under the same name, however long
-        the removal takes.
+        They do not count for a new topic of the same name either, however long the removal takes.
         """
         if self._offsets.forget_topic(topic):
             self._cleaning.begin()
@@ -291,7 +290,7 @@ class Groups:
     # ---- replay
 
     def replay(self, record: GroupRecord) -> None:
-        """Make true what the log says. Nothing else changes what is stored."""
+        """Apply a record. Nothing else changes durable state."""
         match record:
             case OffsetCommitted():
                 self._has_offsets(record.group_id)
@@ -327,7 +326,7 @@ class Groups:
     def next_deadline(self, now: Moment) -> int | None:
         """When `tick` has something to do; 0 for at once, None while there are no groups.
 
-        It does not depend on `now`: what is stored by the wall time is looked at in intervals.
+        It does not depend on `now`: deadlines in wall time are checked at intervals.
         """
         due_ms: int | None = None
         for kind in self.kinds.all:
@@ -343,7 +342,7 @@ class Groups:
         return due_ms
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """End what was waited for in vain, and now and then remove what has expired.
+        """Expire timers, and at intervals remove expired offsets and groups.
 
         One decision for each that is due, see `Machine.tick`.
         """

@@ -1,7 +1,7 @@
 """The order in which Java's hash tables list their keys.
 
-Which member gets the odd partition depends in Kafka on nothing but this order. Whoever moves a
-group from one broker to the other, or compares the two, is to see the same assignment.
+In Kafka this order alone decides which member gets the odd partition. A group that moves between
+Kafka and Ottla therefore keeps its assignment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The kinds of groups that a partition of `__consumer_offsets` has groups of.
+"""The kinds of groups that one partition of `__consumer_offsets` uses, and the kind of each group.
 
-Classic groups are always among them: a group that nothing is known of but its offsets is an empty
-classic group. The other kinds are imported with their first group.
+Classic groups are always in use: a group that has only offsets is an empty classic group. The other
+kinds are imported with their first group.
 """
 
 from __future__ import annotations

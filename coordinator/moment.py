@@ -1,4 +1,4 @@
-"""When something is decided, by both clocks."""
+"""A time on both clocks: the wall clock and the monotonic clock."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ class Moment(NamedTuple):
     """A time.
 
     Attributes:
-        wall_ms: since 1970. It goes into records, and is compared with what records say. It may
+        wall_ms: since 1970. Records hold it, and their deadlines are compared with it. It may
             step, forward and back.
-        monotonic_ms: since some moment, never stepping. What is in memory alone is due by it:
-            sessions of members, rebalances, what is done at intervals.
+        monotonic_ms: since an arbitrary moment; it never steps. Deadlines of volatile state use
+            it: sessions of members, rebalances, intervals.
     """
 
     wall_ms: int

@@ -1,7 +1,7 @@
-"""Removes offsets: those past their retention, those of deleted topics, and groups left empty.
+"""The removal of expired offsets, of offsets of deleted topics, and of groups left empty.
 
-Goes over the groups of a partition a few offsets at a time, so that any number of them can expire
-beside the requests (GroupCoordinatorShard.cleanupGroupMetadata and onPartitionsDeleted in Kafka).
+It visits a few offsets at a time, so that any number of them can expire while requests are served
+(GroupCoordinatorShard.cleanupGroupMetadata and onPartitionsDeleted in Kafka).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .outcome import Outcome
 from .volatile import Volatile
 
 LOOKED_AT_TOGETHER: Final = 100
-"""How many offsets one decision looks at."""
+"""How many offsets one decision checks."""
 
 
 class _Few(NamedTuple):
-    """Some offsets of a group; none of them: all have been looked at."""
+    """Some offsets of a group to check; no partitions: all of the group were checked."""
 
     group_id: str
-    places: list[Partition]
+    partitions: list[Partition]
     expires: bool
 
 
 class OffsetCleaning(Volatile):
-    """What is removed by time, and after topics were deleted."""
+    """Removes offsets by time, and after topics were deleted."""
 
     def __init__(self, offsets: Offsets, settings: GroupSettings, kinds: LoadedKinds) -> None:
         self._offsets = offsets
@@ -50,7 +50,7 @@ class OffsetCleaning(Volatile):
         return self._expiry_due_ms
 
     def begin(self) -> None:
-        """Have the offsets removed that are of no topic any more, as soon as `tick` is called."""
+        """Start a round that removes offsets of deleted topics, at the next `tick`."""
         if self._round is None:
             self._round = self._all(expires=False)
         else:
@@ -65,7 +65,7 @@ class OffsetCleaning(Volatile):
         elif now.monotonic_ms >= self._expiry_due_ms:
             self._expiry_due_ms = now.monotonic_ms + interval_ms
             self._round, self._at = self._all(expires=True), None
-        asked: tuple[GroupRecord, ...] = ()
+        removed: tuple[GroupRecord, ...] = ()
         while self._round is not None:
             if self._at is None:
                 self._at = next(self._round, None)
@@ -73,12 +73,12 @@ class OffsetCleaning(Volatile):
                     self._end_round()
                     continue
             records = self._removal(self._at, now.wall_ms)
-            if not records or records == asked:
+            if not records or records == removed:
                 # All that could go has gone. A tombstone that leaves something behind must not
                 # keep the round from coming to an end.
                 records, self._at = (), None
             # The same few are looked at again: the log may not have taken the tombstones.
-            asked = records
+            removed = records
             yield Outcome(None, records, is_atomic=False)
 
     def _end_round(self) -> None:
@@ -90,25 +90,25 @@ class OffsetCleaning(Volatile):
             self._offsets.end_forgetting()
 
     def _all(self, *, expires: bool) -> Iterator[_Few]:
-        """All offsets of all groups that are there now; they may go meanwhile."""
+        """All offsets of all groups that exist now; some may be removed meanwhile."""
         listed = [group_id for kind in self._kinds.all for group_id in kind.groups]
         for group_id in listed:
-            places = self._offsets.places(group_id)
-            for first in range(0, len(places), LOOKED_AT_TOGETHER):
-                yield _Few(group_id, places[first : first + LOOKED_AT_TOGETHER], expires)
+            partitions = self._offsets.held_partitions(group_id)
+            for first in range(0, len(partitions), LOOKED_AT_TOGETHER):
+                yield _Few(group_id, partitions[first : first + LOOKED_AT_TOGETHER], expires)
             yield _Few(group_id, [], expires)
 
     def _removal(self, few: _Few, now_ms: int) -> tuple[GroupRecord, ...]:
-        group_id, places, expires = few
+        group_id, partitions, expires = few
         kind = self._kinds.of(group_id)
-        if places:
+        if partitions:
             retention_ms = self._settings.offsets_retention_ms
             is_expired = (
                 kind.expiry(group_id, now_ms=now_ms, retention_ms=retention_ms)
                 if expires
                 else never
             )
-            return self._offsets.removal_of_gone(group_id, places, is_expired)
+            return self._offsets.removal_of_gone(group_id, partitions, is_expired)
         if not expires or self._offsets.has_any(group_id):
             return ()
         try:

@@ -1,8 +1,8 @@
-"""Committed offsets of groups, and those that wait in a transaction for its marker.
+"""Committed offsets of groups, and pending offsets of transactions that have no marker yet.
 
-Follows Kafka's OffsetMetadataManager. Of two commits for a partition the later in the log counts,
-not the one whose transaction ended later: a plain commit made while a transactional one is pending
-is not undone by the marker.
+Follows Kafka's OffsetMetadataManager. Of two commits for a partition the later one in the log
+counts, not the one whose transaction ended later: the marker of a pending commit does not undo a
+plain commit made after it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class OffsetToCommit(NamedTuple):
     topic_id: UUID | None = None
 
 
-class _Placed(NamedTuple):
-    """A commit with its place in the order of the log."""
+class _Logged(NamedTuple):
+    """A commit with its position in the order of the log."""
 
-    place: int
+    position: int
     record: OffsetCommitted
 
 
-_Topics = dict[str, dict[int, _Placed]]
+_Topics = dict[str, dict[int, _Logged]]
 
 
 class Offsets:
-    """The offsets of one partition of `__consumer_offsets`. Groups are checked by whoever asks.
+    """The offsets of one partition of `__consumer_offsets`. The caller checks groups.
 
     Args:
         topic_id_of: the id of a topic, None when there is no such topic. Without this function all
@@ -62,7 +62,7 @@ class Offsets:
     ) -> None:
         self._metadata_max_size = metadata_max_size
         self._topic_id_of = topic_id_of
-        # Topics that were deleted: up to which place in the log their offsets count no more.
+        # Deleted topics: offsets at these positions of the log and before them no longer count.
         self._forgotten: dict[str, int] = {}
         self._is_some_in_use = False  # an offset that counts no more could not be removed yet
         self._committed: dict[str, _Topics] = {}
@@ -81,17 +81,17 @@ class Offsets:
         """Whether an open transaction holds an offset for the partition (KIP-447)."""
         return any(map(self._counts, self._pending_for(group_id, topic, partition)))
 
-    def _pending_for(self, group_id: str, topic: str, partition: int) -> list[_Placed]:
+    def _pending_for(self, group_id: str, topic: str, partition: int) -> list[_Logged]:
         return [
             placed
             for producer_id in self._producers.get(group_id, ())
             if (placed := self._pending[producer_id][group_id].get(topic, {}).get(partition))
         ]
 
-    def _counts(self, placed: _Placed) -> bool:
+    def _counts(self, placed: _Logged) -> bool:
         """Whether an offset is of the topic that has its name now, not of one deleted before."""
         record = placed.record
-        if placed.place <= self._forgotten.get(record.topic, 0):
+        if placed.position <= self._forgotten.get(record.topic, 0):
             return False
         if self._topic_id_of is None:
             return True
@@ -102,8 +102,8 @@ class Offsets:
         """Whether a group has offsets, or a transaction that may bring some."""
         return group_id in self._committed or group_id in self._producers
 
-    def places(self, group_id: str) -> list[Partition]:
-        """The partitions for which something is held, whether it counts or not."""
+    def held_partitions(self, group_id: str) -> list[Partition]:
+        """The partitions with a committed or pending offset, whether it counts or not."""
         held = dict.fromkeys(_partitions(self._committed.get(group_id, {})))
         for producer_id in self._producers.get(group_id, ()):
             held.update(dict.fromkeys(_partitions(self._pending[producer_id][group_id])))
@@ -169,21 +169,23 @@ class Offsets:
 
     def removal_of_group(self, group_id: str) -> tuple[OffsetRemoved, ...]:
         """Tombstones for all offsets of a group."""
-        return tuple(OffsetRemoved(group_id, *partition) for partition in self.places(group_id))
+        return tuple(
+            OffsetRemoved(group_id, *partition) for partition in self.held_partitions(group_id)
+        )
 
     def removal_of_gone(
         self,
         group_id: str,
-        places: Iterable[Partition],
+        partitions: Iterable[Partition],
         is_expired: Callable[[OffsetCommitted], bool],
     ) -> tuple[OffsetRemoved, ...]:
-        """Tombstones for what has expired, and for what is of a topic that was deleted.
+        """Tombstones for expired offsets and for offsets of deleted topics.
 
-        A tombstone ends whatever is held for a partition: where an offset of the topic of now is
-        committed or pending beside one that counts no more, they wait for each other.
+        A tombstone removes every offset of a partition, pending ones too. A partition that has both
+        an offset that counts and one that does not therefore gets none yet.
         """
         removed = []
-        for topic, partition in places:
+        for topic, partition in partitions:
             placed = self._committed.get(group_id, {}).get(topic, {}).get(partition)
             pending = self._pending_for(group_id, topic, partition)
             counting = sum(map(self._counts, pending))
@@ -203,7 +205,7 @@ class Offsets:
         return True
 
     def end_forgetting(self) -> None:
-        """All offsets were looked at, and all that could be removed were removed."""
+        """End a round: all offsets were checked, and all that could be removed were removed."""
         if not self._is_some_in_use:
             self._forgotten.clear()
         self._is_some_in_use = False
@@ -211,10 +213,10 @@ class Offsets:
     # ---- replay
 
     def replay(self, record: OffsetCommitted | OffsetRemoved) -> None:
-        """Make true what the log says outside of transactions."""
+        """Apply a record that is in no transaction."""
         if isinstance(record, OffsetCommitted):
             self._replayed += 1
-            _put(self._committed, _Placed(self._replayed, record))
+            _put(self._committed, _Logged(self._replayed, record))
             return
         _remove(self._committed, record)
         for producer_id in tuple(self._producers.get(record.group_id, ())):
@@ -225,11 +227,11 @@ class Offsets:
         """An offset that counts from the commit marker of its transaction on."""
         self._replayed += 1
         pending = self._pending.setdefault(producer.producer_id, {})
-        _put(pending, _Placed(self._replayed, record))
+        _put(pending, _Logged(self._replayed, record))
         self._producers.setdefault(record.group_id, set()).add(producer.producer_id)
 
     def replay_marker(self, producer: Producer, *, commit: bool) -> None:
-        """The transaction of a producer has ended: its offsets count now, or never did."""
+        """Apply a marker: the pending offsets of the producer count now, or are dropped."""
         pending = self._pending.pop(producer.producer_id, {})
         for group_id, topics in pending.items():
             self._forget_producer(group_id, producer.producer_id)
@@ -237,7 +239,7 @@ class Offsets:
                 for topic, partitions in topics.items():
                     for partition, placed in partitions.items():
                         held = self._committed.get(group_id, {}).get(topic, {}).get(partition)
-                        if held is None or held.place < placed.place:
+                        if held is None or held.position < placed.position:
                             _put(self._committed, placed)
 
     def _forget_if_empty(self, group_id: str, producer_id: int) -> None:
@@ -254,11 +256,11 @@ class Offsets:
             del self._producers[group_id]
 
 
-def _partitions(topics: Mapping[str, Mapping[int, _Placed]]) -> Iterator[Partition]:
+def _partitions(topics: Mapping[str, Mapping[int, _Logged]]) -> Iterator[Partition]:
     return ((topic, partition) for topic, partitions in topics.items() for partition in partitions)
 
 
-def _put(by_group: dict[str, _Topics], placed: _Placed) -> None:
+def _put(by_group: dict[str, _Topics], placed: _Logged) -> None:
     record = placed.record
     by_group.setdefault(record.group_id, {}).setdefault(record.topic, {})[record.partition] = placed
 

@@ -24,7 +24,7 @@ class Producer:
 
 
 class Effect:
-    """Something to be done once the records are in the log."""
+    """An action that follows once the records are in the log."""
 
     __slots__ = ()
 
@@ -55,17 +55,17 @@ PARKED: Final = Parked()
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Reply]):
-    """What a decision asks for: log the records, replay them, reply, carry out the effects.
+    """The result of a decision: log the records, replay them, reply, carry out the effects.
 
     Attributes:
-        reply: the answer to who asked; `PARKED` when it comes later, by an `Answer`.
-        records: what goes to the log, as one batch, and is then replayed one by one.
-        effects: what is done after the replay, in order.
+        reply: of the request; `PARKED` if a later `Answer` brings it.
+        records: appended to the log as one batch, then replayed one by one.
+        effects: actions after the replay, in order.
         is_atomic: whether the log takes all records or none. False where each record is true
             without the others: they may become several batches, so that any number of them fits
             (CoordinatorResult's `isAtomic` in Kafka).
-        instead: what is decided when the log does not take the records, by the error that clients
-            are told; without records. None: the request is refused with that error.
+        instead: the decision if the log refuses the records, by the error code for clients; it has
+            no records. None: the request is refused with that code.
         producer: when set, the batch is transactional under this producer id and epoch, and the
             records are pending until its marker (offsets committed in a transaction).
     """

@@ -1,4 +1,4 @@
-"""Volatile state: what no record of the log holds, so that a decision may change it at once.
+"""Volatile state: state that no record of the log holds, so a decision may change it at once.
 
 All other state of a machine is durable and changes by replay alone: a decision leaves it as it was
 if the log does not take the records. After a restart volatile state is empty. The machine rebuilds

@@ -90,9 +90,9 @@ def _heartbeat(
     member_id = request.member_id
     if not member_id and not request.member_epoch and context.version < _OWN_ID_SINCE:
         member_id = urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
-    asker = None
+    may_see = None
     if node.authorizer is not None:
-        asker = partial(may, node, context, Operation.DESCRIBE, AclResource.TOPIC)
+        may_see = partial(may, node, context, Operation.DESCRIBE, AclResource.TOPIC)
     return HeartbeatRequest(
         request.group_id,
         member_id,
@@ -106,7 +106,7 @@ def _heartbeat(
         owned=_owned(request.topic_partitions),
         client_id=context.client_id or "",
         client_host=f"/{context.connection.host}",  # as Java prints an address without a name
-        asker=asker,
+        may_see=may_see,
         must_bring_its_id=context.version >= _OWN_ID_SINCE,
     )
 

@@ -46,10 +46,10 @@ class CatalogTopics:
         topic = self._catalog.topic_by_id(topic_id)
         return None if topic is None else self._facts(topic)
 
-    def names_for(self, asker: Callable[[str], bool] | None) -> Iterable[str]:
-        """The names of all topics, or of those for which `asker` returns true."""
+    def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
+        """The names of all topics, or of those for which `may_see` returns true."""
         names = self._catalog.topics
-        return names if asker is None else [name for name in names if asker(name)]
+        return names if may_see is None else [name for name in names if may_see(name)]
 
     def _facts(self, topic: Topic) -> TopicFacts:
         racks = {

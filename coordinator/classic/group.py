@@ -1,8 +1,8 @@
-"""One classic group: its members, its state, and what may be asked of it.
+"""One classic group: its members, its state, its rebalance and its subscriptions.
 
-What is stored (an empty group, or members with their assignment) changes by replay alone. Who is
-joining, who waits for an answer and the generation of a rebalance that no leader has finished yet
-are not in the log, as in Kafka's ClassicGroup; `groups.py` changes them as it decides.
+The log holds a group at rest: empty, or members with their assignment. Joining members, parked
+requests and the generation of an unfinished rebalance are in memory only, as in Kafka's
+ClassicGroup; `groups.py` changes them as it decides.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class ClassicGroup(Volatile):
         self.pending_syncs: set[str] = set()  # have the new generation, and have not synced
         self.initial_delay: InitialDelay | None = None  # while an empty group awaits its members
         self.subscribed_topics: frozenset[str] | None = None
-        self.unwritten: GroupStored | None = None  # what a decision asked to be logged
+        self.unwritten: GroupStored | None = None  # the record of a decision, until it is replayed
         self._static_members: dict[str, str] = {}
 
     @classmethod
@@ -175,9 +175,9 @@ class ClassicGroup(Volatile):
         )
 
     def settle(self, record: GroupStored) -> None:
-        """Take over what is now in the log: the assignment, or that nobody is left.
+        """Apply the record that is now in the log: an assignment, or a group without members.
 
-        The record of a group that is born says nothing that is not so already.
+        The first record of a new group changes nothing.
         """
         self.unwritten = None
         if record.members:
@@ -223,7 +223,7 @@ class ClassicGroup(Volatile):
         self.pending_syncs.discard(member_id)
 
     def replace(self, old_member_id: str, member: Member) -> None:
-        """Give the place of a static member to the same instance under a new member id."""
+        """Replace a static member by the same instance with a new member id."""
         del self.members[old_member_id]
         if self.leader == old_member_id:
             self.leader = member.member_id
@@ -255,7 +255,7 @@ class ClassicGroup(Volatile):
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest that a member asks for."""
+        """The longest rebalance timeout of the members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def waiting_to_join(self) -> Iterator[Member]:
@@ -263,7 +263,7 @@ class ClassicGroup(Volatile):
 
     @property
     def all_have_joined(self) -> bool:
-        """Whether nobody is waited for any more, neither members nor those given an id."""
+        """Whether all members have joined, and all who were given a member id."""
         return not self.pending_members and all(
             member.join_ticket is not None for member in self.members.values()
         )
@@ -276,7 +276,7 @@ class ClassicGroup(Volatile):
         if self.state is State.PREPARING_REBALANCE:
             if member is not None and member.join_ticket is not None:
                 return True
-            # Members that have not rejoined may lose their place to those who are here.
+            # Members that have not rejoined make room for those that have.
             return len(self.members) < max_size or sum(1 for _ in self.waiting_to_join()) < max_size
         return member is not None or len(self.members) < max_size
 
@@ -308,7 +308,7 @@ class ClassicGroup(Volatile):
         return max(names_in_order(votes), key=votes.__getitem__)
 
     def elect_a_leader(self) -> bool:
-        """Make sure that the leader is among those who joined; False when nobody has."""
+        """Make sure that the leader has joined; False when no member has."""
         leader = self.members.get(self.leader) if self.leader is not None else None
         if leader is not None and leader.join_ticket is None:
             leader = next(self.waiting_to_join(), None)

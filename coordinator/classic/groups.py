@@ -1,8 +1,8 @@
 """The classic group protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-Follows Kafka's GroupMetadataManager. A method decides and returns an `Outcome`: records when what
-is stored of a group changes, and answers to requests that were parked. Who joins and waits is kept
-in memory only and changes at once (see `group.py`).
+Follows Kafka's GroupMetadataManager. A method decides and returns an `Outcome`: the group's record
+if it changes, and answers to parked requests. Members that join or wait are volatile state and
+change at once (see `group.py`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ClassicGroups(GroupKind):
     def _join_first(
         self, request: JoinRequest, member_id: str, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
-        """The group is born by this request, even if it is refused; the log is told so."""
+        """Create the group and its record, even if the member is refused."""
         group = self.groups[request.group_id] = ClassicGroup(request.group_id)
         group.state_timestamp_ms = turn.wall_ms
         turn.write(group, group.stored({}))
@@ -130,7 +130,7 @@ class ClassicGroups(GroupKind):
             case State.STABLE if same and group.leader != member_id:
                 return turn.outcome(joined(group, member))
             case _:
-                # A leader that joins again asks for a new assignment (its metadata changed).
+                # A leader that joins again wants a new assignment (its metadata changed).
                 group.put(_rejoined(member, request, turn))
                 self._rebalances.go_on(group, turn)
                 return turn.parked()
@@ -227,11 +227,11 @@ class ClassicGroups(GroupKind):
         member = group.check_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
             raise Refused(Code.ILLEGAL_GENERATION)
-        for asked, chosen in (
+        for requested, chosen in (
             (request.protocol_type, group.protocol_type),
             (request.protocol, group.protocol),
         ):
-            if asked is not None and chosen is not None and asked != chosen:
+            if requested is not None and chosen is not None and requested != chosen:
                 raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         if group.state is State.PREPARING_REBALANCE:
             raise Refused(Code.REBALANCE_IN_PROGRESS)
@@ -245,9 +245,9 @@ class ClassicGroups(GroupKind):
         return turn.parked()
 
     def _assign(self, group: ClassicGroup, assignments: Mapping[str, bytes], turn: Turn) -> None:
-        """Log the assignment; whoever waits for it is answered once it is in the log.
+        """Log the assignment, and answer the waiting members once it is in the log.
 
-        If the log does not take it they are told so, and the group rebalances.
+        If the log refuses it, they get the error and the group rebalances.
         """
         turn.write(group, group.stored(assignments))
 
@@ -285,7 +285,7 @@ class ClassicGroups(GroupKind):
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
-        """LeaveGroup (13): the reply has a code for each who leaves, in their order.
+        """LeaveGroup (13): the reply has a code for each leaving member, in order.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID when there is no such group.
@@ -383,7 +383,7 @@ class ClassicGroups(GroupKind):
     # ---- replay
 
     def replay(self, record: GroupStored | GroupRemoved) -> None:
-        """Make true what the log says."""
+        """Apply a record."""
         group = self.groups.get(record.group_id)
         adopted = self._adopted.pop(record.group_id, None)
         if isinstance(record, GroupRemoved):
@@ -420,10 +420,10 @@ class ClassicGroups(GroupKind):
             self._rebalances.extend_session(group, member, turn.now_ms)
         if adopted.rebalance:
             self._rebalances.prepare(group, turn)
-            assert not turn.records, "nobody has joined yet"
+            assert not turn.records, "no member has joined yet"
 
     def forget(self, group_id: str) -> None:
-        """The group turns out to be a consumer group."""
+        """Drop a group: a record says that it is of another kind."""
         group = self.groups.get(group_id)
         if group is not None:
             self._drop(group)

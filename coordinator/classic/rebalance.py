@@ -1,8 +1,8 @@
-"""How a classic group rebalances, and what it waits for: the steps between requests.
+"""The rebalance of a classic group: its steps, and the timers of the group and of its members.
 
-A rebalance waits for its members to join, then for them to sync; each wait has its timer, and each
-member a session. Requests are in `groups.py`; both work on a `Turn`, the decision that is
-being made.
+A rebalance waits for the members to join, then for them to sync. Each wait has a timer, and each
+member has a session. The requests are in `groups.py`; both work on a `Turn`, the decision in
+progress.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .group import ClassicGroup, InitialDelay, Member, State
 from .requests import GroupSettings, JoinedMember, JoinReply, SyncReply
 
 _RETRY_MS = 1_000
-"""How long after the log did not take that a group is empty it is tried again."""
+"""How long after the log refused the record of an empty group it is tried again."""
 
 
 class Timer(Enum):
-    """What a group waits for."""
+    """What a timer of a group waits for."""
 
     SESSION = "the heartbeat of a member"
     JOIN = "the members to rejoin"
@@ -42,7 +42,7 @@ class TimerKey(NamedTuple):
 
 
 class Turn:
-    """What one decision asks for, while it is being made.
+    """A decision in progress: its records and effects so far.
 
     Attributes:
         now_ms: the monotonic time, for deadlines.
@@ -60,7 +60,7 @@ class Turn:
         self.instead: Callable[[Code], Outcome[Any]] | None = None
 
     def write(self, group: ClassicGroup, record: GroupStored) -> None:
-        """Log what is stored of the group from now on; once in a turn."""
+        """Add the record of the group; once in a turn."""
         assert group.group_id not in self.written, group.group_id
         group.unwritten = record
         self.records.append(record)
@@ -71,14 +71,14 @@ class Turn:
     ) -> None:
         """Answer the request that is parked under the ticket, if there is one.
 
-        Who waits has been forgotten by now, whatever becomes of the records (of another group,
-        maybe): only what they say has to wait for the log to take them.
+        Args:
+            once_logged: the reply depends on the records, and is sent only if the log takes them.
         """
         if ticket is not None:
             self.effects.append(Answer(ticket, reply, send_even_if_not_logged=not once_logged))
 
     def parked(self) -> Outcome[Any]:
-        """The outcome of a request that waits, or need not wait as it turned out."""
+        """The outcome of a request that is parked, or that this decision has answered already."""
         for effect in self.effects:
             if isinstance(effect, Answer) and effect.ticket == self.ticket:
                 self.effects.remove(effect)
@@ -86,7 +86,7 @@ class Turn:
         return self.outcome(PARKED)
 
     def outcome(self, reply: Any) -> Outcome[Any]:
-        """All of it, with the reply to who asked."""
+        """The outcome, with the reply to the request."""
         return Outcome(reply, tuple(self.records), tuple(self.effects), instead=self.instead)
 
 
@@ -139,7 +139,7 @@ class Rebalances(Volatile):
             self.complete(group, turn)
 
     def complete(self, group: ClassicGroup, turn: Turn) -> None:
-        """Go on with those who joined; static members may be late, dynamic ones are dropped."""
+        """Continue with those who joined; keep late static members, drop late dynamic ones."""
         self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         for member in tuple(group.members.values()):
             if member.join_ticket is None and member.group_instance_id is None:
@@ -172,7 +172,7 @@ class Rebalances(Volatile):
         return self._deadlines.next()
 
     def expire(self, groups: Mapping[str, ClassicGroup], now: Moment) -> Generator[Outcome[None]]:
-        """End what was waited for in vain, one after the other."""
+        """Make the decisions of the timers that are due, one by one."""
         for key in self._deadlines.take_due(now.monotonic_ms):
             group, turn = groups[key.group_id], Turn(now)
             if key.timer is Timer.SESSION:
@@ -184,34 +184,34 @@ class Rebalances(Volatile):
             yield turn.outcome(None)
 
     def begin_session(self, group: ClassicGroup, member_id: str, due_ms: int) -> None:
-        """A member, or one that has only an id yet, is to be heard of until then."""
+        """Set when the session of a member expires, or of one that has only a member id yet."""
         self._deadlines.set(TimerKey(Timer.SESSION, group.group_id, member_id), due_ms)
 
     def end_session(self, group: ClassicGroup, member_id: str) -> None:
-        """Nobody has to be heard of under this id any more."""
+        """End the session of a member id."""
         self._deadlines.cancel(TimerKey(Timer.SESSION, group.group_id, member_id))
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
-        """A member has synced; who waits for the assignment waits for the log to take it too."""
+        """Note that a member has synced."""
         group.pending_syncs.discard(member_id)
         self.settled(group)
 
     def settled(self, group: ClassicGroup) -> None:
-        """Once all have synced and there is an assignment, nothing more is waited for."""
+        """Cancel the timers that the present state has no use for."""
         if group.state is State.EMPTY:
             self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         if group.state is State.STABLE and not group.pending_syncs:
             self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
 
     def cancel(self, group: ClassicGroup) -> None:
-        """The group is gone, and with it all that it waits for."""
+        """Cancel all timers of a group that is removed."""
         for member_id in (*group.members, *group.pending_members):
             self.end_session(group, member_id)
         self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         self._deadlines.cancel(TimerKey(Timer.SYNC, group.group_id))
 
     def begin_sessions(self, group: ClassicGroup, turn: Turn) -> None:
-        """The group was loaded from the log: its members have to be heard of from now on."""
+        """Begin the sessions of a group that was loaded from the log."""
         for member in group.members.values():
             self.extend_session(group, member, turn.now_ms)
         is_too_large = len(group.members) > self._settings.max_size
@@ -219,16 +219,16 @@ class Rebalances(Volatile):
             self.prepare(group, turn)  # the limit was lowered: some must go
 
     def extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
-        """The member was heard of."""
+        """Begin the member's session anew."""
         self.begin_session(group, member.member_id, now_ms + member.session_timeout_ms)
 
     def forget(self, group: ClassicGroup, member_id: str) -> None:
-        """Drop a member, or an id that was given out, with its session."""
+        """Drop a member or a pending member id, with its session."""
         group.remove(member_id)
         self.end_session(group, member_id)
 
     def assignment_refused(self, group: ClassicGroup, error: Code, turn: Turn) -> None:
-        """The log did not take the assignment: who waits for it is told, and all join again."""
+        """The log refused the assignment: answer the waiting members; all join again."""
         group.unwritten = None
         for member in tuple(group.members.values()):
             group.put(replace(member, assignment=b"", sync_ticket=None))
@@ -267,7 +267,7 @@ class Rebalances(Volatile):
 
 
 def joined(group: ClassicGroup, member: Member) -> JoinReply:
-    """What a member of the present generation is told."""
+    """The JoinGroup reply to a member of the present generation."""
     members: tuple[JoinedMember, ...] = ()
     if group.leader == member.member_id:
         protocol = group.protocol or ""

@@ -1,7 +1,6 @@
-"""What members ask of a classic group, what they are told, and the limits they meet.
+"""The requests and replies of classic groups as values, and the limits of all groups.
 
-Values only. Requests are as the handler read them from any version of the protocol; replies are
-shaped for a version by the handler.
+They are the same for all versions of the protocol; the handlers translate.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ class JoinRequest:
 
     Attributes:
         member_id: empty for a member that has none yet.
-        fresh_id: a random id, used if the member is to be given one.
+        fresh_id: a random id, used if the member needs one.
         fresh_consumer_id: the same for a consumer group, where nothing is put before it.
         must_know_its_id: a dynamic member is given its id first, and joins with it (version 4+).
-        may_skip_assignment: a leader can be told that there is nothing to assign (version 9+).
+        may_skip_assignment: the leader understands that there is nothing to assign (version 9+).
     """
 
     group_id: str
@@ -78,7 +77,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """What the leader is told of a member."""
+    """A member in the JoinGroup reply to the leader."""
 
     member_id: str
     group_instance_id: str | None

@@ -1,4 +1,4 @@
-"""What an assignor of a consumer group is given, and what it gives back."""
+"""The input and the result of an assignor of consumer groups."""
 
 from __future__ import annotations
 

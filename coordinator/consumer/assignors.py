@@ -1,8 +1,8 @@
 """The assignors of the broker (`group.consumer.assignors`): `range` and `uniform`.
 
-They give what Kafka's RangeAssignor and UniformAssignor give, down to who gets the odd partition.
-`uniform` keeps what a member has, as far as balance allows; the time it takes grows with the number
-of members plus that of partitions.
+Their assignments equal those of Kafka's RangeAssignor and UniformAssignor, also for the odd
+partition. `uniform` lets members keep their partitions as far as balance allows; its time grows
+with the number of members plus that of partitions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Quotas:
                 given_up += [(topic_id, index) for index in go]
             kept = _with(kept, topic_id, frozenset(stay))
         if left and with_extra and self._members_left > self._extra:
-            left -= 1  # it does not fill the extra place, and others can have it
+            left -= 1  # others can have the extra partition
             with_extra = False
         self._extra -= with_extra
         self._members_left -= 1

@@ -1,7 +1,7 @@
 """Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-They are reconciled like the others (KIP-848): a JoinGroup says what the member owns and takes it a
-step further, a SyncGroup tells what it has, and a Heartbeat calls for the next JoinGroup.
+They are reconciled like the others (KIP-848): JoinGroup reports the member's partitions and takes
+the next step, SyncGroup answers the assignment, and Heartbeat demands the next JoinGroup.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ClassicMembers:
     def join(
         self, group: ConsumerGroup, request: JoinRequest, *, now: Moment
     ) -> Outcome[JoinReply | Parked]:
-        """JoinGroup (11): answered at once; the group assigns, so nobody leads.
+        """JoinGroup (11): answered at once, without a leader: the coordinator assigns.
 
         Raises:
             Refused: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
@@ -97,7 +97,7 @@ class ClassicMembers:
         known = group.static_member(instance_id)
         if known is None:
             return ConsumerMember(member_id)
-        return self._steps.take_place(group, known, member_id, turn)
+        return self._steps.replace_static(group, known, member_id, turn)
 
     def _await_sync(
         self, group: ConsumerGroup, member: ConsumerMember, request: JoinRequest, now_ms: int
@@ -174,7 +174,7 @@ class ClassicMembers:
     def leave(
         self, group: ConsumerGroup, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
-        """LeaveGroup (13): members of either protocol; a code for each who leaves."""
+        """LeaveGroup (13): members of either protocol; a code for each."""
         turn = ConsumerTurn(now)
         codes: list[Code] = []
         gone: dict[str, ConsumerMember] = {}

@@ -1,7 +1,7 @@
-"""What consumers of the classic protocol wrap into their metadata and assignments.
+"""Subscriptions and assignments of classic consumers, to bytes and back.
 
-Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0-3; newer ones are
-read as 3.
+They are Kafka's ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0-3; newer
+ones are read as 3. Classic consumers wrap them into JoinGroup and SyncGroup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NEWEST: Final = 3
 
 
 class Subscription(NamedTuple):
-    """What a consumer of the classic protocol asks for."""
+    """The subscription of a classic consumer."""
 
     topics: frozenset[str]
     owned: Mapping[str, frozenset[int]]
@@ -67,7 +67,7 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
 def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
     """Partitions by the id of their topic; those that do not exist are left out.
 
-    A topic may have been made anew with fewer partitions since somebody named them.
+    The topic may have been created anew with fewer partitions meanwhile.
     """
     found = {}
     for name, indexes in named.items():

@@ -1,8 +1,7 @@
 """One consumer group (KIP-848): members, target and current assignment, epochs, subscriptions.
 
-Everything stored changes by replay alone, in any order that compaction may leave. Counts that a
-decision needs (who is subscribed to what, in which epoch a partition is owned) are kept up to date
-here, so that a heartbeat need not go through the members.
+Durable state changes by replay alone, in any order that compaction may leave. The group also counts
+subscribers and the epochs of owned partitions, so that a heartbeat need not visit all members.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ class ConsumerGroup:
         return member
 
     def target_of(self, member: ConsumerMember) -> Assignment:
-        """The target of a member, or of the one whose place it takes."""
+        """The target of a member, or of the static member that it replaces."""
         if member.instance_id is None:
             return self.targets.get(member.member_id, NOTHING)
         member_id = self._static_members.get(member.instance_id)
@@ -185,7 +184,7 @@ class ConsumerGroup:
         classic_gone = sum(member.classic is not None for member in gone)
         return self._classic_count - classic_gone == len(self.members) - len(gone)
 
-    # ---- what would be, for decisions
+    # ---- the group after a change, for decisions
 
     def subscribers_after(
         self,
@@ -239,7 +238,7 @@ class ConsumerGroup:
     # ---- replay
 
     def replay(self, record: ConsumerRecord) -> None:
-        """Make true what a record of this group says; the end of the group is told elsewhere."""
+        """Apply a record of this group, except the tombstone of the whole group."""
         match record:
             case GroupEpoch():
                 self.epoch, self.metadata_hash = record.epoch, record.metadata_hash
@@ -285,13 +284,13 @@ class ConsumerGroup:
             case Kind.SUBSCRIPTION_METADATA:
                 self.has_subscription_metadata = False
 
-    def _subscribe(self, asked: ConsumerMember) -> None:
-        """A member asks for something; where it stands is not in this record."""
-        old = self.members.get(asked.member_id)
-        new = asked
+    def _subscribe(self, subscription: ConsumerMember) -> None:
+        """Apply the record of a subscription; it leaves epochs, state and partitions alone."""
+        old = self.members.get(subscription.member_id)
+        new = subscription
         if old is not None:
             new = replace(
-                asked,
+                subscription,
                 member_epoch=old.member_epoch,
                 previous_member_epoch=old.previous_member_epoch,
                 state=old.state,

@@ -1,14 +1,14 @@
-"""Consumer groups (KIP-848): heartbeats of their members, and what time does to them.
+"""Consumer groups (KIP-848): ConsumerGroupHeartbeat, leaving, replay and timers.
 
-Follows Kafka's GroupMetadataManager. A decision changes nothing but timers; the group changes when
-the records are replayed. A heartbeat that brings nothing new costs a few look-ups.
+Follows Kafka's GroupMetadataManager. A decision changes volatile state only (`../volatile.py`); the
+group changes by replay. A heartbeat without changes costs a few look-ups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..classic.group import ClassicGroup
@@ -49,7 +49,7 @@ class ConsumerSetup:
     """What consumer groups need to know of their broker.
 
     Attributes:
-        own_limits_of: what is set for a group; None: the settings bind all.
+        own_limits_of: the limits that are set for a group; None: `settings` holds for all.
     """
 
     settings: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
@@ -69,7 +69,7 @@ class ConsumerGroups:
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:
-        adopt: who takes the groups that become classic ones.
+        adopt: takes a group that becomes a classic one.
         max_classic_size: group.max.size: a larger group stays as it is.
     """
 
@@ -96,7 +96,7 @@ class ConsumerGroups:
         """ConsumerGroupHeartbeat (68).
 
         Args:
-            classic: the classic group of that name; who joins turns it into a consumer group.
+            classic: the classic group of that name; a member that joins converts it.
 
         Raises:
             Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID,
@@ -113,14 +113,14 @@ class ConsumerGroups:
         new = _updated(old, request)
         bump = group.epoch == 0
         bump |= self.steps.subscribe(group, old, new, turn)
-        bump |= self.steps.update_regexes(group, old, new, request.asker, turn)
+        bump |= self.steps.update_regexes(group, old, new, request.may_see, turn)
         target = self.steps.advance(group, (old, new), turn, bump=bump)
         new = self.steps.reconcile(group, new, target, request.owned, turn)
         limits = self._limits_of(group.group_id)
         due_ms = turn.now_ms + limits.session_timeout_ms
         self.steps.begin_session(group.group_id, new.member_id, due_ms)
-        tells = request.member_epoch == JOINING_EPOCH or request.is_full
-        assignment = new.assigned if tells or new.assigned != old.assigned else None
+        is_wanted = request.member_epoch == JOINING_EPOCH or request.is_full
+        assignment = new.assigned if is_wanted or new.assigned != old.assigned else None
         return turn.outcome(
             HeartbeatReply(
                 new.member_id, new.member_epoch, limits.heartbeat_interval_ms, assignment
@@ -159,7 +159,7 @@ class ConsumerGroups:
     def _member_for(
         self, group: ConsumerGroup, request: HeartbeatRequest, turn: ConsumerTurn
     ) -> ConsumerMember:
-        """The member that asks, or a new one when it joins."""
+        """The member that sent the request, or a new one if it joins."""
         joins = request.member_epoch == JOINING_EPOCH
         if not joins:
             member = group.own_member(request.member_id, request.instance_id)
@@ -172,7 +172,7 @@ class ConsumerGroups:
                 return group.members.get(request.member_id) or ConsumerMember(request.member_id)
             if known.classic is None:
                 check_released(known, request.member_id)
-            return self.steps.take_place(group, known, request.member_id, turn)
+            return self.steps.replace_static(group, known, request.member_id, turn)
         check_epoch(member, request.member_epoch, request.owned)
         return member
 
@@ -247,7 +247,7 @@ class ConsumerGroups:
     # ---- replay
 
     def replay(self, record: ConsumerRecord) -> None:
-        """Make true what the log says. What tombstones speak of may be unknown: compaction."""
+        """Apply a record. A tombstone may name something unknown, because of compaction."""
         group_id = record.group_id
         group = self.groups.get(group_id)
         if isinstance(record, ConsumerRemoved):
@@ -273,7 +273,7 @@ class ConsumerGroups:
         for member_id in group.members:
             self.steps.cancel_timers(group.group_id, member_id)
         self.steps.deadlines.cancel(TimerKey(Timer.REGEX, group.group_id))
-        self.steps.askers.pop(group.group_id, None)
+        self.steps.may_see.pop(group.group_id, None)
         del self.groups[group.group_id]
         self._loaded.pop(group.group_id, None)
 
@@ -334,7 +334,7 @@ class ConsumerGroups:
 
     def _match(self, group: ConsumerGroup, turn: ConsumerTurn) -> None:
         """Match the group's regular expressions against the topics of now."""
-        names = self._topics.names_for(self.steps.askers.pop(group.group_id, None))
+        names = self._topics.names_for(self.steps.may_see.pop(group.group_id, None))
         version = self._topics.version
         bump = False
         subscribed = dict(group.subscribers)
@@ -428,12 +428,25 @@ def _is_blank(text: str | None) -> bool:
     return text is not None and not text.strip()
 
 
+class _Subscription(NamedTuple):
+    """The fields of a `ConsumerMember` that a heartbeat may change."""
+
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    subscribed_topic_names: frozenset[str]
+    subscribed_topic_regex: str
+    client_id: str
+    client_host: str
+
+
 def _updated(member: ConsumerMember, request: HeartbeatRequest) -> ConsumerMember:
-    """The member with what the heartbeat says of it; the same one when it says nothing new."""
+    """The member with the fields of the heartbeat; the same object if none of them changed."""
     names = request.subscribed_topic_names
     regex = request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
-    wanted = (
+    values = (
         member.instance_id if request.instance_id is None else request.instance_id,
         member.rack_id if request.rack_id is None else request.rack_id,
         member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
@@ -442,9 +455,8 @@ def _updated(member: ConsumerMember, request: HeartbeatRequest) -> ConsumerMembe
         member.subscribed_topic_regex if regex is None else regex,
         request.client_id,
         request.client_host,
-        None,
     )
-    if wanted == (
+    if member.classic is None and values == (
         member.instance_id,
         member.rack_id,
         member.rebalance_timeout_ms,
@@ -453,25 +465,13 @@ def _updated(member: ConsumerMember, request: HeartbeatRequest) -> ConsumerMembe
         member.subscribed_topic_regex,
         member.client_id,
         member.client_host,
-        member.classic,
     ):
         return member
-    return replace(
-        member,
-        instance_id=wanted[0],
-        rack_id=wanted[1],
-        rebalance_timeout_ms=wanted[2],
-        server_assignor=wanted[3],
-        subscribed_topic_names=wanted[4],
-        subscribed_topic_regex=wanted[5],
-        client_id=request.client_id,
-        client_host=request.client_host,
-        classic=None,
-    )
+    return replace(member, classic=None, **_Subscription(*values)._asdict())
 
 
 def _regexes_of(gone: Iterable[ConsumerMember], group: ConsumerGroup) -> list[str]:
-    """The regular expressions that nobody subscribes by once some members are gone."""
+    """The regular expressions without a subscriber once some members are gone."""
     counts: dict[str, int] = {}
     for member in gone:
         if member.subscribed_topic_regex:

@@ -1,7 +1,6 @@
-"""A member of a consumer group (KIP-848): what it asked for, where it stands, what it owns.
+"""A member of a consumer group (KIP-848) as a value: subscription, epochs, state, partitions.
 
-Values only. A member changes by becoming another value. What it asked for and what it owns come
-from the log apart from each other: ConsumerGroupMemberMetadata and
+The log holds the subscription and the rest in two records: ConsumerGroupMemberMetadata and
 ConsumerGroupCurrentMemberAssignment.
 """
 
@@ -55,11 +54,11 @@ class ConsumerMember:
     """A member.
 
     Attributes:
-        previous_member_epoch: the one before; who never heard of the bump may still use it.
+        previous_member_epoch: the one before; valid while the member may not know the new one.
         rebalance_timeout_ms: how long it may take to give partitions up.
         subscribed_topic_regex: empty for none.
-        assigned: what it may use now.
-        pending_revocation: what it has to give up before it gets anything else.
+        assigned: the partitions that it may use now.
+        pending_revocation: the partitions that it has to give up first.
         classic: set when it speaks the classic protocol.
     """
 

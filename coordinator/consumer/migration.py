@@ -1,4 +1,4 @@
-"""Classic groups that become consumer groups and the other way round, while their members stay.
+"""The conversion of classic groups to consumer groups and back, while their members stay.
 
 The first member of the new protocol turns a classic group into a consumer group; when the last one
 leaves, it is a classic group again (KIP-848, on-line upgrade and downgrade).
@@ -26,11 +26,11 @@ def upgraded(
 ) -> tuple[list[ConsumerRecord], list[Effect]]:
     """The records of the consumer group that a classic one becomes, with its members as they are.
 
-    Who waits in a rebalance is told to join again.
+    Members that wait in a rebalance get REBALANCE_IN_PROGRESS and join again.
 
     Raises:
         Refused: GROUP_ID_NOT_FOUND: the policy forbids it, its members are no consumers, they are
-            too many, or what they wrapped into the classic protocol cannot be read.
+            too many, or their subscription or assignment cannot be read.
     """
     why = None
     if not settings.may_upgrade:
@@ -77,31 +77,31 @@ def _consumer_member(member: Member, protocol: str, epoch: int, topics: Topics) 
     assigned, has_more = read_assignment(member.assignment, topics)
     if has_more:
         raise _CustomAssignor
-    asked = read_subscription(member.metadata(protocol))
+    subscribed = read_subscription(member.metadata(protocol))
     return ConsumerMember(
         member.member_id,
         member_epoch=epoch,
         previous_member_epoch=epoch,
         instance_id=member.group_instance_id,
-        rack_id=asked.rack_id,
+        rack_id=subscribed.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=asked.topics,
+        subscribed_topic_names=subscribed.topics,
         assigned=assigned,
         classic=ClassicMember(member.session_timeout_ms, member.protocols),
     )
 
 
 def _sent_away(classic: ClassicGroup) -> list[Effect]:
-    told: list[Effect] = []
+    answers: list[Effect] = []
     for member in classic.members.values():
         if member.join_ticket is not None:
             reply = JoinReply(member.member_id, Code.REBALANCE_IN_PROGRESS)
-            told.append(Answer(member.join_ticket, reply))
+            answers.append(Answer(member.join_ticket, reply))
         if member.sync_ticket is not None:
-            told.append(Answer(member.sync_ticket, SyncReply(Code.REBALANCE_IN_PROGRESS)))
-    return told
+            answers.append(Answer(member.sync_ticket, SyncReply(Code.REBALANCE_IN_PROGRESS)))
+    return answers
 
 
 def downgraded(
@@ -116,7 +116,7 @@ def downgraded(
 
     Args:
         gone: members that are not in it any more.
-        joining: a classic member that takes the place of a static one.
+        joining: a classic member that replaces a static one.
 
     Raises:
         Refused: GROUP_ID_NOT_FOUND: what members wrapped into the classic protocol is unreadable.

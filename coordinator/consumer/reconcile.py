@@ -1,7 +1,8 @@
 """The next step of a member towards its target (KIP-848, CurrentAssignmentBuilder of Kafka).
 
-First it gives up what is not its own any more, and stays in its epoch until it says that it has.
-Then it moves to the epoch of the target and gets what is free; what others still own comes later.
+First the member gives up partitions that are not in its target, and stays in its epoch until it
+confirms that. Then it moves to the epoch of the target and gets the free partitions; it gets the
+others once their owners have given them up.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def reconciled(
     """The member after this step; the same one when it has to wait.
 
     Args:
-        owned: what the member says that it has; None when it does not say.
+        owned: the partitions that the member reports; None if it reports none.
 
     Raises:
         Refused: FENCED_MEMBER_EPOCH for a member in a state that is not known here, unless it

@@ -1,8 +1,8 @@
 """Records of consumer groups, as `__consumer_offsets` holds them (KIP-848).
 
-Keys and values are Kafka's (ConsumerGroupMetadataKey/Value and its neighbours). A key without a
-value deletes. What Kafka 4.0 stored of subscribed topics (ConsumerGroupPartitionMetadata) is only
-known to be there, so that it can be deleted: since 4.1 a hash in the group's own record is enough.
+Keys and values are Kafka's (ConsumerGroupMetadataKey/Value and so on). A key without a value is a
+tombstone. ConsumerGroupPartitionMetadata, which Kafka 4.0 wrote, is read only so that it can be
+deleted: since 4.1 the group's own record has a hash of the topics instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .member import Assignment, ClassicMember, ConsumerMember, MemberState
 
 
 class Kind(IntEnum):
-    """What a record is about; the numbers stand in front of the keys."""
+    """The types of records by the version of their keys."""
 
     GROUP = 3
     SUBSCRIPTION_METADATA = 4
@@ -58,9 +58,9 @@ class SubscriptionMetadata(_ConsumerRecord):
 
 @dataclass(frozen=True, slots=True)
 class MemberSubscription(_ConsumerRecord):
-    """What a member asks for: everything of it but epochs, state and partitions.
+    """The subscription of a member: all of it but epochs, state and partitions.
 
-    Those are of a member that has just been made; see `subscription`.
+    Those have the values of a new member; see `subscription`.
     """
 
     group_id: str
@@ -77,7 +77,7 @@ class TargetEpoch(_ConsumerRecord):
 
 @dataclass(frozen=True, slots=True)
 class TargetMember(_ConsumerRecord):
-    """What a member is to have in the end."""
+    """The target assignment of a member."""
 
     group_id: str
     member_id: str
@@ -86,7 +86,7 @@ class TargetMember(_ConsumerRecord):
 
 @dataclass(frozen=True, slots=True)
 class CurrentMember(_ConsumerRecord):
-    """What a member has now, and in which epoch and state it is."""
+    """The current assignment of a member, with its epochs and state."""
 
     group_id: str
     member_id: str
@@ -154,9 +154,9 @@ _NO_CLASSIC_METADATA: Final = b"\x01\x00\x01\x00"  # one tagged field: 0, of a b
 
 
 def subscription(group_id: str, member: ConsumerMember) -> MemberSubscription:
-    """The record of what a member asks for, without where it stands."""
+    """The record of a member's subscription, without epochs, state and partitions."""
     fresh = ConsumerMember(member.member_id)
-    asked = replace(
+    subscribed = replace(
         member,
         member_epoch=fresh.member_epoch,
         previous_member_epoch=fresh.previous_member_epoch,
@@ -164,11 +164,11 @@ def subscription(group_id: str, member: ConsumerMember) -> MemberSubscription:
         assigned=fresh.assigned,
         pending_revocation=fresh.pending_revocation,
     )
-    return MemberSubscription(group_id, asked)
+    return MemberSubscription(group_id, subscribed)
 
 
 def current(group_id: str, member: ConsumerMember) -> CurrentMember:
-    """The record of where a member stands."""
+    """The record of a member's epochs, state and partitions."""
     return CurrentMember(
         group_id,
         member.member_id,

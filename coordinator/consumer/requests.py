@@ -1,13 +1,10 @@
-"""What members ask of a consumer group, what they are told, and the limits they meet.
-
-Values only.
-"""
+"""ConsumerGroupHeartbeat and its reply as values, and the limits of consumer groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..classic.requests import MAX_INT
 from .member import Assignment, ConsumerMember
@@ -19,7 +16,7 @@ class ConsumerGroupSettings:
 
     Attributes:
         assignors: names, the default one first.
-        regex_refresh_interval_ms: how long what a regular expression matched is believed.
+        regex_refresh_interval_ms: when regular expressions are matched again.
         may_upgrade, may_downgrade: group.consumer.migration.policy.
     """
 
@@ -47,7 +44,7 @@ class HeartbeatRequest:
         member_epoch: 0 to join, -1 to leave, -2 for a static member that will be back.
         rebalance_timeout_ms: -1 when it has not changed.
         owned: the partitions that the member has now.
-        asker: stands for whoever asks, where topics are to be seen with its rights.
+        may_see: whether the client may see a topic, by name; None: it may see all.
         must_bring_its_id: a member makes up its own id (version 1+).
     """
 
@@ -63,12 +60,12 @@ class HeartbeatRequest:
     owned: Assignment | None = None
     client_id: str = ""
     client_host: str = ""
-    asker: Any = field(default=None, compare=False)
+    may_see: Callable[[str], bool] | None = field(default=None, compare=False)
     must_bring_its_id: bool = True
 
     @property
     def is_full(self) -> bool:
-        """Whether the member told everything, as it does when it is not sure what is known."""
+        """Whether the member sent all fields, as after an error: it gets its assignment again."""
         return (
             self.rebalance_timeout_ms != -1
             and (self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None)

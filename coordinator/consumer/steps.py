@@ -1,12 +1,12 @@
-"""Steps that a heartbeat and a JoinGroup of a consumer group have in common, and its timers.
+"""The steps of a heartbeat and of a JoinGroup in a consumer group, and the timers of its members.
 
-Follows Kafka's GroupMetadataManager. A step adds records to a turn and returns what will be; the
-group itself changes by their replay. Only timers are set at once.
+Follows Kafka's GroupMetadataManager. A step adds records to a turn and returns the state that they
+lead to; the group itself changes by their replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
@@ -28,7 +28,7 @@ REGEX_PAUSE_MS = 10_000
 
 
 class Timer(Enum):
-    """What a group waits for."""
+    """What a timer of a group waits for."""
 
     SESSION = "the heartbeat of a member"
     REBALANCE = "a member that is to give up partitions"
@@ -46,7 +46,7 @@ class TimerKey(NamedTuple):
 
 
 class ConsumerTurn:
-    """What one decision asks for, while it is being made.
+    """A decision in progress: its records and effects so far.
 
     Attributes:
         now: both times.
@@ -68,15 +68,16 @@ class ConsumerTurn:
 class Steps:
     """The steps, with what they need: limits, topics and timers."""
 
-    VOLATILE: ClassVar = frozenset({"askers"})
+    VOLATILE: ClassVar = frozenset({"may_see"})
 
     def __init__(self, settings: ConsumerGroupSettings, topics: Topics) -> None:
         self.settings = settings
         self.topics = topics
         self.deadlines: Deadlines[TimerKey] = Deadlines()
-        self.askers: dict[str, Any] = {}  # with whose rights regular expressions are matched
+        # By group id: the topics that a regular expression may match, see `HeartbeatRequest`.
+        self.may_see: dict[str, Callable[[str], bool] | None] = {}
 
-    # ---- who it is
+    # ---- the member
 
     def check_room(self, group: ConsumerGroup, member_id: str) -> None:
         """Raises Refused(GROUP_MAX_SIZE_REACHED)."""
@@ -87,10 +88,10 @@ class Steps:
                 f"{self.settings.max_size} members.",
             )
 
-    def take_place(
+    def replace_static(
         self, group: ConsumerGroup, old: ConsumerMember, member_id: str, turn: ConsumerTurn
     ) -> ConsumerMember:
-        """Give the place of a static member, with its partitions, to the same instance anew."""
+        """Replace a static member by a new one of the same instance, with its partitions."""
         new = replace(old, member_id=member_id, member_epoch=JOINING_EPOCH, previous_member_epoch=0)
         if member_id != old.member_id:  # else the tombstones would end the session that begins now
             turn.records += removal(group, old.member_id)
@@ -101,12 +102,12 @@ class Steps:
         ]
         return new
 
-    # ---- what it asks for
+    # ---- its subscription
 
     def subscribe(
         self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, turn: ConsumerTurn
     ) -> bool:
-        """Log what a member asks for; whether it named other topics than before."""
+        """Log the subscription if it changed; whether its topics did."""
         if new is old or new == old:
             return False
         turn.records.append(subscription(group.group_id, new))
@@ -117,10 +118,10 @@ class Steps:
         group: ConsumerGroup,
         old: ConsumerMember,
         new: ConsumerMember,
-        asker: Any,
+        may_see: Callable[[str], bool] | None,
         turn: ConsumerTurn,
     ) -> bool:
-        """See that regular expressions are matched; whether the group has to be assigned anew.
+        """Set the timer that matches regular expressions; whether the group needs a new target.
 
         A new one is matched right after this decision; all of them are matched again when topics
         were made, and now and then.
@@ -142,7 +143,7 @@ class Steps:
             return False
         key = TimerKey(Timer.REGEX, group.group_id)
         age_ms = turn.now.wall_ms - group.last_resolved_ms
-        # Resolved after now: the wall clock was set back, and nobody knows how long ago it was.
+        # Resolved after now: the wall clock was set back, so the age is unknown.
         if self.deadlines.is_set(key) or 0 <= age_ms <= REGEX_PAUSE_MS:
             return bump
         regexes = group.regexes_after(old, new)
@@ -153,10 +154,10 @@ class Steps:
             or not 0 <= age_ms <= self.settings.regex_refresh_interval_ms
         ):
             self.deadlines.set(key, turn.now_ms)
-            self.askers[group.group_id] = asker
+            self.may_see[group.group_id] = may_see
         return bump
 
-    # ---- what it gets
+    # ---- its assignment
 
     def is_stale(self, group: ConsumerGroup) -> bool:
         """Whether topics may have changed since they were looked at."""
@@ -174,10 +175,10 @@ class Steps:
         """Raise the group's epoch if needed, and make a target for it.
 
         Args:
-            members: the one who asks, before and after.
+            members: the member of the request, before and after it.
 
         Returns:
-            The epoch of the target, and what is in it for the member.
+            The epoch of the target, and the member's part of it.
         """
         old, new = members
         epoch = group.epoch
@@ -268,7 +269,7 @@ class Steps:
     # ---- timers
 
     def begin_session(self, group_id: str, member_id: str, due_ms: int) -> None:
-        """The member is to be heard of until then."""
+        """Set when the member's session expires."""
         self.deadlines.set(TimerKey(Timer.SESSION, group_id, member_id), due_ms)
 
     def cancel_timers(self, group_id: str, member_id: str) -> None:
@@ -288,8 +289,8 @@ def removal(group: ConsumerGroup, member_id: str) -> list[ConsumerRemoved]:
 def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
     """Whether a heartbeat is of the member's epoch.
 
-    The epoch before is also right while the member has not got more than was told in it: the answer
-    that raised it may be lost.
+    The previous epoch is valid too while the member owns no more than its assignment: the answer
+    with the new epoch may be lost.
 
     Raises:
         Refused: FENCED_MEMBER_EPOCH.

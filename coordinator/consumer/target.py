@@ -1,4 +1,4 @@
-"""A new target assignment: the assignor is asked, and what has changed becomes records."""
+"""A new target assignment: run the assignor, and write records for the members that it changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def new_target(
     assignor: str,
     homogeneous: bool,
 ) -> tuple[list[ConsumerRecord], Assignment]:
-    """The records of a target for `epoch`, and what is in it for the updated member."""
+    """The records of a target for `epoch`, and the updated member's part of it."""
     members = {**group.members, updated.member_id: updated}
     replaced = group.static_member(updated.instance_id)
     targets: Mapping[str, Assignment] = group.targets
@@ -113,10 +113,10 @@ class _Subscribed:
         self.partition_counts: dict[uuid.UUID, int] = {}
 
     def to(self, member: ConsumerMember) -> TopicIds:
-        asked = (member.subscribed_topic_names, member.subscribed_topic_regex)
-        found = self._seen.get(asked)
+        subscription = (member.subscribed_topic_names, member.subscribed_topic_regex)
+        found = self._seen.get(subscription)
         if found is None:
-            found = self._seen[asked] = self._resolved(*asked)
+            found = self._seen[subscription] = self._resolved(*subscription)
         return found
 
     def _resolved(self, names: frozenset[str], regex: str) -> TopicIds:

@@ -1,10 +1,10 @@
-"""What consumer groups have to know of topics: names, ids, partitions, and whether they changed."""
+"""Topics as consumer groups see them: names, ids, partitions, and whether they changed."""
 
 from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -41,8 +41,8 @@ class Topics(Protocol):
     def by_name(self, name: str) -> TopicFacts | None: ...
     def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None: ...
 
-    def names_for(self, asker: Any) -> Iterable[str]:
-        """The names of all topics that who asks may know of."""
+    def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
+        """The names of all topics, or of those for which `may_see` returns true."""
 
 
 class NoTopics:
@@ -56,7 +56,7 @@ class NoTopics:
     def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None:
         return None
 
-    def names_for(self, asker: Any) -> Iterable[str]:
+    def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
         return ()
 
 

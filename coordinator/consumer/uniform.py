@@ -1,8 +1,8 @@
 """The `uniform` assignor where members are subscribed to different topics.
 
-Follows Kafka's UniformHeterogeneousAssignmentBuilder: keep what is still subscribed to, deal the
-rest to the subscribers with the fewest partitions, then move partitions topic by topic from those
-with most to those with fewest, until nothing moves any more or after 16 rounds.
+Follows Kafka's UniformHeterogeneousAssignmentBuilder. Members keep partitions of topics that they
+are still subscribed to. The subscribers with the fewest partitions get the rest. Then partitions
+move, topic by topic, from the members with the most to those with the fewest, in at most 16 rounds.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Uniform:
                         self._owners[topic_id][index] = member
 
     def deal(self) -> None:
-        """Give out what nobody has."""
+        """Assign the partitions without an owner."""
         free = {
             topic_id: [index for index, owner in enumerate(owners) if owner == _NOBODY]
             for topic_id, owners in self._owners.items()

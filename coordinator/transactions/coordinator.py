@@ -1,8 +1,8 @@
 """The transaction coordinator of one partition of `__transaction_state` (KIP-98, 360, 890).
 
-One method per request decides and changes nothing: it returns records, effects and a reply, or
-raises `Refused`. Only `replay` assigns, for what was decided just now and for what the log says
-after a restart. Follows TransactionCoordinator and TransactionStateManager of Kafka 4.1.
+Each request has a method that decides: it returns records, effects and a reply, or raises
+`Refused`. Only `replay` changes transactions, after a decision and after a restart. Follows
+TransactionCoordinator and TransactionStateManager of Kafka 4.1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Transactions:
     """The transactional ids of one coordinator partition.
 
     Args:
-        next_producer_id: hands out producer ids nobody has had.
+        next_producer_id: returns a new producer id.
         transaction_max_timeout_ms: `transaction.max.timeout.ms`.
         transactional_id_expiration_ms: `transactional.id.expiration.ms`.
         coordinator_epoch: the leader epoch of the partition; it goes into the markers.
@@ -77,7 +77,7 @@ class Transactions:
         self._expiration_check_ms = expiration_check_interval_ms
         self._coordinator_epoch = coordinator_epoch
         self._by_id: dict[str, Transaction] = {}
-        # The same by what they wait for, so that `next_deadline` costs nothing on a busy broker.
+        # The same by state, so that `next_deadline` costs nothing on a busy broker.
         self._ongoing: dict[str, Transaction] = {}
         self._timeouts: Deadlines[str] = Deadlines()
         self._prepared: dict[str, Transaction] = {}
@@ -99,16 +99,16 @@ class Transactions:
         expected: Producer | None = None,
         in_two_phases: bool = False,
     ) -> Outcome[Producer | Code]:
-        """InitProducerId (22) of a transactional id: a new epoch fences whoever had the last.
+        """InitProducerId (22) of a transactional id: a new epoch fences the previous producer.
 
         Args:
             timeout_ms: how long the transactions to come may stay open.
-            expected: who the client thinks it is, when it goes on after an error (KIP-360).
+            expected: the client's producer id and epoch, if it continues after an error (KIP-360).
             in_two_phases: they may stay open for ever, whatever `timeout_ms` says (KIP-939).
 
         Returns:
-            who the client is from now on, or CONCURRENT_TRANSACTIONS: a transaction was open, it
-            is being aborted under an epoch that nobody gets, and the client is to ask again.
+            The client's new producer id and epoch, or CONCURRENT_TRANSACTIONS: the open transaction
+            is aborted under an epoch that no producer gets, and the client tries again.
 
         Raises:
             Refused: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED,
@@ -159,7 +159,7 @@ class Transactions:
         Produce 12 and TxnOffsetCommit 5 add what they write to in the same way (KIP-890).
 
         Args:
-            client_version: ADDS_EXPLICITLY when the client asked by itself to add them.
+            client_version: ADDS_EXPLICITLY if the client adds partitions by a request.
 
         Raises:
             Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
@@ -235,7 +235,7 @@ class Transactions:
         a single partition can be aborted too (KIP-890).
 
         Returns:
-            who the client is from now on: a new producer id when the epochs of this are used up.
+            The client's new producer id and epoch; a new id when the epochs are used up.
 
         Raises:
             Refused: as for `end`, and UNSUPPORTED_VERSION (see `_check_level`).
@@ -248,8 +248,8 @@ class Transactions:
         ) == (LAST_EPOCH, 0)
         if known.producer_id != producer.producer_id and not retries_rotation:
             raise _not_its_id(known, producer)
-        # Kafka looks at the epoch alone: where the transaction was ended by EndTxn 4, it tells the
-        # current epoch to whoever had the one before, a fenced producer too.
+        # Kafka compares the epoch alone: if EndTxn 4 ended the transaction, it answers the current
+        # epoch to any producer with the previous one, also to a fenced one.
         is_its_own = known.last_producer_epoch == producer.producer_epoch
         is_next = known.producer_epoch == producer.producer_epoch + 1
         retries = retries_rotation or (is_next and is_its_own)
@@ -309,7 +309,7 @@ class Transactions:
         )
 
     def ongoing(self) -> Collection[Transaction]:
-        """The open transactions; a view, for who only looks and counts."""
+        """The open transactions, as a live view."""
         return self._ongoing.values()
 
     @property
@@ -322,7 +322,7 @@ class Transactions:
     def markers_written(self, prepared: Transaction, *, now_ms: int) -> Outcome[None]:
         """Every marker of this transaction is in its partition: it is complete."""
         if self._by_id.get(prepared.transactional_id) != prepared:
-            return Outcome(None)  # told twice
+            return Outcome(None)  # a repeated call
         return Outcome(None, (prepared.completed(now_ms=now_ms),))
 
     def unfinished(self) -> tuple[WriteMarkers, ...]:
@@ -351,9 +351,9 @@ class Transactions:
         return min(deadlines, default=None)
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """Abort what is past its timeout, under a new epoch: the sleeping producer is fenced.
+        """Abort transactions past their timeout, under a new epoch that fences the producer.
 
-        Transactional ids that nobody has used for `transactional.id.expiration.ms` are forgotten.
+        Remove transactional ids that were unused for `transactional.id.expiration.ms`.
         Both go by the wall time, which the records have, as in Kafka. Each transactional id is
         decided on by itself, see `Machine.tick`.
         """
@@ -374,7 +374,7 @@ class Transactions:
     # The log
 
     def replay(self, record: TransactionRecord) -> None:
-        """Make true what the log says. Nothing else assigns."""
+        """Apply a record. Nothing else changes a transaction."""
         transactional_id = record.transactional_id
         before = self._by_id.get(transactional_id)
         if before is not None:  # a compacted log begins in any state
@@ -391,7 +391,7 @@ class Transactions:
             del self._by_id[transactional_id]
 
     def _await(self, known: Transaction) -> None:
-        """What comes next of it, if no request does."""
+        """Set the deadline of its timeout or expiration."""
         if known.state is State.ONGOING:
             self._ongoing[known.transactional_id] = known
             if known.deadline_ms is not None:
@@ -432,7 +432,7 @@ class Transactions:
             )
 
     def _fenced(self, known: Transaction, *, now_ms: int) -> Transaction:
-        """Aborted under the next epoch, which nobody is given; the last one is kept for this."""
+        """Aborted under the next epoch, which no producer gets; the last epoch is kept for this."""
         if self._transaction_version() < BUMPS_EPOCHS:
             return known.fenced(now_ms=now_ms)
         return known.prepared_and_bumped(commit=False, now_ms=now_ms)
@@ -490,10 +490,10 @@ def _not_its_id(known: Transaction, producer: Producer) -> Refused:
 
 
 def _check_at_rest_or_open(known: Transaction) -> None:
-    """Refuse while markers are written: what a client gets then depends on their being there.
+    """Refuse while markers are written: the next request must not overtake them.
 
-    In Kafka this is the pending transition to Complete, which it looks at before or after who
-    asks, by the request.
+    In Kafka this is the pending transition to Complete; each request checks it before or after
+    the producer.
 
     Raises:
         Refused: CONCURRENT_TRANSACTIONS.
@@ -506,7 +506,7 @@ def _check_at_rest_or_open(known: Transaction) -> None:
 
 
 def _check_owner(known: Transaction, producer: Producer) -> None:
-    """Refuse whoever is not the owner of the id: any other epoch is fenced.
+    """Refuse a producer that does not own the id: any other epoch is fenced.
 
     Raises:
         Refused: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.

@@ -1,7 +1,7 @@
 """Producer ids: handed out one by one from blocks that the controller grants (KIP-730).
 
-A block is in the metadata log before any of its ids is used, so no id is ever given twice; what is
-left of a block at a restart is lost, as in Kafka.
+A block is in the metadata log before its first id is used, so no id is used twice. A restart loses
+the unused ids of a block, as in Kafka.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ class ProducerIds:
     """The producer ids of one node.
 
     Args:
-        next_block: asks the controller for a block: its first id and how many there are.
+        next_block: gets a block from the controller: its first id and its length.
     """
 
     __slots__ = ("_left", "_next_block")
@@ -23,7 +23,7 @@ class ProducerIds:
         self._left: Iterator[int] = iter(())
 
     def next(self) -> int:
-        """An id that nobody has had."""
+        """A new producer id."""
         producer_id = next(self._left, None)
         if producer_id is None:
             first_id, size = self._next_block()

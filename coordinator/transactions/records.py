@@ -1,9 +1,9 @@
 """Keys and values of `__transaction_state`, by Kafka's schemas TransactionLogKey and -Value.
 
 Values are written in version 1 from transaction.version 1 on and in version 0 below, as Kafka 4.1
-does, byte for byte but for two fields that Kafka's schema has and Kafka leaves out:
-PreviousProducerId and NextProducerId are written while they matter, so that a change of producer
-ids survives a crash. NextProducerEpoch (KIP-939) no broker of 4.1 writes; it is read over.
+does, byte for byte, except for two fields of the schema that Kafka leaves out: PreviousProducerId
+and NextProducerId are written while they matter, so that a change of producer ids survives a crash.
+NextProducerEpoch (KIP-939), which no broker of 4.1 writes, is skipped.
 """
 
 from __future__ import annotations

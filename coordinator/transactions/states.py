@@ -1,7 +1,7 @@
 """A transactional id as a value: its states, which may follow which, and the steps between them.
 
-A step returns a new `Transaction` and decides nothing; who may take it when is decided in
-`coordinator.py`. The value is also the record in `__transaction_state`: it is the new state.
+A step returns a new `Transaction`; `coordinator.py` decides which step a request takes. The value
+is also the record of `__transaction_state`: replay makes it the new state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_EPOCH: Final = -1
 NO_PARTITIONS: Final[frozenset[Partition]] = frozenset()
 
 NO_TIMEOUT_MS: Final = 0x7FFFFFFF
-"""The timeout of two-phase commit: such a transaction waits for whoever prepared it (KIP-939)."""
+"""The timeout of two-phase commit: the transaction has no timeout (KIP-939)."""
 
 # Levels of the feature transaction.version that a change of a transaction went by (KIP-890).
 ADDS_EXPLICITLY: Final = 0
@@ -75,9 +75,9 @@ class Transaction:
     """What is known of a transactional id.
 
     Attributes:
-        producer_id, producer_epoch: who may use the id now.
+        producer_id, producer_epoch: the producer that may use the id now.
         timeout_ms: how long a transaction of it may stay open.
-        partitions: what is in the open transaction; empty at rest.
+        partitions: those in the open transaction; empty at rest.
         updated_ms: the last change; transactional ids expire by it.
         started_ms: the start of the open or last transaction; -1 when there was none.
         last_producer_epoch: the epoch before, when its owner is the owner of this one: a retry by
@@ -161,7 +161,7 @@ class Transaction:
         )
 
     def fenced(self, *, now_ms: int) -> Transaction:
-        """Aborted under the next epoch, which nobody is given (below transaction.version 2)."""
+        """Aborted under the next epoch, which no producer gets (below transaction.version 2)."""
         return replace(
             self.prepared(commit=False, now_ms=now_ms),
             producer_epoch=self.producer_epoch + 1,
@@ -228,7 +228,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """A transactional id nobody has used for so long that it is forgotten (a tombstone)."""
+    """A tombstone: the transactional id was unused for too long."""
 
     transactional_id: str
 

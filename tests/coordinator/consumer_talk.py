@@ -60,8 +60,8 @@ class FakeTopics:
     def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None:
         return next((each for each in self._topics.values() if each.topic_id == topic_id), None)
 
-    def names_for(self, asker: Any) -> Iterable[str]:
-        return [name for name in self._topics if asker is None or asker(name)]
+    def names_for(self, may_see: Any) -> Iterable[str]:
+        return [name for name in self._topics if may_see is None or may_see(name)]
 
     def named(self, assignment: Assignment) -> Named:
         """An assignment by names; `?` for topics that are gone."""

@@ -232,7 +232,7 @@ def test_dropping_a_shared_regular_expression_causes_no_new_assignment() -> None
 def test_only_topics_that_may_be_known_are_matched() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1, orders_secret=1))
     a = Consumer(talk, "a")
-    a.join(subscribed_topic_regex="ord.*", asker=lambda name: "secret" not in name)
+    a.join(subscribed_topic_regex="ord.*", may_see=lambda name: "secret" not in name)
     talk.pass_time()
     assert a.report() == {"orders": [0]}
 

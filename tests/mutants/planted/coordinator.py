@@ -257,7 +257,7 @@ MUTANTS: Final = (
     Mutant(
         "a-pending-offset-overtakes-a-later-one",
         "coordinator/offsets.py",
-        "if held is None or held.place < placed.place:",
+        "if held is None or held.position < placed.position:",
         "if True:",
         "a group goes back to an older offset",
         ("tests/coordinator/test_offsets_transactions.py",),

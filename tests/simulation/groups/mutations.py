@@ -257,7 +257,7 @@ def _a_marker_undoes_what_came_after_it() -> list[Patch]:
         for topics in self._pending.get(producer.producer_id, {}).values():
             for partitions in topics.values():
                 for partition, placed in partitions.items():
-                    partitions[partition] = placed._replace(place=1 << 60)
+                    partitions[partition] = placed._replace(position=1 << 60)
         right(self, producer, commit=commit)
 
     return [(Offsets, "replay_marker", replay)]
