@@ -1,7 +1,7 @@
-"""The nodes of this process, and what they share: one storage, one catalog, one controller.
+"""The nodes of this process and the parts they share: storage, catalog, controller, timed jobs.
 
-Each node leads its part of the partitions; all have the same logs. So a replica on another node is
-in sync as soon as that node is there, and moving a leader is a record of the metadata log.
+Each node leads some of the partitions; all nodes use the same logs. So the replica of a running
+node is always in sync, and a leader is moved by a record in the metadata log.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _log = Log("nodes")
 
 
 class Cluster:
-    """What all nodes of a process share.
+    """The parts that all nodes of a process share.
 
     Args:
-        config: of the first node; its settings hold for the storage and for new topics.
-        data_dir: where the logs are; locked while they are open.
+        config: of the first node; its settings apply to the storage and to new topics.
+        data_dir: the directory of the logs; locked while they are open.
         clock: the time.
-        cluster_id: the id of the cluster that the directory belongs to; None: any.
+        cluster_id: the id that the directory's cluster must have; None for any.
 
     Attributes:
-        nodes: by id, running or not; the first is the one that the directory belongs to.
-        directory_watch: sees that the data directory is removed.
+        nodes: by id, running or not; the directory belongs to the first one.
+        directory_watch: detects that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes connect to each other.
-        workers: threads for long work that needs nothing of the broker's state.
-        long_work: opens and checks what takes long beside the requests.
+        workers: threads for long work that needs no state of the broker.
+        long_work: checks large batches in steps between requests.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -136,7 +136,7 @@ class Cluster:
         return log
 
     def check_in_sync(self, log: PartitionLog) -> None:
-        """Whether as many replicas are in sync as acks=all wants (Partition.effectiveMinIsr).
+        """Check that enough replicas are in sync for acks=all (Partition.effectiveMinIsr).
 
         Raises:
             Refused: NOT_ENOUGH_REPLICAS.
@@ -148,7 +148,7 @@ class Cluster:
             raise Refused(Code.NOT_ENOUGH_REPLICAS, f"{why}, {wanted} are wanted")
 
     def transaction_shard(self, transactional_id: str) -> Shard[Transactions]:
-        """The coordinator of a transactional id, on its node. Raises Refused NOT_COORDINATOR."""
+        """The coordinator of a transactional id, on its node; raises Refused (NOT_COORDINATOR)."""
         topic = self.catalog.topics.get(TRANSACTION_STATE)
         if topic is None:
             raise Refused(Code.NOT_COORDINATOR)
@@ -159,7 +159,7 @@ class Cluster:
         return node.transactions.shard_at(partition.index)
 
     def start(self) -> None:
-        """Begin with what is done by the clock, once; the event loop runs."""
+        """Start the timed jobs; needs a running event loop."""
         if not self._runs:
             self._runs = True
             measure_slices_by(self.clock.monotonic_s)
@@ -176,11 +176,11 @@ class Cluster:
         self._balancing = self.clock.call_after_ms(interval_s * 1000, self._balance)
 
     def _balance(self) -> None:
-        """Preferred replicas lead again: a node that was away has its part of the work back."""
+        """Make preferred replicas leaders again, so that a node that returned leads its share."""
         self._balance_later()
         try:
             self.controller.change_partitions(balanced(self.catalog, _MOST_ELECTIONS))
-        except Refused as refused:  # the disk; it comes again
+        except Refused as refused:  # an error of the disk; the next run tries again
             _log.error("leaders could not be balanced", reason=str(refused))
 
     def close(self, *, clean: bool = True) -> None:
@@ -200,7 +200,7 @@ class Cluster:
         self.workers.close()
         if clean:
             for node_id in self.nodes:
-                with suppress(Refused):  # the disk fails: the next start meets brokers that live
+                with suppress(Refused):  # without the record the next start finds them registered
                     self.controller.unregister_broker(node_id)
             self.flushes.flush_all(self.log_directory.logs())
         self.log_directory.close(clean=clean)
@@ -219,7 +219,7 @@ class Cluster:
             self.fetch_waits.wake(topic.name, partition.index)
 
     def _leaders_changed(self, topic: Topic) -> None:
-        """Coordinators go with the leaders, and so do the markers that wait for one."""
+        """Move coordinators and waiting markers to the new leaders."""
         for partition in topic.partitions:
             self.fetch_waits.wake(topic.name, partition.index)
         self._follow(topic)

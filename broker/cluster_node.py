@@ -1,4 +1,4 @@
-"""The type of a node as the cluster, which all nodes of a process share, sees it."""
+"""The interface of a node for `Cluster`, which all nodes of a process share."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ClusterNode(OtherNode, Protocol):
     def marker_channel(self) -> MarkerChannel: ...
 
     def follow(self, topic: Topic) -> None:
-        """Coordinate what the node leads of an internal topic."""
+        """Run the coordinators of the partitions of an internal topic that the node leads."""
 
     def topic_deleted(self, topic: Topic) -> None:
         """Forget the topic."""
 
     def use_dynamic_settings(self) -> None:
-        """Use the settings that hold now."""
+        """Use the current dynamic settings."""
 
     def stop_coordinating(self) -> None:
         """Unload all coordinators."""

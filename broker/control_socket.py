@@ -1,9 +1,9 @@
-"""Orders to a cluster of nodes from a test: a Unix socket, a line each, answered by a line.
+"""A Unix socket for commands of tests to a cluster of nodes, one line each, answered by a line.
 
-`stop N`, `cut N` (its connections are cut, as by a kill), `start N`, `lead TOPIC PARTITION N` (let
-node N lead; a partition of `*` is all of them), `queues` (what the marker channels hold, as JSON).
-The answer is `ok`, with what was asked for behind it, or `error` and why. Nothing listens unless
-`--control` asks for it.
+The commands are `stop N`, `cut N` (cut its connections, as a kill does), `start N`, `lead TOPIC
+PARTITION N` (make node N the leader; the partition `*` means all), and `queues` (the contents of
+the marker channels, as JSON). The answer is `ok` with the result, or `error` with the reason. The
+socket exists only with `--control`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LINE_BYTES: Final = 1 << 16
 
 
 class ControlSocket:
-    """Carries out orders, one after the other."""
+    """Carries out commands, one after the other."""
 
     def __init__(self, served: dict[Node, NodeSockets]) -> None:
         self._nodes = {node.node_id: node for node in served}
@@ -45,7 +45,7 @@ class ControlSocket:
         except ValueError:  # what readline makes of a line without an end
             await _write(writer, f"error a line has at most {_LINE_BYTES} bytes")
         except ConnectionError:
-            pass  # whoever gave the order is gone
+            pass  # the client has closed the socket
         finally:
             writer.close()
 
@@ -63,7 +63,7 @@ class ControlSocket:
                 case ["queues"]:
                     return f"ok {json.dumps(self._queues())}"
                 case _:
-                    return f"error nobody knows {' '.join(words)!r}"
+                    return f"error unknown command {' '.join(words)!r}"
         except (Refused, OSError, ValueError, LookupError) as failed:
             return f"error {type(failed).__name__}: {failed}"
         return "ok"

@@ -1,7 +1,7 @@
 """The metrics of a broker for Prometheus, on a port of their own (`--metrics HOST:PORT`).
 
-Threads serve them (metrics_page.py); what they are made of is collected in the event loop,
-so that no count is read while it changes. docs/METRICS.md names them all.
+Threads serve the page (metrics_page.py); the values are collected in the event loop, so that no
+count is read while it changes. docs/METRICS.md lists all metrics.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _COLLECT_TIMEOUT_S: Final = 5.0
 
 
 class Metrics:
-    """The page, from `open` to `close`.
+    """The metrics page, from `open` to `close`.
 
     Args:
-        nodes: those of this process.
+        nodes: the nodes of this process.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -43,7 +43,7 @@ class Metrics:
         self._close: Callable[[], None] = lambda: None
 
     def open(self, host: str, port: int) -> int:
-        """Serve; the port, which is another one than 0. Raises OSError."""
+        """Serve the page; return the bound port. Raises OSError."""
         registry = CollectorRegistry()
         registry.register(_InLoop(asyncio.get_running_loop(), self._nodes))
         page = Page(registry, self._nodes[0].clock.monotonic_s)
@@ -56,19 +56,19 @@ class Metrics:
         return bound_port
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         self._close()
 
 
 class _InLoop(Collector):
-    """Collects in the event loop what a thread asks for."""
+    """Collects the metrics in the event loop, on behalf of a thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, nodes: tuple[Node, ...]) -> None:
         self._loop = loop
         self._nodes = nodes
 
     def describe(self) -> Iterable[Metric]:
-        """None beforehand: a registry that asks would wait for a loop that runs this."""
+        """No metrics: a registry that called `collect` instead would block the event loop."""
         return []
 
     def collect(self) -> Iterable[Metric]:
@@ -85,7 +85,7 @@ class _InLoop(Collector):
 
 
 def collect(nodes: Iterable[Node]) -> Iterator[Metric]:
-    """All metrics of some nodes, as they are now."""
+    """The current metrics of some nodes."""
     listed = [node for node in nodes if node.transaction_metrics is not None]
     for family in (_decisions, _phases, _open_ones, _markers, _timers):
         yield from family(listed)
@@ -199,7 +199,7 @@ def _timers(nodes: list[Node]) -> Iterator[Metric]:
 
 
 def _lags(node: Node) -> Metric:
-    """Of the storage, which all nodes share."""
+    """The metrics of the storage, which all nodes share."""
     family = GaugeMetricFamily(
         "ottla_partition_last_stable_offset_lag",
         "Records that readers of committed ones do not see yet; partitions without are left out",

@@ -1,7 +1,7 @@
-"""The page for Prometheus: a few threads serve it, and no peer keeps one of them for long.
+"""Serves the page for Prometheus in a few threads, each connection for a limited time.
 
-A peer that connects and says nothing, or a byte now and then, costs a thread for some seconds. Over
-the limit the oldest connection is cut, so that the next scrape is answered whoever else connects.
+A peer that connects and sends nothing, or very slowly, occupies a thread for some seconds. Beyond
+the limit of connections the oldest one is closed, so that the next scrape is always answered.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Page:
 
     @property
     def connections(self) -> int:
-        """How many are being served."""
+        """The number of open connections."""
         return 0 if self._server is None else len(self._server.since_s)
 
     def open(self, host: str, port: int) -> int:
-        """Serve; the port, which is another one than 0. Raises OSError."""
+        """Serve the page; return the bound port. Raises OSError."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         server_class = type("_OfFamily", (_Server,), {"address_family": family})
         self._server = server_class((host, port), _Request)
@@ -52,7 +52,7 @@ class Page:
         return int(self._server.server_port)
 
     def close(self) -> None:
-        """Serve no more, and cut who is being served."""
+        """Stop serving, and close all connections."""
         if self._server is None or self._thread is None:
             return
         self._server.shutdown()
@@ -65,7 +65,7 @@ class _Request(WSGIRequestHandler):
     timeout = SECONDS_EACH  # of one read
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: a scrape is no event."""
+        """Log nothing for a scrape."""
 
 
 class _Server(WSGIServer):
@@ -79,7 +79,7 @@ class _Server(WSGIServer):
         self._lock = threading.Lock()
 
     def server_bind(self) -> None:
-        """Without the look-up of the host's name that WSGIServer makes."""
+        """Bind without WSGIServer's look-up of the host name."""
         self.socket.bind(self.server_address)
         host, port, *_ = self.socket.getsockname()
         self.server_address = host, port
@@ -99,7 +99,7 @@ class _Server(WSGIServer):
 
     def _served(self, request: Any, client_address: Any) -> None:
         try:
-            with suppress(OSError):  # it went away, or was cut
+            with suppress(OSError):  # the peer has left, or was cut off
                 self.finish_request(request, client_address)
         finally:
             with self._lock:
@@ -107,11 +107,11 @@ class _Server(WSGIServer):
             self.shutdown_request(request)
 
     def service_actions(self) -> None:
-        """Called about twice a second: cut who takes too long."""
+        """Close connections that take too long; called about twice a second."""
         self.cut(before_s=self.now_s() - SECONDS_EACH)
 
     def cut(self, *, before_s: float) -> None:
-        """End all connections that began before a time."""
+        """Close all connections that began before a time."""
         with self._lock:
             for request, since_s in self.since_s.items():
                 if since_s < before_s:
@@ -119,6 +119,6 @@ class _Server(WSGIServer):
 
 
 def _cut(request: socket.socket) -> None:
-    """Wake the thread that reads: it finds the end, and closes."""
+    """Wake the reading thread, which finds the end and closes the connection."""
     with suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)

@@ -1,8 +1,8 @@
-"""A node: what a handler is given.
+"""A node: one broker, as handlers see it.
 
-It has an id and a listener, leads partitions and coordinates what is in internal ones. The storage,
-the catalog and the controller it shares with the other nodes of the process, if there are any
-(cluster.py). It knows neither sockets nor frames.
+It has an id and listeners, leads partitions, and runs the coordinators of the internal partitions
+that it leads. It shares the storage, the catalog and the controller with the other nodes of the
+process (cluster.py). It has no sockets and no frames.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .runtime.fetch_sessions import FetchSessions
 from .settings.config import BrokerConfig
 from .settings.listeners import Listener
 
-# What coordinates is imported with the first partition that there is to coordinate.
+# Coordinators are imported with the first internal partition that the node leads.
 if TYPE_CHECKING:
     from ..coordinator.groups import Groups
     from ..coordinator.outcome import Effect
@@ -45,17 +45,17 @@ class Node:
     """One broker.
 
     Args:
-        config: its settings.
-        data_dir: where its logs are; locked while it runs.
+        config: the settings of the node.
+        data_dir: the directory of its logs; locked while it runs.
         clock: the time.
-        cluster: what it shares with other nodes; None: it is the only one, and makes it.
+        cluster: the parts shared with other nodes; None for the only node, which creates them.
 
     Attributes:
-        runs: it answers, and leads what the catalog says.
-        is_stopping: long polls end.
+        runs: whether it serves requests and leads its partitions of the catalog.
+        is_stopping: whether it stops, so that long polls end.
         coordinators: by the internal topic that each lives in; `transactions` and `groups` are
             two of them.
-        transaction_metrics: counts what is decided; None when nobody wants to know.
+        transaction_metrics: counts the decisions on transactions; None without metrics.
 
     Raises:
         DirectoryInUse, WrongDirectory: what `LogDirectory.open` raises.
@@ -78,8 +78,8 @@ class Node:
         self.node_id = config.node_id
         self.runs = False
         self.is_stopping = False
-        self.listener = ("", 0)  # what clients are told where they say nothing of a listener
-        self.between_nodes: tuple[str, int] | None = None  # where other nodes connect to
+        self.listener = ("", 0)  # the default advertised host and port
+        self.between_nodes: tuple[str, int] | None = None  # host and port for other nodes
         self.storage_trouble = cluster.storage_trouble
         self.fetch_waits = cluster.fetch_waits
         self.log_directory = cluster.log_directory
@@ -120,7 +120,7 @@ class Node:
         return FetchSessions(limit=self.config["max.incremental.fetch.session.cache.slots"])
 
     def use_dynamic_settings(self) -> None:
-        """Go by what was set for this broker, and for all, at run time."""
+        """Use the dynamic settings of this broker and the cluster's defaults."""
         self.config.use_dynamic(
             self.catalog.overrides(ResourceType.BROKER, ""),
             self.catalog.overrides(ResourceType.BROKER, str(self.node_id)),
@@ -128,7 +128,7 @@ class Node:
 
     @property
     def marker_channel(self) -> MarkerChannel:
-        """Carries out what the coordinators of transactions ask for."""
+        """The channel for the markers of this node's transaction coordinators."""
         if self._marker_channel is None:
             from .runtime.marker_channel import MarkerChannel
 
@@ -148,7 +148,7 @@ class Node:
 
     @property
     def quotas(self) -> Quotas | None:
-        """What clients use, measured against their quotas; None while nobody has one."""
+        """The quotas and their use; None if no quota is set."""
         if not self.catalog.quotas.by_entity:
             return None
         if self._quotas is None:
@@ -166,7 +166,7 @@ class Node:
         return self.cluster.open_log_of(topic, partition)
 
     def why_missing(self, topic: str, partition: int) -> Code:
-        """What to say of a partition that has no log."""
+        """The error code for a partition without a log."""
         if (topic, partition) in self.log_directory.failed:
             return Code.KAFKA_STORAGE_ERROR
         return Code.UNKNOWN_TOPIC_OR_PARTITION
@@ -189,7 +189,7 @@ class Node:
         return replica.leader_id != self.node_id and self.node_id in replica.replicas
 
     def leader_of(self, topic: str, partition: int) -> int | None:
-        """The id of the partition's leader; -1 if there is none that runs; None: no partition."""
+        """The id of the leader; -1 if no leader runs, None if the partition does not exist."""
         known = self.catalog.topics.get(topic)
         if known is None or not 0 <= partition < len(known.partitions):
             return None
@@ -217,22 +217,22 @@ class Node:
         """The log of a partition that this node leads, opened first if it is not open yet.
 
         Raises:
-            Refused: what `why_missing` says, NOT_LEADER_OR_FOLLOWER.
+            Refused: the code of `why_missing`, or NOT_LEADER_OR_FOLLOWER.
         """
         log = self.open_log_of(topic, partition)
         if log is None:
             raise Refused(self.why_missing(topic, partition))
         if not self.leads(topic, partition):
-            if topic not in self.catalog.topics:  # the log of the metadata is none to clients
+            if topic not in self.catalog.topics:  # clients may not use the metadata log
                 raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
         return log
 
     def transaction_shard(self, transactional_id: str) -> Shard[Transactions]:
-        """The coordinator of a transactional id, on whichever node of this process it is.
+        """The coordinator of a transactional id, on any node of this process.
 
-        Where Kafka's brokers ask each other whether a partition is in a transaction, with
-        AddPartitionsToTxn, the nodes of one process need not (AddPartitionsToTxnManager).
+        Kafka's brokers send each other AddPartitionsToTxn to verify that a partition is in a
+        transaction (AddPartitionsToTxnManager); the nodes of one process need no request.
 
         Raises:
             Refused: NOT_COORDINATOR.
@@ -243,11 +243,11 @@ class Node:
             return self.cluster.transaction_shard(transactional_id)
 
     def check_leader_epoch(self, log: PartitionLog, current_leader_epoch: int) -> None:
-        """Compare the epoch that a client believes in with the log's (KIP-320).
+        """Compare a client's leader epoch with that of the log (KIP-320); -1 is always accepted.
 
         Raises:
-            Refused: FENCED_LEADER_EPOCH when the client's is older, UNKNOWN_LEADER_EPOCH when it
-                is newer; -1 is no epoch and always right.
+            Refused: FENCED_LEADER_EPOCH if the client's epoch is older, UNKNOWN_LEADER_EPOCH if it
+                is newer.
         """
         if current_leader_epoch in (_NO_EPOCH, log.leader_epoch):
             return
@@ -256,7 +256,7 @@ class Node:
         raise Refused(Code.UNKNOWN_LEADER_EPOCH)
 
     async def decided(self) -> None:
-        """Wait until what was decided is on disk, if `log.flush.interval.messages` wants it there.
+        """Wait until the metadata log is flushed, if `log.flush.interval.messages` requires it.
 
         Raises:
             Refused: KAFKA_STORAGE_ERROR.
@@ -268,7 +268,7 @@ class Node:
                 raise refused
 
     def appended(self, log: PartitionLog) -> None:
-        """Records or a marker came to a log: whoever waits for them looks again."""
+        """Wake the fetches that wait for a log, after an append."""
         self.fetch_waits.appended(log.topic, log.partition)
 
     def start(self, advertised: list[Listener]) -> None:
@@ -277,10 +277,10 @@ class Node:
         self.begin()
 
     def register(self, advertised: list[Listener]) -> None:
-        """Let clients be told of this node.
+        """Register the node in the catalog, so that clients find it.
 
         Args:
-            advertised: what they are told to connect to; the first is the default.
+            advertised: the advertised listeners; the first is the default.
         """
         self.listener = (advertised[0].host, advertised[0].port)
         self.controller.register_broker(
@@ -290,9 +290,9 @@ class Node:
         )
 
     def begin(self) -> None:
-        """Coordinate what this node leads, finish what a crash left unfinished, begin to tick.
+        """Start the coordinators and their timers, and finish transactions that a crash left open.
 
-        The event loop runs.
+        Needs a running event loop.
         """
         self.runs = True
         self.cluster.start()
@@ -302,30 +302,30 @@ class Node:
                 self.follow(topic)
 
     def leave(self) -> None:
-        """Stop this node alone: others lead what they may, and nobody the rest."""
+        """Stop only this node: other nodes take over the partitions that they may lead."""
         self.runs = False
         self.controller.fence_broker(self.node_id)
         self.stop_coordinating()
         self.fetch_waits.wake_all()
 
     def come_back(self, advertised: list[Listener]) -> None:
-        """Start again after `leave`, as a broker does that has forgotten everything."""
+        """Start again after `leave`, without any earlier state in memory."""
         self.is_stopping = False
         self.fetch_sessions = self._new_fetch_sessions()
         self._marker_channel = None
         self.start(advertised)
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
-        """Do what a decision asked for besides records and a reply."""
+        """Carry out an effect of a coordinator's decision."""
         from ..coordinator.transactions.states import WriteMarkers
 
         if isinstance(effect, WriteMarkers):
             self.marker_channel.write(shard, effect)
         else:
-            raise TypeError(f"nobody carries out {effect!r}")
+            raise TypeError(f"unknown effect {effect!r}")
 
     def stop_coordinating(self) -> None:
-        """Send away who waits for a coordinator: members of groups would wait for each other."""
+        """Unload all coordinators, so that waiting requests, as JoinGroup, end with an error."""
         self.is_stopping = True
         self.runs = False
         for coordinator in self.coordinators.values():
@@ -334,11 +334,11 @@ class Node:
             self._marker_channel.stop()
 
     def close(self, *, clean: bool = True) -> None:
-        """Stop this node and all that share its storage; see `Cluster.close`."""
+        """Stop this node and all other nodes of the process; see `Cluster.close`."""
         self.cluster.close(clean=clean)
 
     def follow(self, topic: Topic) -> None:
-        """An internal topic has other leaders or more partitions: coordinate what is led here."""
+        """Adapt the coordinators to new leaders or partitions of an internal topic."""
         coordinator = self.coordinators.get(topic.name)
         if coordinator is not None:
             led = {

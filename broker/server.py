@@ -1,7 +1,7 @@
-"""The process: listen, tell who waits for it, and stop well.
+"""The broker's process: starts the nodes, prints the ready line, and stops cleanly.
 
-On SIGTERM or SIGINT: no new connections and no new requests; what is in hand is answered, long
-polls at once; then the logs are flushed and the clean-shutdown mark is written.
+On SIGTERM or SIGINT it accepts no new connections and requests, answers the current requests, long
+polls at once, then flushes the logs and writes the clean-shutdown mark.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ def serve(
     """Run a broker until SIGTERM or SIGINT; return the exit status.
 
     Args:
-        config: its settings; the port of a listener may be 0 for a free one.
-        data_dir: where the logs are; None: `log.dirs` when that is set, or else a temporary
+        config: the settings; the port of a listener may be 0 for a free one.
+        data_dir: the directory of the logs; None for `log.dirs` if set, or else for a temporary
             directory that is deleted at exit.
-        ready_file: gets one line, HOST:PORT of each node with commas between, when they answer.
-        nodes: how many brokers share the directory; the first is the one that `config` describes,
+        ready_file: gets one line, HOST:PORT of each node, separated by commas, when they answer.
+        nodes: the number of brokers that share the directory; `config` is that of the first one,
             the others have the next ids and ports.
-        control: where a Unix socket takes orders from tests (control_socket.py).
-        metrics: host and port of a page for Prometheus (metrics.py).
-        cluster_id: the id of a new directory's cluster; one that has another id is refused.
+        control: the path of a Unix socket for commands of tests (control_socket.py).
+        metrics: host and port of the page for Prometheus (metrics.py).
+        cluster_id: the id for the cluster of a new directory; a directory with another id is
+            refused.
     """
     import uvloop
 
@@ -57,13 +58,13 @@ def serve(
     _raise_descriptor_limit()
     directory, is_temporary = _directory(config, data_dir)
     if (is_temporary or data_dir is not None) and "," not in str(directory):
-        # Who asks for the settings is told where the logs are; a comma would make it two.
+        # DescribeConfigs shows this path; a comma would make it two.
         config = BrokerConfig({**config.given, "log.dirs": str(directory)}, config.source)
     try:
         server = _Server(config, directory, is_temporary, cluster_id)
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         return uvloop.run(running)
-    except (OSError, RuntimeError, Refused, Malformed) as trouble:  # names what is damaged
+    except (OSError, RuntimeError, Refused, Malformed) as trouble:  # its text names the damage
         sys.stderr.write(f"ottla: {_with_path(trouble, directory)}\n")
         return 1
     finally:
@@ -74,7 +75,7 @@ def serve(
 
 
 def _with_path(trouble: Exception, directory: Path) -> str:
-    """What went wrong, and where; and what to do when the disk is full or write-protected."""
+    """The text of an error with its path, and a remedy for a full or write-protected disk."""
     said = str(trouble)
     failed = trouble if isinstance(trouble, OSError) else trouble.__cause__
     if not isinstance(failed, OSError) or failed.errno not in _DISK_TROUBLE:
@@ -86,7 +87,7 @@ def _with_path(trouble: Exception, directory: Path) -> str:
 
 
 def _halt(data_dir: str) -> None:
-    """The data directory is gone: nothing more is answered, as if it were kept (Kafka's halt)."""
+    """End the process at once, because the data directory is removed (as Kafka's halt)."""
     sys.stderr.write(
         f"ottla: {data_dir} was removed or replaced while the broker ran on it: the broker halts\n"
     )
@@ -95,7 +96,7 @@ def _halt(data_dir: str) -> None:
 
 
 def _raise_descriptor_limit() -> None:
-    """To the hard limit: there is one for each connection, and for each partition in use."""
+    """Raise it to the hard limit: each connection and each partition in use needs a descriptor."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -162,12 +163,12 @@ class _Server:
             node.begin()
         for node, door in served.items():
             await door.open(node)
-        control_server = None  # kept, or uvloop closes it
+        control_server = None  # holds a reference, or uvloop would close it
         if control is not None:
             from .control_socket import ControlSocket
 
             control_server = await ControlSocket(served).open(control)
-        garbage = Garbage(clock)  # modules and settings are never any: no collection looks at them
+        garbage = Garbage(clock)  # modules and settings stay: no collection visits them
         garbage.start()
         self._say_what_does_nothing(first)
         self._tell([door.address for door in doors], ready_file)
@@ -178,7 +179,7 @@ class _Server:
         if control_server is not None:
             control_server.close()
         await self._stop(served)
-        first.close(clean=not self._is_temporary)  # of what is deleted nothing is to be synced
+        first.close(clean=not self._is_temporary)  # a temporary directory needs no flush
         return 0
 
     @staticmethod
@@ -203,7 +204,7 @@ class _Server:
         await asyncio.gather(*(door.drained() for door in served.values()))
 
     def _tell(self, addresses: list[tuple[str, int]], ready_file: Path | None) -> None:
-        """The one line on stdout, and the ready file."""
+        """Write the ready line to stdout, and the ready file."""
         where = ",".join(f"{host}:{port}" for host, port in addresses)
         kept = (
             f"in {self._directory}, deleted at exit"
@@ -213,7 +214,7 @@ class _Server:
         sys.stdout.write(f"ottla is listening on {where}, data {kept}\n")
         sys.stdout.flush()
         if ready_file is not None:
-            # Whoever waits for the file must never see half of it.
+            # A reader of the file must never see half of it.
             unfinished = ready_file.with_name(ready_file.name + ".tmp")
             unfinished.write_text(where + "\n")
             os.replace(unfinished, ready_file)

@@ -52,7 +52,7 @@ async def elect_leaders(
             _elect(node, name, partition, election_type)
             async for partition in context.turns.each(partitions)
         ]
-        if request.topic_partitions is None:  # who asks for all is not told of most
+        if request.topic_partitions is None:  # the answer for all partitions omits most
             answers = [
                 each
                 async for each in context.turns.each(answers)

@@ -1,16 +1,15 @@
 """EndTxn (26), versions 0-5: commit or abort the open transaction of a producer.
 
-0-1  a producer of another epoch is told INVALID_PRODUCER_EPOCH
-2    ... is told PRODUCER_FENCED
+0-1  another producer epoch is INVALID_PRODUCER_EPOCH
+2    another producer epoch is PRODUCER_FENCED
 3    flexible encoding
 4    may answer TRANSACTION_ABORTABLE (KIP-890)
-5    each end raises the epoch, and the answer carries the new one (KIP-890)
+5    each end raises the epoch, and the answer has the new one (KIP-890)
 
-The decision is in the log when the answer leaves, and the markers are in the partitions that this
-node leads itself; the answer does not wait for those of other nodes, and Kafka's for none
+When the answer is sent, the decision is in the log, and so are the markers of the partitions that
+this node leads. The answer does not wait for markers of other nodes, and Kafka's for none
 (broker/runtime/marker_channel.py).
-Under transaction.version 0 a decision by version 5 is UNSUPPORTED_VERSION: its values cannot hold
-it.
+With transaction.version 0, version 5 is UNSUPPORTED_VERSION: the records cannot hold its decision.
 Skipped: nothing.
 """
 

@@ -1,17 +1,16 @@
-"""OffsetFetch (9), versions 1-9: the committed positions of groups.
+"""OffsetFetch (9), versions 1-9: fetch the committed offsets of groups.
 
-1    a refusal is the answer of each partition
+1    an error of the group is the answer for each partition
 2    all partitions of a group (null topics); an error of the whole answer
 3    the answer has a throttle time
 5    the leader epoch of the last record consumed (KIP-320)
 6    flexible encoding
-7    require_stable: while a transaction holds an offset, UNSTABLE_OFFSET_COMMIT (KIP-447)
+7    require_stable: UNSTABLE_OFFSET_COMMIT while a transaction has a pending offset (KIP-447)
 8    several groups (KIP-709)
-9    member and epoch of a consumer group (KIP-848), which have to be right; for classic groups they
-     are not looked at
+9    member and epoch are checked for consumer groups (KIP-848), and ignored for classic ones
 
-Nobody has to be a member to ask, and what is not there is -1 without an error: the group, the topic
-or the offset. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
+A client need not be a member. The offset of a missing group, topic or offset is -1, without an
+error. Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ async def _group(
     *,
     require_stable: bool,
 ) -> OffsetFetchResponseGroup:
-    """The offsets of one group; of very many, those of a few milliseconds at a time."""
+    """The offsets of one group; very many are read in slices of a few milliseconds."""
     group_id = group.group_id
     member_id = getattr(group, "member_id", None)  # before version 8 there is no such field
     member_epoch = getattr(group, "member_epoch", -1)
@@ -78,7 +77,7 @@ async def _group(
         return _asked(group)
 
     def offset_of(topic: str, index: int) -> FetchedOffset:
-        # Asked each time: the coordinator may have moved since.
+        # Asked for each offset: the coordinator may have moved meanwhile.
         return shard.ask(
             lambda machine: machine.fetch_offset(
                 group_id, topic, index, require_stable=require_stable

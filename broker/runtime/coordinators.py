@@ -124,7 +124,7 @@ class Coordinator(Generic[M]):
 
     def _tell(self, partition: int, failed: Exception) -> None:
         _log.error(
-            "a coordinator's log cannot be used, and nobody coordinates what belongs there",
+            "a coordinator's log cannot be used: requests to it are refused",
             topic=self.topic, partition=partition, reason=str(failed),
         )  # fmt: skip
 

@@ -454,7 +454,7 @@ class MarkerChannel:
                 lambda machine, now: machine.markers_written(prepared, now_ms=now.wall_ms)
             )
         except Refused as refused:
-            if refused.code != Code.NOT_COORDINATOR:  # or else whoever loads it next goes on
+            if refused.code != Code.NOT_COORDINATOR:  # else its new coordinator continues
                 self._complete_later(ending)
                 return
         self._forget(ending)

@@ -38,7 +38,7 @@ def append(
 
     Args:
         partitions: of the node that leads the partition.
-        place: the topic and the partition's index.
+        place: topic and partition index.
 
     Returns:
         the log, which may need a flush before the marker is acknowledged.

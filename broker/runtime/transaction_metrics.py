@@ -1,7 +1,7 @@
-"""What the transaction coordinators of one node did, counted as it happens.
+"""Counts the decisions of one node's transaction coordinators, for the metrics page.
 
-A shard tells of each decision; nothing is asked of the state machines but when somebody looks.
-There is none unless metrics are wanted (`ottla serve --metrics`).
+The shards report each decision; the state machines are read only when the metrics page is. Without
+`ottla serve --metrics` nothing is counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FENCINGS: Final = {
 
 
 class Observer(Protocol):
-    """Who is told what a shard decided."""
+    """An observer of the decisions of shards."""
 
     def decided(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool) -> None: ...
     def refused(self, code: Code) -> None: ...

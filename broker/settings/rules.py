@@ -65,7 +65,7 @@ class Settings(Protocol):
     def listeners(self) -> Sequence[Listener]: ...
 
     def advertised(self, ports: Mapping[str, int] | None = None) -> Sequence[Listener]:
-        """What clients are told to connect to."""
+        """The advertised listeners."""
 
 
 def check_together(config: Settings) -> None:

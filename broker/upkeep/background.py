@@ -1,7 +1,7 @@
-"""What a broker does by the clock: retention, checkpoints, flushes, forgetting idle producers.
+"""The timed jobs of a broker: retention, checkpoints, flushes, expiry of producers.
 
-Each job goes over all logs and lets the event loop run between them. A failure is logged and the
-job comes again at its next time.
+Each job visits all logs and lets the event loop run between them. A failure is logged, and the job
+runs again at its next time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LOGS_IN_A_STEP: Final = 64
 _REMOVE_INTERVAL_MS: Final = 30_000
-_NEVER_MS: Final = 1 << 62  # Kafka says so by the largest long
+_NEVER_MS: Final = 1 << 62  # Kafka's value for never is the largest long
 
 _log = Log("background")
 Job = Callable[[PartitionLog], Iterator[None] | None]
@@ -35,11 +35,11 @@ class Background:
     """The timed jobs of a process; they run from `start` to `stop`.
 
     Args:
-        directory: the logs that they go over.
-        config: of the first node; its intervals hold.
+        directory: the logs that the jobs visit.
+        config: of the first node; it has the intervals.
         flushes: of the logs.
         removals: removes the files of deleted segments.
-        loading: the cleaner leaves the logs alone that coordinators are loaded from.
+        loading: the cleaner skips the logs that it replays.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class Background:
         self._cleaner = Cleaner(directory, config, clock, loading)
 
     def start(self) -> None:
-        """Begin; the event loop runs."""
+        """Start; needs a running event loop."""
         config = self._config
-        # Kafka waits for all of it, however short the interval: nobody waits for that here.
+        # Unlike in Kafka, a job with a shorter interval does not wait for the whole delay.
         first_ms = config["log.initial.task.delay.ms"]
         for delay_ms, interval_ms, job in (
             (first_ms, config["log.retention.check.interval.ms"], self._retain),
@@ -81,7 +81,7 @@ class Background:
         self._cleaner.start()
 
     def stop(self) -> None:
-        """End all jobs; none is in the middle of a step."""
+        """Stop all jobs; none is within a step."""
         self._cleaner.stop()
         for task in self._tasks:
             task.cancel()
@@ -96,7 +96,7 @@ class Background:
                 if count % _LOGS_IN_A_STEP == _LOGS_IN_A_STEP - 1:
                     await asyncio.sleep(0)
                 if self._directory.log_of(log.topic, log.partition) is not log:
-                    continue  # deleted while this went on
+                    continue  # deleted meanwhile
                 try:
                     for _ in job(log) or ():
                         await asyncio.sleep(0)
@@ -122,7 +122,7 @@ class Background:
                 _log.error("the checkpoints could not be written", reason=str(trouble))
 
     def _retain(self, log: PartitionLog) -> Iterator[None]:
-        """What is too old or too much goes; compacted logs are the cleaner's, as in Kafka."""
+        """Apply retention; the cleaner does that for compacted logs, as in Kafka."""
         from ...storage.retention import delete_old_in_steps
 
         if not log.config.compacts:
@@ -132,7 +132,7 @@ class Background:
         log.remove_deleted(self._clock.monotonic_ms(), self._removals.paths)
 
     def _flush(self, log: PartitionLog) -> None:
-        """`flush.ms`: what has waited so long for a flush gets one."""
+        """Flush a log whose records have waited for `flush.ms`."""
         if log.recovery_point >= log.log_end_offset or log.failure is not None:
             self._flushed_ms.pop(log, None)
             return

@@ -1,12 +1,12 @@
-"""The log cleaner: compacts the dirtiest log, then the next, then rests (Kafka's LogCleaner).
+"""The log cleaner: compacts the dirtiest log, then the next, then sleeps (Kafka's LogCleaner).
 
-Before it rests it removes what is too old of the logs that are compacted and deleted from.
+Before it sleeps, it applies retention to logs with the policy compact,delete.
 
-It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only what
-blocks goes to a thread. So a request waits for one step at most, and logs need no lock. As many
-logs are compacted side by side as there are `log.cleaner.threads`; together they read and write no
-more than `log.cleaner.io.max.bytes.per.second`. A log that is found damaged is left alone until the
-next start; one that the disk refused comes again after `log.cleaner.backoff.ms`.
+It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only
+blocking calls go to a thread. So a request waits for at most one step, and logs need no lock.
+`log.cleaner.threads` logs are compacted at the same time; together they read and write at most
+`log.cleaner.io.max.bytes.per.second`. A damaged log is skipped until the next start; after an error
+of the disk a log is tried again after `log.cleaner.backoff.ms`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..runtime.loading import Loading
     from ..settings.config import BrokerConfig
 
-# A tenth of a processor. Whoever takes all of it loses his turn to other processes, for
-# milliseconds, also when the next request comes.
+# A tenth of a processor: a process that uses all of it is suspended by the system for milliseconds,
+# even if a request arrives.
 _STEP_S: Final = 0.0001
 _PAUSE_S: Final = 0.001
 _LOGS_IN_A_STEP: Final = 256
@@ -43,9 +43,9 @@ class Cleaner:
     """Compacts the logs of a process; it runs from `start` to `stop`.
 
     Args:
-        directory: all logs; it takes those with `cleanup.policy=compact`.
+        directory: all logs; those with `cleanup.policy=compact` are compacted.
         config: the settings `log.cleaner.*`, which may change meanwhile.
-        loading: logs that coordinators are loaded from are left alone.
+        loading: logs that it replays are skipped.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Cleaner:
         self._clock = clock
         self._loading = loading
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._rounds: dict[PartitionLog, Steps[Compacted] | None] = {}  # those that go on
+        self._rounds: dict[PartitionLog, Steps[Compacted] | None] = {}  # in progress
         self._throttle: Throttle | None = None
-        # Weak: a log that is deleted is not kept in memory for its damage.
+        # Weak references: a deleted log must not stay in memory because it is damaged.
         self._uncleanable: WeakSet[PartitionLog] = WeakSet()
         self._failed: WeakSet[PartitionLog] = WeakSet()
 
     def start(self) -> None:
-        """Begin, unless `log.cleaner.enable` forbids it; the event loop runs."""
+        """Start, unless `log.cleaner.enable` is false; needs a running event loop."""
         if self._config["log.cleaner.enable"]:
             self._start_missing()
 
@@ -74,16 +74,16 @@ class Cleaner:
                 self._tasks[number] = asyncio.get_running_loop().create_task(run)
 
     def stop(self) -> None:
-        """End; a round that goes on leaves the log as it was before it, or as it is after."""
+        """Stop; a round in progress leaves the log as it was before or as it is afterwards."""
         for task in self._tasks.values():
             task.cancel()
         for steps in list(self._rounds.values()):
             if steps is not None:
                 with suppress(OSError):  # the next start does it
-                    steps.close()  # before the logs are: what it wrote goes now
+                    steps.close()  # removes its files, before the logs are closed
 
     async def _run(self, number: int) -> None:
-        """One of those that work side by side; their number may change while they do."""
+        """One of `log.cleaner.threads` tasks; their number may change meanwhile."""
         config = self._config
         while number < max(config["log.cleaner.threads"], 1):
             await self._clock.sleep_ms(config["log.cleaner.backoff.ms"])
@@ -96,25 +96,25 @@ class Cleaner:
         del self._tasks[number]
 
     async def clean_dirtiest(self) -> bool:
-        """One round over the log that is worth it most. Returns whether there was one."""
+        """Compact the dirtiest log; return whether there was one."""
         todo = await self._dirtiest()
         if todo is None:
             return False
         log = todo.log
-        self._rounds[log] = None  # nobody else takes it
+        self._rounds[log] = None  # no other task takes it
         try:
             did = await self._clean(todo)
             if did is not None:
                 self._directory.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
-        except Exception as trouble:  # whatever it is: other logs are to be compacted all the same
+        except Exception as trouble:  # after any error the other logs must still be compacted
             self._tell(log, trouble)
         finally:
             del self._rounds[log]
         return True
 
     async def delete_old(self) -> None:
-        """Remove what is too old or too much of compacted logs, if they may lose it."""
+        """Remove segments of compacted logs, by retention or below the log start offset."""
         from ...storage.retention import delete_old_in_steps
 
         now_ms = self._clock.now_ms()
@@ -124,20 +124,20 @@ class Cleaner:
             if not log.config.compacts or not self._is_there(log) or self._is_left_alone(log):
                 continue
             if not log.config.deletes and log.segments[0].base_offset == log.log_start_offset:
-                continue  # only DeleteRecords has something removed there
-            self._rounds[log] = None  # nobody else takes it
+                continue  # only DeleteRecords removes segments there
+            self._rounds[log] = None  # no other task takes it
             try:
                 for _ in delete_old_in_steps(log, now_ms):
                     await asyncio.sleep(0)
                     if not self._is_there(log):
                         break
-            except Exception as trouble:  # as with those that are compacted
+            except Exception as trouble:  # as after a failed compaction
                 self._tell(log, trouble)
             finally:
                 del self._rounds[log]
 
     def _is_left_alone(self, log: PartitionLog) -> bool:
-        """Whether it is damaged, refused by the disk for now, or being worked at."""
+        """Whether a log is damaged, waits after an error of the disk, or is in progress."""
         return log in self._uncleanable or log in self._failed or log in self._rounds
 
     def _tell(self, log: PartitionLog, trouble: Exception) -> None:
@@ -185,19 +185,19 @@ class Cleaner:
                         await asyncio.sleep(0)
                 found = cleanable(log, directory.cleaned_up_to(log), now_ms)
             except (OSError, Refused):
-                continue  # what cannot be read is reported by who needs it
+                continue  # its readers report the error
             if (
                 found is not None
                 and found.is_due
                 and (dirtiest is None or found.ratio > dirtiest.ratio)
             ):
                 dirtiest = found
-        if dirtiest is None or dirtiest.log in self._rounds:  # another one took it meanwhile
+        if dirtiest is None or dirtiest.log in self._rounds:  # another task took it meanwhile
             return None
         return dirtiest if self._is_there(dirtiest.log) else None
 
     async def _clean(self, todo: Cleanable) -> Compacted | None:
-        """Take all steps of a round; None when the log was deleted or shortened on the way."""
+        """Take all steps of a round; None if the log was deleted or truncated meanwhile."""
         from ...storage.compaction import Superseded, compact
         from ...storage.throttle import Throttle
 
@@ -244,7 +244,7 @@ class Cleaner:
             until_s = now_s() + _STEP_S
 
     def _is_there(self, log: PartitionLog) -> bool:
-        """Whether it is a partition's log, and no coordinator is being loaded from it."""
+        """Whether it is still a partition's log, and no coordinator is being loaded from it."""
         loading = self._loading.is_loading(log)
         return self._directory.log_of(log.topic, log.partition) is log and not loading
 

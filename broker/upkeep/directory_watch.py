@@ -1,9 +1,9 @@
-"""Sees that the data directory, or a log's file in it, is removed while the broker runs.
+"""Detects that the data directory, or a log's file, is removed while the broker runs.
 
-What is written to a removed file goes with the process. Once a second it is asked whether the path
-of the directory still leads to the one that was opened, and for some logs whether the file that
-they append to is still in its place. Apache Kafka finds out within some seconds as well, when it
-writes its checkpoints, and halts (LogDirFailureChannel).
+Data written to a removed file is lost at the end of the process. Once a second the watch checks
+that the path still leads to the directory that was opened, and that the files some logs append to
+still exist. Apache Kafka notices within seconds too, when it writes its checkpoints, and halts
+(LogDirFailureChannel).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _log = Log("storage")
 
 
 class DirectoryWatch:
-    """Looks once a second, from `start` to `stop`.
+    """Checks once a second, from `start` to `stop`.
 
     Args:
         directory: the data directory.
         clock: the time.
 
     Attributes:
-        on_gone: called once, with the directory's path, when it is not there any more.
+        on_gone: called once, with the directory's path, when it is removed.
     """
 
     def __init__(self, directory: LogDirectory, clock: Clock) -> None:
@@ -47,17 +47,17 @@ class DirectoryWatch:
         self.on_gone: Callable[[str], None] = _tell
 
     def start(self) -> None:
-        """Begin; the event loop runs."""
+        """Start; needs a running event loop."""
         self._timer = self._clock.call_after_ms(INTERVAL_S * 1000, self._look_and_go_on)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def look(self) -> bool:
-        """Look once; whether the directory is there."""
+        """Check once; return whether the directory exists."""
         if not self._directory.is_there():
             self.on_gone(self._directory.path)
             return False
@@ -74,7 +74,7 @@ class DirectoryWatch:
 
 
 def _look_at(log: PartitionLog) -> None:
-    """A log whose file was removed takes no more appends."""
+    """Refuse further appends to a log whose file was removed."""
     active = log.segments[-1]
     if log.failure is not None or active.is_in_place():
         return
