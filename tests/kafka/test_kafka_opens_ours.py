@@ -97,7 +97,8 @@ def test_transactions_of_a_lower_level_are_read_on_both_sides(place: Place, leve
     with place.kafka() as bootstrap, connected(bootstrap) as broker:
         assert finalized(broker) == level
         alive, ended = (one.but(broker=broker) for one in (alive, ended))
-        alive.wait_state("Ongoing")
+        alive.wait_state("Ongoing")  # each id has a partition, and Kafka loads one after the other
+        ended.wait_state("CompleteCommit")
         assert [one.described() for one in (alive, ended)] == described
         assert alive.end(commit=True, version=4) == OK
         assert alive.wait_ended() == "CompleteCommit"
