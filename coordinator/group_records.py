@@ -72,7 +72,7 @@ class OffsetRemoved:
 
 @dataclass(frozen=True, slots=True)
 class StoredMember:
-    """A member of a classic group, with what it subscribed to and was assigned."""
+    """A member of a classic group, with its subscription and assignment."""
 
     member_id: str
     group_instance_id: str | None

@@ -61,7 +61,7 @@ def in_timeline_table(keys: Collection[str]) -> list[str]:
 
 
 def members_in_order(known: Collection[str], new: Iterable[str] = ()) -> list[str]:
-    """Member ids: a HashMap filled from the group's own table, then with who joins."""
+    """Member ids: a HashMap filled from the group's own table, then with joining members."""
     listed = in_timeline_table(known)
     listed += new
     mask = _grown(len(listed))

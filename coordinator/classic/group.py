@@ -204,7 +204,7 @@ class ClassicGroup(Volatile):
     # ---- members
 
     def put(self, member: Member) -> None:
-        """Add a member, or what has changed of it."""
+        """Add a member, or replace it by its new value."""
         if member.group_instance_id is not None:
             self._static_members[member.group_instance_id] = member.member_id
         self.members[member.member_id] = member
@@ -303,7 +303,7 @@ class ClassicGroup(Volatile):
         )
         if len(votes) == 1:
             return next(iter(votes))
-        from ..java_order import names_in_order  # who all prefer the same never need it
+        from ..java_order import names_in_order  # unneeded while all prefer the same protocol
 
         return max(names_in_order(votes), key=votes.__getitem__)
 

@@ -186,8 +186,8 @@ class ClassicGroups(GroupKind):
         if group.voted_protocol() != group.protocol:
             self._rebalances.go_on(group, turn)
             return turn.parked()
-        # The same protocol: nothing to assign anew, so nobody else is disturbed. The answer to a
-        # leader must keep it from assigning: version 9 says so, older ones name the old leader.
+        # The same protocol: the assignment stays, so the other members need not rejoin. The answer
+        # must keep a leader from assigning: version 9 says so, older ones name the old leader.
         answered = group.members[member_id] = replace(member, join_ticket=None)
         group.learn_subscriptions()
         assignments = {m.member_id: m.assignment for m in group.members.values()}
@@ -440,7 +440,7 @@ class ClassicGroups(GroupKind):
         return 0 if self._loaded else self._rebalances.next_deadline()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """Begin the sessions of loaded members; end what was waited for in vain.
+        """Begin the sessions of loaded members; expire timers.
 
         One decision for each that is due, see `Machine.tick`.
         """

@@ -64,7 +64,7 @@ class _Quotas:
         self._members_left = member_count
 
     def keep(self, spec: Spec, member_id: str, topics: TopicIds) -> tuple[Assignment, int, _Moved]:
-        """What a member keeps, how many it is to get, and what it has to give up."""
+        """The partitions a member keeps, how many it gets, and those it gives up."""
         left = self._least
         with_extra = self._extra > 0
         left += with_extra

@@ -284,7 +284,7 @@ class ConsumerGroups:
         return 0 if self._loaded else self.steps.deadlines.next()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """Begin the sessions of loaded members; end what was waited for in vain.
+        """Begin the sessions of loaded members; expire timers.
 
         One decision for each that is due, see `Machine.tick`.
         """

@@ -66,7 +66,7 @@ class ConsumerTurn:
 
 
 class Steps:
-    """The steps, with what they need: limits, topics and timers."""
+    """The steps, with the limits, topics and timers that they use."""
 
     VOLATILE: ClassVar = frozenset({"may_see"})
 

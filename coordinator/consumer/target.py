@@ -74,10 +74,10 @@ def new_target(
 def _existing(
     targets: Mapping[str, Assignment], owners: Owners, counts: Mapping[uuid.UUID, int]
 ) -> tuple[Mapping[str, Assignment], Owners]:
-    """Without partitions that topics do not have: a log of Apache Kafka may speak of some.
+    """The target and its owners, without partitions that do not exist.
 
-    There who upgrades a group takes what its members hold by the names of topics, also of one that
-    was made anew with fewer partitions.
+    A log of Apache Kafka may have some: there the upgrade of a classic group takes the members'
+    partitions by the names of topics, also of a topic created anew with fewer partitions.
     """
     strays = {
         topic_id

@@ -28,10 +28,10 @@ def heterogeneous(spec: Spec) -> Assigned:
 
 
 class _Range:
-    """Subscribers of a topic by load: whom to give to next, and whom to take from.
+    """Subscribers of a topic by load: the next to receive a partition, and the next to lose one.
 
-    From the left the least loaded, from the right the most loaded; whoever has the same load is
-    served in turn before the next load is looked at.
+    The least loaded come from the left, the most loaded from the right; members with equal load
+    take turns before the next load.
     """
 
     def __init__(self, members: Sequence[int], loads: list[int]) -> None:

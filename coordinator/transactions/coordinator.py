@@ -229,10 +229,10 @@ class Transactions:
     def end_and_bump(
         self, transactional_id: str, producer: Producer, *, commit: bool, now_ms: int
     ) -> Outcome[Producer]:
-        """EndTxn (26) from version 5: as `end`, and the producer goes on under the next epoch.
+        """EndTxn (26) from version 5: as `end`, and the producer gets the next epoch.
 
-        The epoch of a request tells a retry from the next request, so that a transaction without
-        a single partition can be aborted too (KIP-890).
+        The epoch of a request distinguishes a retry from the next request, so that a transaction
+        without partitions can be aborted too (KIP-890).
 
         Returns:
             The client's new producer id and epoch; a new id when the epochs are used up.
@@ -438,11 +438,11 @@ class Transactions:
         return known.prepared_and_bumped(commit=False, now_ms=now_ms)
 
     def _successor(self, known: Transaction, expected: Producer | None) -> tuple[Producer, int]:
-        """Who InitProducerId makes the owner, and the epoch before when it had the same owner.
+        """The owner after InitProducerId, and the epoch before if that had the same owner.
 
-        KIP-360: a client that says who it is goes on only if nobody came after it, and is
-        answered again when it repeats itself. Kafka fails with UNKNOWN_SERVER_ERROR on a
-        repetition where the epochs are used up; here it is answered like any other.
+        KIP-360: a client that sends its id and epoch continues only if no other client followed,
+        and a retry gets the same answer. If the epochs are used up, Kafka fails on a retry with
+        UNKNOWN_SERVER_ERROR; here it is answered like any other.
         """
         epoch = NO_EPOCH if expected is None else expected.producer_epoch
         if epoch not in (NO_EPOCH, known.producer_epoch):
@@ -475,7 +475,7 @@ def _check_epoch_to_end(
 ) -> None:
     """Refuse the epochs that EndTxn 5 may not have in this state (TransactionCoordinator's table).
 
-    An end raises the epoch, so that it tells a retry from the next end.
+    An end raises the epoch, so that the epoch distinguishes a retry from the next end.
     """
     has_ended = known.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
     if not (is_current or (has_ended and retries)):

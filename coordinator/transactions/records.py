@@ -168,7 +168,7 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
 
 
 def _last_producer_epoch(state: State, fields: Any) -> int:
-    """The epoch before, as far as the log tells it: its owner may have lost the last answer.
+    """The previous epoch, if the log has it: its owner may have lost the last answer.
 
     Kafka forgets it at a restart and fences such a client; the log knows better in two cases.
     """
