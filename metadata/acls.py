@@ -149,10 +149,10 @@ class Acls:
         if isinstance(record, RemoveAccessControlEntryRecord):
             acl = self.by_id.pop(record.id)
             del self._ids[acl]
-            index, place = self._index_of(acl)
-            index[place].remove(acl)
-            if not index[place]:
-                del index[place]
+            index, key = self._index_of(acl)
+            index[key].remove(acl)
+            if not index[key]:
+                del index[key]
             return
         acl = Acl(
             record.resource_type,
@@ -165,8 +165,8 @@ class Acls:
         )
         self.by_id[record.id] = acl
         self._ids[acl] = record.id
-        index, place = self._index_of(acl)
-        index.setdefault(place, []).append(acl)
+        index, key = self._index_of(acl)
+        index.setdefault(key, []).append(acl)
         if index is self._prefixed:
             self._longest_prefix = max(self._longest_prefix, len(acl.resource_name))
 

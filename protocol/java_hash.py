@@ -63,9 +63,9 @@ def in_scala_hash_map(keys: Collection[T], hash_code: Callable[[T], int]) -> lis
     while len(keys) >= capacity * 3 // 4:
         capacity *= 2
 
-    def place(key: T) -> tuple[int, int]:
+    def order(key: T) -> tuple[int, int]:
         code = hash_code(key) % _WORD
         code ^= code >> 16
         return code & (capacity - 1), code - _WORD if code >= _WORD // 2 else code
 
-    return sorted(keys, key=place)
+    return sorted(keys, key=order)

@@ -176,20 +176,20 @@ class _Checks:
         reported = len(self._report.damages)
         unverified.verify()
         found = SegmentReport(segment, segment.base_offset)
-        places: dict[int, BatchHeader] = {}
+        headers: dict[int, BatchHeader] = {}
         if segment.size_bytes == 0 and segment.base_offset in self._snapshots:
             self._check_snapshot(segment.base_offset)
         for position, header in segment.headers():
             self._check_snapshots_up_to(header.base_offset)
-            places[position] = header
+            headers[position] = header
             self._count(found, header)
             self._apply(segment, position, header)
         if is_last:
             self._check_snapshots_up_to(_LONG_MAX)
             if unverified.cut_at is not None:
                 self._report.torn_bytes = segment.size_bytes - unverified.cut_at
-        self._offset_index(found, places, is_last=is_last)
-        self._time_index(found, places, is_last=is_last)
+        self._offset_index(found, headers, is_last=is_last)
+        self._time_index(found, headers, is_last=is_last)
         self._transaction_index(found, is_last=is_last)
         found.damages = self._report.damages[reported:]
         self._report.segments.append(found)
@@ -230,7 +230,7 @@ class _Checks:
     # The files beside the data
 
     def _offset_index(
-        self, found: SegmentReport, places: dict[int, BatchHeader], *, is_last: bool
+        self, found: SegmentReport, headers: dict[int, BatchHeader], *, is_last: bool
     ) -> None:
         path = found.segment.path(INDEX)
         content = read_if_there(self._files, path)
@@ -243,7 +243,7 @@ class _Checks:
             return
         found.index_entries = len(index)
         for at, (relative_offset, position) in enumerate(index.entries()):
-            header = places.get(position)
+            header = headers.get(position)
             if header is None or header.last_offset != found.base_offset + relative_offset:
                 if found.segment.unverified is not None and found.segment.unverified.damages:
                     continue
@@ -251,7 +251,7 @@ class _Checks:
                 self._damage(path, at * 8, offset, "an entry that is not that of a batch")
 
     def _time_index(
-        self, found: SegmentReport, places: dict[int, BatchHeader], *, is_last: bool
+        self, found: SegmentReport, headers: dict[int, BatchHeader], *, is_last: bool
     ) -> None:
         path = found.segment.path(TIME_INDEX)
         content = read_if_there(self._files, path)
@@ -265,10 +265,10 @@ class _Checks:
         found.time_entries = len(entries)
         if found.segment.unverified is not None and found.segment.unverified.damages:
             return
-        times = {header.last_offset: header for header in places.values()}
+        times = {header.last_offset: header for header in headers.values()}
         for at, (time_ms, relative_offset) in enumerate(entries):
             offset = found.base_offset + relative_offset
-            header = times.get(offset) or _holder(places, offset)
+            header = times.get(offset) or _holder(headers, offset)
             if header is not None and header.max_timestamp_ms != time_ms:
                 self._damage(path, at * 12, offset, "an entry that is not that of a batch")
         if entries and not is_last and entries[-1][0] < found.last_timestamp_ms:
@@ -344,5 +344,5 @@ class _Checks:
                 self._damage(path, 0, offset, "the data file is missing, and its indexes are there")
 
 
-def _holder(places: dict[int, BatchHeader], offset: int) -> BatchHeader | None:
-    return next((h for h in places.values() if h.base_offset <= offset <= h.last_offset), None)
+def _holder(headers: dict[int, BatchHeader], offset: int) -> BatchHeader | None:
+    return next((h for h in headers.values() if h.base_offset <= offset <= h.last_offset), None)

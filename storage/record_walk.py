@@ -193,8 +193,8 @@ def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked)
     key_at = at
     for _ in ("key", "value", "headers"):
         length, rest = read_size(payload, at)
-        for place in range(at, rest):
-            column = payload[place:behind:size]
+        for column_start in range(at, rest):
+            column = payload[column_start:behind:size]
             if column.lstrip(column[:1]):
                 return False
         if at == key_at and length < 0:

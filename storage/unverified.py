@@ -427,15 +427,15 @@ class Unverified:
         at = position + 1
         while at + HEADER_SIZE <= self.size_bytes:
             window = self._segment.read_at(_SEARCH_BYTES, at)
-            place = window.find(MAGIC, _MAGIC_AT)
-            while place >= 0 and place + HEADER_SIZE - _MAGIC_AT <= len(window):
-                header = BatchHeader._make(HEADER.unpack_from(window, place - _MAGIC_AT))
-                candidate = at + place - _MAGIC_AT
+            magic_at = window.find(MAGIC, _MAGIC_AT)
+            while magic_at >= 0 and magic_at + HEADER_SIZE - _MAGIC_AT <= len(window):
+                header = BatchHeader._make(HEADER.unpack_from(window, magic_at - _MAGIC_AT))
+                candidate = at + magic_at - _MAGIC_AT
                 if expected < header.base_offset <= self._limit:
                     found = self._valid_at(candidate, expected)
                     if found is not None:
                         return candidate, found
-                place = window.find(MAGIC, place + 1)
+                magic_at = window.find(MAGIC, magic_at + 1)
             at += max(len(window) - HEADER_SIZE, 1)
         return None
 

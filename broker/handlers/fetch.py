@@ -48,7 +48,7 @@ from ..runtime.fetch_sessions import (
     TopicRef,
     Wanted,
 )
-from ..runtime.fetch_waits import MOST_PLACES
+from ..runtime.fetch_waits import MOST_TOPIC_PARTITIONS
 from ..scheduling.large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ async def _read(
             reading.read(some)
     if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
         return reading.parts
-    if not plan.items or node.fetch_waits.count + len(plan.items) > MOST_PLACES:
+    if not plan.items or node.fetch_waits.count + len(plan.items) > MOST_TOPIC_PARTITIONS:
         return reading.parts  # max_wait_ms is an upper bound
     return await _read_later(node, context, request, plan, limits, parts=reading.parts)
 
@@ -205,7 +205,7 @@ async def _read_later(
         parts: the partitions as read before the wait.
     """
     deadline_ms = node.clock.monotonic_ms() + request.max_wait_ms
-    places = [(name, index) for (_, index), name, _ in plan.items]
+    topic_partitions = [(name, index) for (_, index), name, _ in plan.items]
     hastened = False
 
     def time_is_up(waiting: asyncio.Future[bool]) -> None:
@@ -220,12 +220,14 @@ async def _read_later(
         timer = node.clock.call_at_ms(deadline_ms, time_is_up, waiting)
         context.hasten = lambda waiting=waiting: time_is_up(waiting)
         try:
-            for start in range(0, len(places), MANY):
+            for start in range(0, len(topic_partitions), MANY):
                 step = slice(start, start + MANY)
                 awaited.add(plan.items[step], parts[step])
-                node.fetch_waits.add(waiting, places[step], awaited.has_enough)
-                if len(places) > MANY:  # reading took several turns; there may be new appends
-                    if any(map(awaited.has_enough, places[step])) and not waiting.done():
+                node.fetch_waits.add(waiting, topic_partitions[step], awaited.has_enough)
+                if (
+                    len(topic_partitions) > MANY
+                ):  # reading took several turns; there may be new appends
+                    if any(map(awaited.has_enough, topic_partitions[step])) and not waiting.done():
                         waiting.set_result(True)
                     await context.turns.pause()
             parts = []
@@ -234,7 +236,7 @@ async def _read_later(
         finally:
             timer.cancel()
             context.hasten = None
-            node.fetch_waits.forget(waiting, places)
+            node.fetch_waits.forget(waiting, topic_partitions)
         reading = Reading(node, limits)
         for some in _in_steps(plan.items):
             if some is not plan.items:

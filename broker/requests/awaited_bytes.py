@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...storage.segment import Segment
     from ..node import Node
     from ..runtime.fetch_sessions import Item, Wanted
-    from ..runtime.fetch_waits import Place
+    from ..runtime.fetch_waits import TopicPartition
     from .fetch_reads import Limits, PartitionRead
 
 
@@ -43,7 +43,7 @@ class AwaitedBytes:
         self._node = node
         self._committed = limits.committed
         self._left = min_bytes
-        self._counted: dict[Place, _Counted] = {}
+        self._counted: dict[TopicPartition, _Counted] = {}
 
     def add(self, items: Iterable[Item], parts: Iterable[PartitionRead]) -> None:
         """Count the bytes that are already there.
@@ -57,10 +57,10 @@ class AwaitedBytes:
             self._left -= bytes_there
             self._counted[name, key[1]] = _Counted(wanted, bytes_there)
 
-    def has_enough(self, place: Place) -> bool:
+    def has_enough(self, topic_partition: TopicPartition) -> bool:
         """Whether the Fetch should read and answer, after an append to a partition."""
-        counted = self._counted[place]
-        log = self._node.open_log_of(*place)
+        counted = self._counted[topic_partition]
+        log = self._node.open_log_of(*topic_partition)
         offset = counted.wanted.fetch_offset
         if log is None or not log.log_start_offset <= offset <= log.log_end_offset:
             return True  # reading will return the error

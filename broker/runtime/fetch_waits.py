@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
-Place = tuple[str, int]
-HasEnough = Callable[[Place], bool]
+TopicPartition = tuple[str, int]
+HasEnough = Callable[[TopicPartition], bool]
 
-MOST_PLACES: Final = 500_000
+MOST_TOPIC_PARTITIONS: Final = 500_000
 """The maximum of all waits together, of 100 bytes each; beyond it, a Fetch does not wait."""
 
 
@@ -30,14 +30,14 @@ class FetchWaits:
         count: the number of waits: pairs of a waiting Fetch and a partition.
     """
 
-    __slots__ = ("_by_place", "count")
+    __slots__ = ("_by_partition", "count")
 
     def __init__(self) -> None:
-        self._by_place: dict[Place, dict[asyncio.Future[bool], HasEnough | None]] = {}
+        self._by_partition: dict[TopicPartition, dict[asyncio.Future[bool], HasEnough | None]] = {}
         self.count = 0
 
     def wait(
-        self, places: Iterable[Place], has_enough: HasEnough | None = None
+        self, topic_partitions: Iterable[TopicPartition], has_enough: HasEnough | None = None
     ) -> asyncio.Future[bool]:
         """A future that is done when a partition has news; `forget` must follow.
 
@@ -48,50 +48,54 @@ class FetchWaits:
             The future; its result is whether `has_enough` ended the wait.
         """
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.add(waiting, places, has_enough)
+        self.add(waiting, topic_partitions, has_enough)
         return waiting
 
     def add(
         self,
         waiting: asyncio.Future[bool],
-        places: Iterable[Place],
+        topic_partitions: Iterable[TopicPartition],
         has_enough: HasEnough | None = None,
     ) -> None:
         """Add partitions to a future of `wait`."""
-        for place in places:
-            others = self._by_place.setdefault(place, {})
+        for topic_partition in topic_partitions:
+            others = self._by_partition.setdefault(topic_partition, {})
             self.count += waiting not in others
             others[waiting] = has_enough
 
-    def forget(self, waiting: asyncio.Future[bool], places: Iterable[Place]) -> None:
+    def forget(
+        self, waiting: asyncio.Future[bool], topic_partitions: Iterable[TopicPartition]
+    ) -> None:
         """Remove a future of `wait`."""
-        for place in places:
-            others = self._by_place.get(place)
+        for topic_partition in topic_partitions:
+            others = self._by_partition.get(topic_partition)
             if others is not None and waiting in others:
                 del others[waiting]
                 self.count -= 1
                 if not others:
-                    del self._by_place[place]
+                    del self._by_partition[topic_partition]
 
     def appended(self, topic: str, partition: int) -> None:
         """Wake the fetches that have enough after an append of records or a marker."""
-        place = (topic, partition)
-        others = self._by_place.get(place, _NOBODY)
+        topic_partition = (topic, partition)
+        others = self._by_partition.get(topic_partition, _NOBODY)
         if len(others) > MOST_IN_A_TURN:
-            ready = [one for one, enough in others.items() if enough is None or enough(place)]
+            ready = [
+                one for one, enough in others.items() if enough is None or enough(topic_partition)
+            ]
             self._wake_in_turns(ready, has_enough=True)
             return
         for waiting, has_enough in others.items():
-            if not waiting.done() and (has_enough is None or has_enough(place)):
+            if not waiting.done() and (has_enough is None or has_enough(topic_partition)):
                 waiting.set_result(True)
 
     def wake(self, topic: str, partition: int) -> None:
         """Wake all fetches of a partition after another change: a leader, a deletion."""
-        self._wake_in_turns(list(self._by_place.get((topic, partition), _NOBODY)))
+        self._wake_in_turns(list(self._by_partition.get((topic, partition), _NOBODY)))
 
     def wake_all(self) -> None:
         """Wake all fetches, because the broker stops."""
-        for others in self._by_place.values():
+        for others in self._by_partition.values():
             for waiting in others:
                 _wake(waiting)
 

@@ -97,9 +97,9 @@ class TopicLogs:
     def _open(self, topic: Topic, partitions: Sequence[Partition]) -> None:
         config, now_ms = self._config_of(topic), self._clock.now_ms()
         for partition in partitions:
-            place = (topic.name, partition.index)
+            topic_partition = (topic.name, partition.index)
             open_log = partial(
-                self._directory.open_log, *place,
+                self._directory.open_log, *topic_partition,
                 topic_id=topic.topic_id, config=config, now_ms=now_ms,
                 leader_epoch=partition.leader_epoch,
             )  # fmt: skip
@@ -113,7 +113,7 @@ class TopicLogs:
                     log = open_log()
                 log.leader_epoch = partition.leader_epoch
             except OSError as failed:
-                self._cannot_open(place, failed)
+                self._cannot_open(topic_partition, failed)
 
     def _is_elsewhere(self, topic: Topic, partition: Partition) -> bool:
         """Whether the partition lies in another directory of an Apache Kafka with several.
@@ -159,14 +159,15 @@ class TopicLogs:
     def _config_of(self, topic: Topic) -> LogConfig:
         return self._config.log_config(self._catalog.overrides(ResourceType.TOPIC, topic.name))
 
-    def _cannot_open(self, place: tuple[str, int], failed: OSError) -> None:
+    def _cannot_open(self, topic_partition: tuple[str, int], failed: OSError) -> None:
         """Log the failure; the other logs are opened."""
-        if place not in self._directory.failed:
+        if topic_partition not in self._directory.failed:
             _log.error(
                 "a log cannot be opened",
-                topic=place[0], partition=place[1], reason=str(failed), remedy=remedy(failed),
+                topic=topic_partition[0], partition=topic_partition[1],
+                reason=str(failed), remedy=remedy(failed),
             )  # fmt: skip
-        self._directory.failed[place] = str(failed)
+        self._directory.failed[topic_partition] = str(failed)
 
     def _set_aside(self, name: str) -> None:
         """Set aside a directory of a topic that was deleted, or lost by a damaged metadata log."""

@@ -178,7 +178,7 @@ async def test_appends_count_while_many_partitions_begin_to_wait(
 async def test_a_fetch_beyond_the_limit_of_waiting_partitions_is_answered_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ottla.broker.handlers.fetch.MOST_PLACES", 3)
+    monkeypatch.setattr("ottla.broker.handlers.fetch.MOST_TOPIC_PARTITIONS", 3)
     async with one_node(tmp_path) as it:
         it.topic("orders", 2)
         waiting = begin(it, 2, min_bytes=1)

@@ -225,7 +225,7 @@ async def test_a_fetch_waits_for_max_wait_ms_and_answers_without_records(tmp_pat
         it.topic("orders")
         (told,) = await fetch(it, ("orders", 0, 0), max_wait_ms=500)
         assert (told["records"], asyncio.get_running_loop().time()) == (b"", 0.5)
-        assert it.node.fetch_waits._by_place == {}
+        assert it.node.fetch_waits._by_partition == {}
 
 
 @in_virtual_time
@@ -240,7 +240,7 @@ async def test_an_append_ends_the_wait(tmp_path: Path) -> None:
         assert [values(each) for each in told] == [[], [b"a"]]
         assert asyncio.get_running_loop().time() == 0.2
         assert 0.437 not in pending_timers()
-        assert it.node.fetch_waits._by_place == {}
+        assert it.node.fetch_waits._by_partition == {}
 
 
 @in_virtual_time
@@ -290,7 +290,7 @@ async def test_one_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> No
                 await settle()
             answered.cancel()
             await settle()
-            assert it.node.fetch_waits._by_place == {}
+            assert it.node.fetch_waits._by_partition == {}
 
 
 @in_virtual_time

@@ -58,7 +58,7 @@ async def test_a_removed_fetch_is_not_woken_and_leaves_nothing_behind() -> None:
     waits.wake(*ORDERS)
     assert (first.done(), second.done()) == (False, True)
     waits.forget(second, [ORDERS])
-    assert waits._by_place == {}
+    assert waits._by_partition == {}
 
 
 @in_virtual_time

@@ -142,7 +142,7 @@ async def test_a_long_poll_ends_when_the_leader_moves(tmp_path: Path) -> None:
                 2, ApiKey.FETCH, 17, max_bytes=100, min_bytes=1, max_wait_ms=60_000, topics=topics
             )
         )
-        await until(lambda: it.cluster.fetch_waits._by_place)
+        await until(lambda: it.cluster.fetch_waits._by_partition)
         it.controller.change_leader("orders", 0, 3)
         async with asyncio.timeout(5):
             answer = await fetching
