@@ -21,6 +21,7 @@ from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_log import MetadataLog
 from .clock import Clock, Timer
+from .event_stream import Events
 from .log_output import Log
 from .runtime.controller import Controller
 from .runtime.fetch_waits import FetchWaits
@@ -57,6 +58,7 @@ class Cluster:
 
     Attributes:
         nodes: by id, running or not; the directory belongs to the first one.
+        events: the stream of events of all nodes.
         directory_watch: detects that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes connect to each other.
         workers: threads for long work that needs no state of the broker.
@@ -85,6 +87,8 @@ class Cluster:
             RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms
         )
         self.log_directory.report = _tell_of_damage
+        self.events = Events()
+        self.events.on_change = self._observers_changed
         self.catalog = Catalog()
         metadata_log = MetadataLog.open(
             self.log_directory, now_ms=now_ms, config=metadata_log_config(config)
@@ -220,14 +224,26 @@ class Cluster:
 
     def _leaders_changed(self, topic: Topic) -> None:
         """Move coordinators and waiting markers to the new leaders."""
+        if self.events.tell is not None:
+            from .events import LeadersChanged
+
+            leaders = tuple((each.leader_id, each.leader_epoch) for each in topic.partitions)
+            self.events.tell(LeadersChanged(topic.name, leaders))
         for partition in topic.partitions:
             self.fetch_waits.wake(topic.name, partition.index)
         self._follow(topic)
         for node in self._running():
             node.marker_channel.leaders_changed()
 
+    def _observers_changed(self) -> None:
+        self.log_directory.files.on_event = self.events.tell
+
     def _clock_jumped(self, by_ms: int) -> None:
         """Coordinators have deadlines in wall time: timeouts of transactions, expiry of offsets."""
+        if self.events.tell is not None:
+            from .events import ClockJumped
+
+            self.events.tell(ClockJumped(by_ms))
         for node in self._running():
             for coordinator in node.coordinators.values():
                 for shard in coordinator.shards():

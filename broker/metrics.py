@@ -39,7 +39,9 @@ class Metrics:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = tuple(nodes)
         for node in self._nodes:
-            node.transaction_metrics = TransactionMetrics(node.clock.monotonic_s)
+            metrics = TransactionMetrics(node.node_id, node.clock.monotonic_s)
+            node.transaction_metrics = metrics
+            node.events.add(metrics.observe)
         self._close: Callable[[], None] = lambda: None
 
     def open(self, host: str, port: int) -> int:

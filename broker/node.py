@@ -81,6 +81,7 @@ class Node:
         self.listener = ("", 0)  # the default advertised host and port
         self.between_nodes: tuple[str, int] | None = None  # host and port for other nodes
         self.storage_trouble = cluster.storage_trouble
+        self.events = cluster.events
         self.fetch_waits = cluster.fetch_waits
         self.log_directory = cluster.log_directory
         self.cluster_id = cluster.log_directory.cluster_id
@@ -270,6 +271,11 @@ class Node:
     def appended(self, log: PartitionLog) -> None:
         """Wake the fetches that wait for a log, after an append."""
         self.fetch_waits.appended(log.topic, log.partition)
+        if self.events.tell is not None:
+            from .events import RecordsAppended
+
+            appended = RecordsAppended(log.topic, log.partition, log.log_end_offset)
+            self.events.tell(appended)
 
     def start(self, advertised: list[Listener]) -> None:
         """`register`, then `begin`."""
@@ -387,7 +393,7 @@ class Node:
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
             check_may_append=self.cluster.check_in_sync, code_for_clients=of_transactions,
         )  # fmt: skip
-        shard.observer = self.transaction_metrics
+        shard.events, shard.node_id = self.events, self.node_id
         return shard
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
@@ -397,12 +403,21 @@ class Node:
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = group_machine(self.config, self.catalog)
-        return Shard(
+        machine.kinds.classic.on_transition = self._group_transition
+        shard = Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
             flushes=self.flushes, on_refused=self.storage_trouble.tell,
             check_may_append=self.cluster.check_in_sync,
         )  # fmt: skip
+        shard.events, shard.node_id = self.events, self.node_id
+        return shard
+
+    def _group_transition(self, group_id: str, before: str, after: str) -> None:
+        if self.events.tell is not None:
+            from .events import GroupTransition
+
+            self.events.tell(GroupTransition(self.node_id, group_id, before, after))
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
         log = self.open_log_of(topic, partition)

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .file_events import OnEvent
 
 Bytes = bytes | bytearray | memoryview
 
 
 class Files(Protocol):
-    """The file operations that logs need. Every one may raise OSError."""
+    """The file operations that logs need. Every one may raise OSError.
+
+    Attributes:
+        on_event: called with each event of the files of the logs; None without an observer.
+    """
+
+    on_event: OnEvent | None
 
     def open(self, path: str, /) -> int:
         """A descriptor for reading and appending; creates a missing file."""
@@ -79,6 +88,8 @@ class Files(Protocol):
 
 class RealFiles:
     """The files of the operating system."""
+
+    on_event: OnEvent | None = None
 
     # Functions of `os` without wrappers, so that an append costs no extra call.
     append = staticmethod(os.write)

@@ -339,7 +339,7 @@ class PartitionLog:
         if self.config.preallocate:
             segment.reserve(self.config.segment_bytes)
         self._active.finish()
-        self._segments.all.append(segment)
+        self._segments.begin(segment)
         self._active, self._active_since_ms = segment, now_ms
         self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self._unsynced.names_changed()
@@ -487,8 +487,7 @@ class PartitionLog:
             return False
         self._aborted.replace(new.base_offset, new.next_offset, aborted)
         self._unsynced.names_changed()
-        self._segments.set_aside_replaced(old)
-        new.rename("")
+        self._segments.put_in_place(new, old)
         return True
 
     def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:

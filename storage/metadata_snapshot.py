@@ -180,6 +180,10 @@ def write(files: Files, directory: str, content: ToWrite, now_ms: int) -> Steps:
             yield None
         yield partial(files.sync, descriptor)
         files.rename(part, path)
+        if files.on_event is not None:
+            from .file_events import SnapshotWritten
+
+            files.on_event(SnapshotWritten(path))
     except (Exception, GeneratorExit):
         files.remove(part)
         raise

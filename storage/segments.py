@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from .files import Files
 from .reads import Found, ReadLimits
-from .segment import DELETED, Segment
+from .segment import DELETED, LOG, Segment
 
 _base_offset = attrgetter("base_offset")
 Later = Callable[[Sequence[str]], None]
@@ -32,6 +32,14 @@ class Segments:
         self.all = segments
         self._files = files
         self._deleted: list[tuple[int | None, list[str]]] = []
+
+    def begin(self, segment: Segment) -> None:
+        """Add a new active segment."""
+        self.all.append(segment)
+        if self._files.on_event is not None:
+            from .file_events import SegmentRolled
+
+            self._files.on_event(SegmentRolled(segment.path(LOG), segment.base_offset))
 
     def index_of(self, offset: int) -> int:
         """Index of the segment for an offset; 0 for offsets before the first."""
@@ -80,6 +88,19 @@ class Segments:
         """Rename the files of the segments that `put` replaced. Raises OSError."""
         for segment in reversed(old):
             self._set_aside(segment, with_snapshot=segment is not old[0])
+
+    def put_in_place(self, new: Segment, old: Sequence[Segment]) -> None:
+        """Rename the files of the segments that `put` replaced, and the new one's.
+
+        Raises:
+            OSError: a file could not be renamed.
+        """
+        self.set_aside_replaced(old)
+        new.rename("")
+        if self._files.on_event is not None:
+            from .file_events import SegmentsSwapped
+
+            self._files.on_event(SegmentsSwapped(new.path(LOG), new.base_offset))
 
     def _set_aside(self, segment: Segment, *, with_snapshot: bool = True) -> None:
         """Rename a segment's files; `remove_deleted` deletes them."""

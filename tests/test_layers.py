@@ -32,7 +32,13 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
 }
 # What a sub-room may import of its room at run time: other sub-rooms, and files beside them. The
 # files that a room has beside its sub-rooms, and that are not named here, may import all of them.
-BASE = {"broker/clock", "broker/log_output", "broker/principals"}
+BASE = {
+    "broker/clock",
+    "broker/event_stream",
+    "broker/events",
+    "broker/log_output",
+    "broker/principals",
+}
 SUB_ROOMS: dict[str, set[str]] = {
     "broker/settings": {"broker/log_output"},
     "broker/scheduling": {"broker/clock"},

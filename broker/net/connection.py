@@ -127,6 +127,11 @@ class Connection(asyncio.Protocol):
             self._on_opened(self)
 
     @property
+    def is_opened(self) -> bool:
+        """Whether it has its `info`."""
+        return hasattr(self, "info")
+
+    @property
     def descriptor(self) -> int:
         """The socket's file descriptor, the lowest that was free; -1 if there is no socket."""
         bound = self._transport.get_extra_info("socket")

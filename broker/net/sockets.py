@@ -14,6 +14,7 @@ from typing import Final
 
 from ...storage.open_files import OPEN_FILES, RESERVED
 from ..clock import Clock, Timer, within_ms
+from ..event_stream import Events
 from ..log_output import Log
 from ..node import Node
 from ..requests.complaints import Complaints
@@ -75,6 +76,8 @@ class NodeSockets:
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
+        self._events: Events
+        self._node_id: int
         self._nodes: Container[str] = ()
 
     def _plain(self) -> tuple[str, int] | None:
@@ -110,6 +113,7 @@ class NodeSockets:
         self._dispatch = Dispatch(node)
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
+        self._events, self._node_id = node.events, node.node_id
         loop = asyncio.get_running_loop()
         bound, self._bound = self._bound, []
         self._servers = [
@@ -170,6 +174,10 @@ class NodeSockets:
 
     def _opened(self, listener: str, connection: Connection) -> None:
         """Apply the limits, except to connections of other nodes of this process."""
+        if self._events.tell is not None:
+            from ..events import ConnectionOpened
+
+            self._events.tell(ConnectionOpened(self._node_id, connection.info.id, listener))
         if connection.info.peer in self._nodes:
             return
         if connection.descriptor >= OPEN_FILES.descriptors - RESERVED:
@@ -212,6 +220,10 @@ class NodeSockets:
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        if self._events.tell is not None and connection.is_opened:
+            from ..events import ConnectionClosed
+
+            self._events.tell(ConnectionClosed(self._node_id, connection.info.id))
         self._waiting.pop(connection, None)
         self._rates.gone(connection)
         listener = self._served.pop(connection, None)

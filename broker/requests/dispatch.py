@@ -74,10 +74,11 @@ def handler_of(api_key: int) -> Handler:
 class Dispatch:
     """Answers the requests of all connections of one node."""
 
-    __slots__ = ("_node", "_versions")
+    __slots__ = ("_events", "_node", "_versions")
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._events = node.events
         self._versions = {
             int(key): (key, max(served.lowest, served.closed_below), served.highest)
             for key, served in HANDLERS.items()
@@ -126,6 +127,10 @@ class Dispatch:
         key, header = self._header_of(frame)
         _, version, correlation_id, client_id, _ = header
         context = Context(key, version, correlation_id, client_id, connection)
+        if self._events.tell is not None:
+            from ..events import RequestReceived
+
+            self._events.tell(RequestReceived(*self._named(context)))
         if self._node.quotas is not None:
             context.size_bytes, context.started_s = len(frame), self._node.clock.monotonic_s()
         if key is ApiKey.API_VERSIONS:
@@ -137,8 +142,35 @@ class Dispatch:
         except Malformed as malformed:
             raise _malformed(context, malformed) from None
         except TooManyElements:
-            return context, self._begun(context, self._large(context, header, frame))
-        return context, self._handle(context, request)
+            reply: Answer | asyncio.Future[Answer]
+            reply = self._begun(context, self._large(context, header, frame))
+        else:
+            reply = self._handle(context, request)
+        if self._events.tell is not None:
+            self._tell_answered(context, reply)
+        return context, reply
+
+    def _named(self, context: Context) -> tuple[int, str, str | None, ApiKey, int, int]:
+        """The fields of the events of a request."""
+        return (
+            self._node.node_id, context.connection.id, context.client_id,
+            context.api_key, context.version, context.correlation_id,
+        )  # fmt: skip
+
+    def _tell_answered(self, context: Context, reply: Answer | asyncio.Future[Answer]) -> None:
+        """Tell the observers, at once or when the answer is there."""
+        if not isinstance(reply, asyncio.Future):
+            if self._events.tell is not None:
+                from ..events import RequestAnswered
+
+                self._events.tell(RequestAnswered(*self._named(context)))
+            return
+
+        def answered(later: asyncio.Future[Answer]) -> None:
+            if not later.cancelled() and later.exception() is None:
+                self._tell_answered(context, None)
+
+        reply.add_done_callback(answered)
 
     def _handle(self, context: Context, request: object) -> Answer | asyncio.Future[Answer]:
         try:

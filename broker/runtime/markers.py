@@ -52,6 +52,7 @@ def append(
     try:
         if log.topic == CONSUMER_OFFSETS:
             _settle_offsets(partitions, log, producer, commit, coordinator_epoch)
+            _tell(partitions, log, producer, commit, coordinator_epoch)
             return log
         now_ms = partitions.clock.now_ms()
         batch = marker(
@@ -65,7 +66,22 @@ def append(
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
     partitions.appended(log)
+    _tell(partitions, log, producer, commit, coordinator_epoch)
     return log
+
+
+def _tell(
+    partitions: Partitions,
+    log: PartitionLog,
+    producer: Producer,
+    commit: bool,
+    coordinator_epoch: int,
+) -> None:
+    tell = partitions.events.tell
+    if tell is not None:
+        from ..events import MarkerAppended
+
+        tell(MarkerAppended(log.topic, log.partition, producer, commit, coordinator_epoch))
 
 
 def _settle_offsets(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ...storage.log import PartitionLog
     from ..clock import Clock
+    from ..event_stream import Events
     from .shard import Shard
 
 
@@ -20,12 +21,15 @@ class Partitions(Protocol):
     Attributes:
         node_id: the node's id.
         clock: the time of its markers.
+        events: the stream of events, for its markers.
     """
 
     @property
     def node_id(self) -> int: ...
     @property
     def clock(self) -> Clock: ...
+    @property
+    def events(self) -> Events: ...
 
     def leader_of(self, topic: str, partition: int) -> int | None:
         """The id of the leader; -1 if no leader runs, None if the partition does not exist."""

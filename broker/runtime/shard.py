@@ -20,13 +20,13 @@ from ...protocol.errors import Code, Refused
 from ...protocol.records import records_in
 from ...storage.log import Origin, PartitionLog
 from ..clock import Clock, Timer, is_in_event_loop
+from ..event_stream import Events
 from ..log_output import Log
 from ..scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
 
 if TYPE_CHECKING:
     from .flushes import FlushQueue
-    from .transaction_metrics import Observer
 
 _LOAD_BYTES = 1 << 20
 _SLICE_S = 0.002
@@ -89,7 +89,8 @@ class Shard(Generic[M]):
     Attributes:
         leader_epoch: of the partition when the shard was created, and so the coordinator's epoch;
             under another one the shard neither decides nor appends.
-        observer: called with each decision and each refusal.
+        events: the stream of events, for decisions and refusals; without observers until set.
+        node_id: the id of its node, for the events.
         failing_timer: the error of the log for the last decision of a timer; None if it succeeded.
     """
 
@@ -119,7 +120,8 @@ class Shard(Generic[M]):
         self._flushes = flushes
         self._check_may_append = check_may_append
         self._code_for_clients = code_for_clients
-        self.observer: Observer | None = None
+        self.events = Events()
+        self.node_id = -1
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}
         self._timer: Timer | None = None
@@ -172,8 +174,7 @@ class Shard(Generic[M]):
         try:
             outcome = decide(self.machine, now)
         except Refused as refused:
-            if self.observer is not None:
-                self.observer.refused(refused.code)
+            self._tell_refusal(refused)
             raise
         try:
             return self._commit(outcome, now.wall_ms)
@@ -205,8 +206,7 @@ class Shard(Generic[M]):
         try:
             return read(self.machine)
         except Refused as refused:
-            if self.observer is not None:
-                self.observer.refused(refused.code)
+            self._tell_refusal(refused)
             raise
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
@@ -227,6 +227,10 @@ class Shard(Generic[M]):
         )
         self.log.append_marker(batch, now_ms=now_ms)
         self._any.replay_marker(producer, commit=commit)
+        if self.events.tell is not None:
+            from ..events import OffsetsMaterialized
+
+            self.events.tell(OffsetsMaterialized(self.partition, producer, commit))
         self._on_append(self.log)
         self._set_timer(self._now())
 
@@ -278,6 +282,13 @@ class Shard(Generic[M]):
             if not waiting.done():
                 waiting.set_exception(Refused(Code.NOT_COORDINATOR))
 
+    def _tell_refusal(self, refused: Refused) -> None:
+        if self.events.tell is not None:
+            from ..events import DecisionRefused
+
+            at = self.node_id, self.log.topic, self.partition
+            self.events.tell(DecisionRefused(*at, refused.code))
+
     def _check_open(self) -> None:
         if self._closed:
             raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
@@ -317,8 +328,11 @@ class Shard(Generic[M]):
                     assert not other.records, "the log takes nothing"
                     return self._commit(other, now_ms, by_timer=by_timer)
                 raise NotTaken(refused.code, refused.why) from refused.__cause__
-            if self.observer is not None:
-                self.observer.decided(outcome, now_ms, by_timer=by_timer)
+            if self.events.tell is not None:
+                from ..events import DecisionAppended
+
+                at = self.node_id, self.log.topic, self.partition
+                self.events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
         if outcome.effects and self.log.awaits_flush:
             assert self._flushes is not None, "without them an append flushes"
             self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))

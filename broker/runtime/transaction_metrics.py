@@ -9,11 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ...coordinator.outcome import Outcome
 from ...coordinator.transactions.states import PREPARED, State, Transaction
+from ...metadata.catalog import TRANSACTION_STATE
 from ...protocol.errors import Code
+from ..events import DecisionAppended, DecisionRefused
 
 BUCKETS_S: Final = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
@@ -27,13 +29,6 @@ _FENCINGS: Final = {
     Code.INVALID_PRODUCER_EPOCH: "invalid_producer_epoch",
     Code.INVALID_PRODUCER_ID_MAPPING: "invalid_producer_id_mapping",
 }
-
-
-class Observer(Protocol):
-    """An observer of the decisions of shards."""
-
-    def decided(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool) -> None: ...
-    def refused(self, code: Code) -> None: ...
 
 
 class Histogram:
@@ -52,9 +47,10 @@ class Histogram:
 
 
 class TransactionMetrics:
-    """The counts of one node; an `Observer` of all its shards.
+    """The counts of one node; `observe` is an observer of the events.
 
     Args:
+        node_id: the node that counts.
         now_s: a clock's `monotonic_s`.
 
     Attributes:
@@ -66,7 +62,8 @@ class TransactionMetrics:
             marker.
     """
 
-    def __init__(self, now_s: Callable[[], float]) -> None:
+    def __init__(self, node_id: int, now_s: Callable[[], float]) -> None:
+        self._node_id = node_id
         self._now_s = now_s
         self.commits = 0
         self.aborts: Counter[str] = Counter()
@@ -80,20 +77,32 @@ class TransactionMetrics:
         decided = self.commits + self.aborts.total()
         return self.commits / decided if decided else None
 
-    def decided(self, outcome: Outcome[Any], now_ms: int, *, by_timer: bool) -> None:
-        """Count a decision; `by_timer` if a timer caused it, not a request."""
+    def observe(self, event: object) -> None:
+        """Count an event, if it is of a coordinator of transactions of this node."""
+        if (
+            isinstance(event, DecisionAppended | DecisionRefused)
+            and event.node_id == self._node_id
+            and event.topic == TRANSACTION_STATE
+        ):
+            if isinstance(event, DecisionAppended):
+                self._decided(event)
+            else:
+                self._refused(event.code)
+
+    def _decided(self, decision: DecisionAppended) -> None:
+        outcome = decision.outcome
         for record in outcome.records:
             if not isinstance(record, Transaction):
                 continue
             if record.state in PREPARED:
-                self._prepared(record, now_ms, _cause(outcome, by_timer=by_timer))
+                cause = _cause(outcome, by_timer=decision.by_timer)
+                self._prepared(record, decision.now_ms, cause)
             elif record.state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT):
                 prepared_at_s = self._prepared_at_s.pop(record.transactional_id, None)
                 if prepared_at_s is not None:
                     self.phases[ENDING].observe(self._now_s() - prepared_at_s)
 
-    def refused(self, code: Code) -> None:
-        """Count a refused request."""
+    def _refused(self, code: Code) -> None:
         cause = _FENCINGS.get(code)
         if cause is not None:
             self.fencings[cause] += 1

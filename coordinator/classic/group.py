@@ -35,6 +35,9 @@ class State(Enum):
     DEAD = "Dead"
 
 
+OnTransition = Callable[[str, str, str], None]
+"""Called with the group id, and with the states before and after, when a group enters a state."""
+
 MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
     State.EMPTY: frozenset({State.PREPARING_REBALANCE}),
     State.PREPARING_REBALANCE: frozenset({State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE}),
@@ -130,6 +133,7 @@ class ClassicGroup(Volatile):
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.state = State.EMPTY
+        self.on_transition: OnTransition | None = None
         self.state_timestamp_ms = -1
         self.protocol_type: str | None = None
         self.protocol: str | None = None
@@ -198,7 +202,9 @@ class ClassicGroup(Volatile):
     def enter(self, state: State, now_ms: int) -> None:
         """Step into a state that may follow the present one."""
         assert self.state in MAY_FOLLOW[state], (self.group_id, self.state, state)
-        self.state = state
+        before, self.state = self.state, state
+        if self.on_transition is not None:
+            self.on_transition(self.group_id, before.value, state.value)
         self.state_timestamp_ms = now_ms
 
     # ---- members

@@ -17,7 +17,7 @@ from ..group_kinds import CLASSIC
 from ..group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ..moment import Moment
 from ..outcome import Outcome, Parked
-from .group import ClassicGroup, Member, State
+from .group import ClassicGroup, Member, OnTransition, State
 from .rebalance import Rebalances, Turn, joined
 from .requests import GroupSettings, JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
 
@@ -39,6 +39,7 @@ class ClassicGroups(GroupKind):
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
+        self.on_transition: OnTransition | None = None  # of the groups that come from now on
         self.groups: dict[str, ClassicGroup] = {}
         self._rebalances = Rebalances(settings)
         self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
@@ -87,7 +88,7 @@ class ClassicGroups(GroupKind):
         self, request: JoinRequest, member_id: str, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """Create the group and its record, even if the member is refused."""
-        group = self.groups[request.group_id] = ClassicGroup(request.group_id)
+        group = self._add(ClassicGroup(request.group_id))
         group.state_timestamp_ms = turn.wall_ms
         turn.write(group, group.stored({}))
         if not group.supports(request.protocol_type, request.protocols):
@@ -397,13 +398,13 @@ class ClassicGroups(GroupKind):
         else:
             if group is not None:
                 self._drop(group)
-            self.groups[record.group_id] = ClassicGroup.from_stored(record)
+            self._add(ClassicGroup.from_stored(record))
             self._loaded[record.group_id] = None
 
     def replay_offset(self, group_id: str) -> None:
         """A group of which only offsets are known is an empty one."""
         if group_id not in self.groups:
-            self.groups[group_id] = ClassicGroup(group_id)
+            self._add(ClassicGroup(group_id))
 
     def adopt(self, group: ClassicGroup, record: GroupStored, now: Moment, rebalance: bool) -> None:
         """A consumer group is a classic one once the record is in the log.
@@ -413,9 +414,14 @@ class ClassicGroups(GroupKind):
         """
         self._adopted[group.group_id] = _Adopted(group, record, now, rebalance)
 
+    def _add(self, group: ClassicGroup) -> ClassicGroup:
+        self.groups[group.group_id] = group
+        group.on_transition = self.on_transition
+        return group
+
     def _take_over(self, adopted: _Adopted) -> None:
         group, turn = adopted.group, Turn(adopted.now)
-        self.groups[group.group_id] = group
+        self._add(group)
         for member in group.members.values():
             self._rebalances.extend_session(group, member, turn.now_ms)
         if adopted.rebalance:

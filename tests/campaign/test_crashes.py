@@ -3,18 +3,23 @@
 With `flush.messages=1`: after the restart everything acknowledged is there, the step that was under
 way is there as a whole or not at all, and the script goes on to the end that it would have had.
 OTTLA_CAMPAIGN=full tries every point, several times; otherwise some are tried. A point that fails
-says how to have it again: OTTLA_CAMPAIGN=power:OPERATION:SEED or kill:OPERATION:SEED.
+says how to have it again: OTTLA_CAMPAIGN=power:OPERATION:SEED or kill:OPERATION:SEED. In the place
+of the operation may stand a crash point: OTTLA_CAMPAIGN='power:marker appended 3:7'.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from random import Random
+from typing import Any
 
 import pytest
 
+from ottla.broker.crash_points import CRASH_POINTS, AfterPoint
+from ottla.broker.events import Observer
 from tests.campaign.crash_disk import CrashDisk
 from tests.campaign.workload import Seen, World, agrees, seen, steps
 from tests.storage.disk import PowerCut
@@ -29,15 +34,24 @@ SEEDS = {"power": 3, "kill": 1}
 PARTS = 16 if MODE == "full" else 1
 
 
-def run(disk: CrashDisk, first: int = 0, *, watch: Callable[[World], None] | None = None) -> int:
+def run(
+    disk: CrashDisk,
+    first: int = 0,
+    *,
+    watch: Callable[[World], None] | None = None,
+    observer: Observer | None = None,
+) -> int:
     """Do the script from a step on; how many steps were done.
 
     Args:
         watch: is shown the world before the first step and after each.
+        observer: of the broker's events; a PowerCut that it raises ends the run.
     """
     done = first
     try:
         world = World(disk, time_of(first))
+        if observer is not None:
+            world.events.add(observer)
         if watch is not None:
             watch(world)
         for step in SCRIPT[first:]:
@@ -45,6 +59,7 @@ def run(disk: CrashDisk, first: int = 0, *, watch: Callable[[World], None] | Non
             step.do(world)
             world.refresh()
             done += 1
+            world.answered()
             if watch is not None:
                 watch(world)
         world.close()
@@ -67,11 +82,38 @@ def undisturbed() -> tuple[list[Seen], int]:
     return views, disk.operations
 
 
-def points() -> list[tuple[str, int, int]]:
-    """How the machine ends, in which operation, and by which numbers."""
+@cache
+def reached() -> Counter[str]:
+    """How often the script reaches each crash point."""
+    counts: Counter[str] = Counter()
+
+    def count(event: Any) -> None:
+        counts.update(name for name, ends in CRASH_POINTS.items() if ends(event))
+
+    run(CrashDisk(), observer=count)
+    return counts
+
+
+def named_points() -> list[tuple[str, str, int]]:
+    """How the machine ends, after which crash point, and by which numbers."""
     if ":" in MODE:
-        how, operation, seed = MODE.split(":")
-        return [(how, int(operation), int(seed))]
+        return []
+    chosen = Random(11)
+    places = [
+        f"{name} {count}"
+        for name, most in sorted(reached().items())
+        for count in (
+            range(1, most + 1) if MODE == "full" else {chosen.randint(1, most), min(3, most)}
+        )
+    ]
+    return [(how, place, chosen.randrange(1000)) for how in SEEDS for place in places]
+
+
+def points() -> list[tuple[str, int | str, int]]:
+    """How the machine ends, in which operation or after which crash point, and by which numbers."""
+    if ":" in MODE:
+        how, place, seed = MODE.split(":")
+        return [(how, int(place) if place.isdigit() else place, int(seed))]
     operations = undisturbed()[1]
     if MODE == "full":
         return [
@@ -88,11 +130,26 @@ def points() -> list[tuple[str, int, int]]:
     ]
 
 
-def check(how: str, operation: int, seed: int) -> None:
-    """Stop the script there, restart, look, go on, restart cleanly, look again."""
+def crash() -> None:
+    raise PowerCut
+
+
+def check(how: str, place: int | str, seed: int) -> None:
+    """Stop the script there, restart, look, go on, restart cleanly, look again.
+
+    Args:
+        place: the number of an operation, or a crash point and how often it is reached.
+    """
     views, _ = undisturbed()
-    disk = CrashDisk(cut_at=operation, seed=seed)
-    done = run(disk)
+    if isinstance(place, int):
+        disk = CrashDisk(cut_at=place, seed=seed)
+        done = run(disk)
+    else:
+        disk = CrashDisk(seed=seed)
+        point, _, count = place.rpartition(" ")
+        done = run(disk, observer=AfterPoint(point, int(count), crash))
+        assert done <= len(SCRIPT), f"{place} is not reached"
+        disk.on_event = None
     left = disk.reboot(power_cut=how == "power")
     now_ms = time_of(done)
     world = World(left, now_ms)
@@ -153,5 +210,18 @@ def test_acknowledged_records_survive_a_crash_at_any_step(how: str, part: int) -
         try:
             check(kind, operation, seed)
         except Exception as wrong:
-            again = f"OTTLA_CAMPAIGN={kind}:{operation}:{seed} pytest tests/campaign"
+            again = f"OTTLA_CAMPAIGN='{kind}:{operation}:{seed}' pytest tests/campaign"
             raise AssertionError(f"again by: {again}") from wrong
+
+
+def test_the_script_reaches_every_crash_point() -> None:
+    assert reached().keys() == CRASH_POINTS.keys()
+    assert reached()["marker appended"] == 9
+    assert reached()["complete appended"] == reached()["prepare appended"] == 3
+
+
+@pytest.mark.parametrize(("how", "place", "seed"), named_points())
+def test_acknowledged_data_are_there_after_a_crash_at_a_named_point(
+    how: str, place: str, seed: int
+) -> None:
+    check(how, place, seed)

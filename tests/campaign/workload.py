@@ -15,6 +15,9 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from ottla.broker.event_stream import Events
+from ottla.broker.events import RequestAnswered
+from ottla.broker.runtime import markers
 from ottla.broker.runtime.controller import Controller
 from ottla.broker.runtime.group_settings import group_settings
 from ottla.broker.runtime.shard import Shard
@@ -27,7 +30,7 @@ from ottla.coordinator.transactions import records as transaction_records
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog
 from ottla.metadata.records import EndPoint
-from ottla.protocol.control import marker
+from ottla.protocol.api_keys import ApiKey
 from ottla.storage.damage import Damage
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_directory import LogDirectory
@@ -72,6 +75,8 @@ class World:
         self.controller.bootstrap()
         self.controller.topic_logs.open_all()
         self.controller.register_broker(1, [HERE])
+        self.events = Events()
+        self.events.on_change = self._observers_changed
         self.groups: Shard[Groups] | None = None
         self.transactions: Shard[Transactions] | None = None
         self.refresh()
@@ -102,10 +107,43 @@ class World:
     def _shard(self, topic: str, machine: Any) -> Shard[Any]:
         records = group_records if topic == CONSUMER_OFFSETS else transaction_records
         codec: Any = (records.encode, records.decode)
-        return Shard(
+        shard = Shard(
             self.log(topic), machine, codec,
             clock=self.clock, carry_out=_nothing, on_append=_nothing,
         )  # fmt: skip
+        shard.events = self.events
+        return shard
+
+    def _observers_changed(self) -> None:
+        self.disk.on_event = self.events.tell
+
+    def answered(self) -> None:
+        """A step is acknowledged."""
+        if self.events.tell is not None:
+            here = (self.node_id, "campaign", "campaign")
+            self.events.tell(RequestAnswered(*here, ApiKey.PRODUCE, 0, 0))
+
+    # The partitions, as `markers.append` sees them
+
+    @property
+    def node_id(self) -> int:
+        return 1
+
+    def leader_of(self, topic: str, partition: int) -> int | None:
+        return self.node_id
+
+    def open_led_log(self, topic: str, partition: int) -> PartitionLog:
+        return self.log(topic, partition)
+
+    def check_in_sync(self, log: PartitionLog) -> None:
+        """The only replica is."""
+
+    def group_shard_at(self, partition: int) -> Shard[Any]:
+        assert self.groups is not None
+        return self.groups
+
+    def appended(self, log: PartitionLog) -> None:
+        """No fetch waits."""
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
         log = self.directory.log_of(topic, partition)
@@ -174,15 +212,8 @@ class World:
         (effect,) = self.coordinator.ask(lambda machine: machine.unfinished())
         prepared = effect.transaction
         commit = prepared.state.name == "PREPARE_COMMIT"
-        if topic == CONSUMER_OFFSETS:
-            assert self.groups is not None
-            self.groups.write_marker(prepared.producer, commit=commit, coordinator_epoch=0)
-            return
-        data = marker(
-            commit=commit, producer_id=prepared.producer_id, coordinator_epoch=0,
-            producer_epoch=prepared.producer_epoch, timestamp_ms=self.time_ms,
-        )  # fmt: skip
-        self.log(topic, partition).append_marker(data, now_ms=self.time_ms)
+        place, producer = (topic, partition), prepared.producer
+        markers.append(self, place, producer, commit=commit, coordinator_epoch=0)
 
     def complete(self) -> None:
         (effect,) = self.coordinator.ask(lambda machine: machine.unfinished())

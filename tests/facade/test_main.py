@@ -145,6 +145,7 @@ NOT_AT_START = {
     "ottla.broker.runtime.authorizer",
     "ottla.broker.control_socket",
     "ottla.broker.runtime.marker_channel",
+    "ottla.broker.events",
     "ottla.broker.metrics",
     "ottla.broker.settings.node_configs",
     "ottla.broker.runtime.quotas",

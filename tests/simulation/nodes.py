@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.broker.event_stream import Events
 from ottla.broker.runtime import markers
 from ottla.broker.runtime.marker_channel import Entry, MarkerChannel
 from ottla.broker.runtime.shard import Shard
@@ -29,6 +30,7 @@ class SimulatedNode:
     """One process of a broker: its partitions, and the marker channel of its coordinators."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
+        self.events = Events()
         self.node_id = number
         self._cluster = cluster
         self.clock = cluster.clock

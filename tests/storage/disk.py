@@ -7,6 +7,7 @@ refuses the n-th with an OSError, half done, and goes on.
 
 from __future__ import annotations
 
+from ottla.storage.file_events import OnEvent
 from ottla.storage.files import Bytes
 
 
@@ -31,6 +32,7 @@ class Disk:
     """
 
     def __init__(self, *, cut_at: int = 0, fail_at: int = 0) -> None:
+        self.on_event: OnEvent | None = None
         self.cut_at = cut_at
         self.fail_at = fail_at
         self.operations = 0

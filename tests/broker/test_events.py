@@ -1,0 +1,232 @@
+"""The stream of events, over a whole node: what is told, to whom, and what it costs unheard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import event_stream as module
+from ottla.broker.crash_points import CRASH_POINTS, AfterPoint
+from ottla.broker.event_stream import Events
+from ottla.broker.events import (
+    ClockJumped,
+    ConnectionClosed,
+    ConnectionOpened,
+    DecisionAppended,
+    DecisionRefused,
+    GroupTransition,
+    LeadersChanged,
+    MarkerAppended,
+    OffsetsMaterialized,
+    RecordsAppended,
+    RequestAnswered,
+    RequestReceived,
+)
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code
+from ottla.storage.file_events import SegmentRolled
+from tests.broker.doors import Client, door
+from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.one_node import OneNode, one_node, until
+
+
+class Heard:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def __call__(self, event: Any) -> None:
+        self.events.append(event)
+
+    def of(self, *kinds: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kinds)]
+
+
+def hear(it: OneNode) -> Heard:
+    heard = Heard()
+    it.node.events.add(heard)
+    return heard
+
+
+async def committed(it: OneNode, *, commit: bool = True) -> dict[str, Any]:
+    """A transaction of `shop` over two partitions of `orders` and the offsets of `readers`."""
+    await it.ask(ApiKey.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["shop"])
+    it.node.controller.create_internal_topic("__consumer_offsets")
+    begun = await it.ask(
+        ApiKey.INIT_PRODUCER_ID, 4,
+        transactional_id="shop", transaction_timeout_ms=60_000,
+        producer_id=-1, producer_epoch=-1,
+    )  # fmt: skip
+    owner = {name: begun[name] for name in ("producer_id", "producer_epoch")}
+    await it.ask(
+        ApiKey.ADD_PARTITIONS_TO_TXN, 3,
+        v3_and_below_transactional_id="shop",
+        v3_and_below_topics=[{"name": "orders", "partitions": [0, 1]}],
+        **{f"v3_and_below_{name}": value for name, value in owner.items()},
+    )  # fmt: skip
+    await it.ask(ApiKey.ADD_OFFSETS_TO_TXN, 3, transactional_id="shop", group_id="readers", **owner)
+    part = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+    topics = [{"name": "orders", "partitions": [part]}]
+    await it.ask(
+        ApiKey.TXN_OFFSET_COMMIT, 3,
+        transactional_id="shop", group_id="readers", generation_id=-1, member_id="",
+        topics=topics, **owner,
+    )  # fmt: skip
+    ended = await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=commit, **owner)
+    assert ended["error_code"] == Code.NONE
+    return owner
+
+
+def points(events: list[Any]) -> list[str]:
+    """The crash points that events reach, in their order."""
+    return [
+        name
+        for event in events
+        for name, is_reached in CRASH_POINTS.items()
+        if is_reached(event) and name != "answered"
+    ]
+
+
+@in_virtual_time
+async def test_a_transaction_emits_an_event_for_each_step(tmp_path: Path) -> None:
+    async with one_node(tmp_path, offsets_topic_num_partitions="1") as it:
+        it.topic("orders", 2)
+        heard = hear(it)
+        await committed(it)
+        assert points(heard.events) == [
+            "prepare appended",
+            "offsets materialized", "marker appended", "marker appended", "marker appended",
+            "complete appended",
+        ]  # fmt: skip
+        markers = heard.of(MarkerAppended)
+        assert {(each.topic, each.partition) for each in markers} == {
+            ("__consumer_offsets", 0), ("orders", 0), ("orders", 1)
+        }  # fmt: skip
+        assert all(each.commit for each in (*markers, *heard.of(OffsetsMaterialized)))
+
+
+@in_virtual_time
+async def test_a_request_emits_an_event_when_it_comes_and_when_it_is_answered(
+    tmp_path: Path,
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        heard = hear(it)
+        part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
+        await it.ask(
+            ApiKey.FETCH, 4, max_wait_ms=50, min_bytes=1, max_bytes=1000,
+            topics=[{"topic": "orders", "partitions": [part]}],
+        )  # fmt: skip
+        received, answered = heard.of(RequestReceived, RequestAnswered)
+        assert tuple(received) == tuple(answered)
+        assert isinstance(answered, RequestAnswered)
+        assert (received.api_key, received.version, received.correlation_id) == (
+            ApiKey.FETCH, 4, 7
+        )  # fmt: skip
+
+
+@in_virtual_time
+async def test_appends_and_rolled_segments_emit_events(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders")
+        heard = hear(it)
+        it.append("orders", b"a", b"b")
+        assert heard.of(RecordsAppended) == [("orders", 0, 2)]
+        it.log("orders").roll(0)
+        (rolled,) = heard.of(SegmentRolled)
+        assert rolled.path.endswith("orders-0/00000000000000000002.log")
+
+
+@in_virtual_time
+async def test_refusals_of_coordinators_emit_events(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        it.topic("orders", 2)
+        owner = await committed(it)
+        heard = hear(it)
+        stale = {**owner, "producer_epoch": owner["producer_epoch"] - 1}
+        await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **stale)
+        (refused,) = heard.of(DecisionRefused)
+        assert (refused.topic, refused.code) == ("__transaction_state", Code.PRODUCER_FENCED)
+
+
+@in_virtual_time
+async def test_transitions_of_classic_groups_emit_events(tmp_path: Path) -> None:
+    async with one_node(tmp_path, group_initial_rebalance_delay_ms="0") as it:
+        it.node.controller.create_internal_topic("__consumer_offsets")
+        heard = hear(it)
+        joined = await it.ask(
+            ApiKey.JOIN_GROUP, 3,
+            group_id="readers", protocol_type="consumer", member_id="",
+            session_timeout_ms=30_000, rebalance_timeout_ms=30_000,
+            protocols=[{"name": "range", "metadata": b""}],
+        )  # fmt: skip
+        member = {"group_id": "readers", "member_id": joined["member_id"]}
+        given = [{"member_id": joined["member_id"], "assignment": b"all"}]
+        await it.ask(ApiKey.SYNC_GROUP, 2, generation_id=1, assignments=given, **member)
+        assert [each[1:] for each in heard.of(GroupTransition)] == [
+            ("readers", "Empty", "PreparingRebalance"),
+            ("readers", "PreparingRebalance", "CompletingRebalance"),
+            ("readers", "CompletingRebalance", "Stable"),
+        ]
+        assert heard.of(DecisionAppended)
+
+
+@in_virtual_time
+async def test_new_leaders_and_jumps_of_the_clock_emit_events(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        topic = it.topic("orders")
+        heard = hear(it)
+        it.node.cluster._leaders_changed(topic)
+        it.clock.jumped(-5000)
+        assert heard.events == [LeadersChanged("orders", ((1, 0),)), ClockJumped(-5000)]
+
+
+async def test_connections_emit_events_when_they_open_and_close(tmp_path: Path) -> None:
+    async with door(tmp_path) as (node, sockets):
+        heard = Heard()
+        node.events.add(heard)
+        client = await Client.of(sockets)
+        assert await client.answer()
+        await client.leave()
+        await until(lambda: bool(heard.of(ConnectionClosed)))
+        opened, closed = heard.of(ConnectionOpened, ConnectionClosed)
+        assert opened[:2] == closed[:2]
+        assert opened.listener == "PLAINTEXT"
+
+
+def test_an_observer_that_raises_is_removed_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, heard, stream = FakeLog(), Heard(), Events()
+    monkeypatch.setattr(module, "_log", log)
+
+    def fails(event: Any) -> None:
+        raise ZeroDivisionError
+
+    stream.add(fails)
+    stream.add(heard)
+    for by_ms in (1, 2):
+        assert stream.tell is not None
+        stream.tell(ClockJumped(by_ms))
+    assert heard.events == [ClockJumped(1), ClockJumped(2)]
+    assert [event for _, event, _ in log.lines] == ["an observer of events failed and is removed"]
+
+
+def test_without_observers_there_is_nothing_to_call() -> None:
+    stream, heard = Events(), Heard()
+    assert stream.tell is None
+    stream.add(heard)
+    assert stream.tell is not None
+    stream.remove(heard)
+    assert stream.tell is None
+
+
+def test_a_point_is_reached_for_the_third_time() -> None:
+    reached: list[int] = []
+    observer = AfterPoint("segment rolled", 3, lambda: reached.append(number))
+    for number in range(6):
+        observer(SegmentRolled("t-0/0.log", number))
+    assert reached == [2]
