@@ -201,7 +201,7 @@ async def test_a_fetch_that_waited_is_sent_in_chunks_as_well(slow: Any) -> None:
     it.send(fetch(1), heartbeat(2))
     await settle()
     it.connection._busy.remove_done_callback(it.connection._answered)
-    done = it.connection._loop.create_future()
+    done = asyncio.get_running_loop().create_future()
     it.connection._busy = done
     done.add_done_callback(it.connection._answered)
     done.set_result(answer(1, *it.files))
