@@ -77,59 +77,119 @@ def load(
     Raises:
         OSError: the directory cannot be read.
     """
-    names = _without_leftovers(files, directory)
-    epochs = LeaderEpochs(files, directory)
-    if epochs.is_unreadable or (epochs.damage and stop.clean):  # a loss of power leaves a part
-        report(Damage(epochs.path, 0, 0, 0, 0, f"{epochs.damage}; rebuilt from the data,"))
-    if epochs.is_checked:  # deleted stays deleted, even if its checkpoint is lost
-        begins = max(stop.log_start_offset, epochs.entries[0][1])
-        stop = replace(stop, log_start_offset=begins)
-    segments = _segments(files, directory, names, stop)
-    snapshots = _offsets_of(names, SNAPSHOT)
-    _mark_unverified(
-        segments, config, stop, epochs=epochs if epochs.is_checked else None, snapshots=snapshots,
-        report=report,
-    )  # fmt: skip
-    aborted = AbortedTransactions()
-    _report_lost_beginning(segments[0], epochs, stop, report)
-    first_unsynced = len(segments)
-    if stop.clean:
-        segments[-1].load_as_newest(config.index_interval_bytes)
-        _begin_behind_loss(files, directory, segments)
-        unsynced_from = segments[-1].next_offset
-    else:
-        first_unsynced = _index_of_first_unsynced(segments, stop.recovery_point)
-        unsynced_from = segments[first_unsynced].base_offset
-    begins_for_sure = True
+    source = _Source(files, directory, _without_leftovers(files, directory), config, report)
+    epochs, stored = _read_epochs(source, stop)
+    opened = _open_segments(source, stored, epochs)
+    segments = opened.segments
+    settled = stored
     if not epochs.is_checked:
-        settled = _settle_epochs(epochs, segments, first_unsynced, stop, report)
-        stop, begins_for_sure = settled, settled is stop
-    for segment in segments[:first_unsynced]:
-        for entry in _aborted_in(files, segment, report):
-            aborted.add(entry)
-
-    producers, replay_from = _snapshot(files, directory, names, unsynced_from, report)
-    replay = _Replay(producers, aborted, replay_from)
-    epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
-    _rebuild(files, segments, first_unsynced, config, replay)
-    epochs.is_learning = False
-    if not stop.clean:
-        _begin_behind_loss(files, directory, segments)
-        _report_lost_end(segments[-1], stop, report)
+        settled = _settle_epochs(epochs, segments, opened.first_unsynced, stored, report)
+    producers, aborted = _read_states(source, opened, settled, epochs)
     producers.expire(now_ms, config.producer_id_expiration_ms)
-    if segments[-1].next_offset < stop.log_start_offset and not begins_for_sure:
-        stop = replace(stop, log_start_offset=segments[0].base_offset)
-    epochs.truncate_start(max(stop.log_start_offset, segments[0].base_offset))
-    if segments[-1].next_offset < stop.log_start_offset:
-        _begin_anew(files, directory, segments, stop.log_start_offset)
+    begins = _settled_start(segments, settled, is_certain=settled is stored)
+    epochs.truncate_start(max(begins, segments[0].base_offset))
+    if segments[-1].next_offset < begins:
+        _begin_anew(files, directory, segments, begins)
         producers, aborted = ProducerStates(), AbortedTransactions()  # or what is open stays so
-        epochs.truncate_start(stop.log_start_offset)
+        epochs.truncate_start(begins)
         epochs.write()
-    _remove_stray_snapshots(files, directory, names, segments)
+    _remove_stray_snapshots(files, directory, source.names, segments)
     epochs.truncate_end(segments[-1].next_offset)
     if epochs.damage:
         epochs.write()
-    return Found(segments, producers, aborted, epochs, stop.log_start_offset)
+    return Found(segments, producers, aborted, epochs, begins)
+
+
+# The stages of `load`, in their order.
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The directory that is read.
+
+    Attributes:
+        names: of its files, without leftovers.
+        report: called with each damage.
+    """
+
+    files: Files
+    directory: str
+    names: list[str]
+    config: LogConfig
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The segments, with their sizes known.
+
+    Attributes:
+        first_unsynced: the index of the first segment to read again; their number if there is none.
+        unsynced_from: the offset from which batches may not have been synced.
+    """
+
+    segments: list[Segment]
+    first_unsynced: int
+    unsynced_from: int
+
+
+def _read_epochs(source: _Source, stop: Stop) -> tuple[LeaderEpochs, Stop]:
+    """The leader epochs as stored, and the stop with the log's start that they prove."""
+    epochs = LeaderEpochs(source.files, source.directory)
+    if epochs.is_unreadable or (epochs.damage and stop.clean):  # a loss of power leaves a part
+        why = f"{epochs.damage}; rebuilt from the data,"
+        source.report(Damage(epochs.path, 0, 0, 0, 0, why))
+    if not epochs.is_checked:
+        return epochs, stop
+    # Deleted stays deleted, even if its checkpoint is lost.
+    begins = max(stop.log_start_offset, epochs.entries[0][1])
+    return epochs, replace(stop, log_start_offset=begins)
+
+
+def _open_segments(source: _Source, stop: Stop, epochs: LeaderEpochs) -> _Opened:
+    files, directory, report = source.files, source.directory, source.report
+    segments = _segments(files, directory, source.names, stop)
+    _mark_unverified(
+        segments, source.config, stop, epochs=epochs if epochs.is_checked else None,
+        snapshots=_offsets_of(source.names, SNAPSHOT), report=report,
+    )  # fmt: skip
+    _report_lost_beginning(segments[0], epochs, stop, report)
+    if not stop.clean:
+        first_unsynced = _index_of_first_unsynced(segments, stop.recovery_point)
+        return _Opened(segments, first_unsynced, segments[first_unsynced].base_offset)
+    first_unsynced = len(segments)
+    segments[-1].load_as_newest(source.config.index_interval_bytes)
+    _begin_behind_loss(files, directory, segments)
+    return _Opened(segments, first_unsynced, segments[-1].next_offset)
+
+
+def _read_states(
+    source: _Source, opened: _Opened, stop: Stop, epochs: LeaderEpochs
+) -> tuple[ProducerStates, AbortedTransactions]:
+    """Producers and aborted transactions, from their files and from the segments read again."""
+    files, directory, segments = source.files, source.directory, opened.segments
+    aborted = AbortedTransactions()
+    for segment in segments[: opened.first_unsynced]:
+        for entry in _aborted_in(files, segment, source.report):
+            aborted.add(entry)
+    producers, replay_from = _snapshot(
+        files, directory, source.names, opened.unsynced_from, source.report
+    )
+    replay = _Replay(producers, aborted, replay_from)
+    epochs.is_learning, epochs.newest = not stop.clean, stop.leader_epoch
+    _rebuild(files, segments, opened.first_unsynced, source.config, replay)
+    epochs.is_learning = False
+    if not stop.clean:
+        _begin_behind_loss(files, directory, segments)
+        _report_lost_end(segments[-1], stop, source.report)
+    return producers, aborted
+
+
+def _settled_start(segments: list[Segment], stop: Stop, *, is_certain: bool) -> int:
+    """The log's start; a corrected one behind the end is not believed."""
+    if segments[-1].next_offset < stop.log_start_offset and not is_certain:
+        return segments[0].base_offset
+    return stop.log_start_offset
 
 
 def _without_leftovers(files: Files, directory: str) -> list[str]:
@@ -164,21 +224,21 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
 def _settle_epochs(
     epochs: LeaderEpochs, segments: list[Segment], first_unsynced: int, stop: Stop, report: Report
 ) -> Stop:
-    """Correct epochs that Kafka wrote, or that are damaged or missing."""
-    stop = _where_it_begins(epochs, segments, stop, report)
-    settle(
-        epochs,
-        segments[:first_unsynced],
-        max(stop.log_start_offset, segments[0].base_offset),
-        report,
-    )
+    """Correct epochs that Kafka wrote, or that are damaged or missing.
+
+    Returns:
+        the stop with the log's start that was settled upon; `stop` itself if it was right.
+    """
+    settled = _where_it_begins(epochs, segments, stop, report)
+    begins = max(settled.log_start_offset, segments[0].base_offset)
+    settle(epochs, segments[:first_unsynced], begins, report)
     epochs.replace(epochs.entries)  # so that they are written with a checksum
     if not stop.clean:  # the rest is learned while the data is read
         epochs.truncate_end(segments[first_unsynced].base_offset)
     for segment in segments:
         if segment.unverified is not None:
             segment.unverified.set_leader_epochs(epochs)
-    return stop
+    return settled
 
 
 def _where_it_begins(
