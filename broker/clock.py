@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 JUMP_CHECK_MS: Final = 1000
 JUMP_MS: Final = 500
@@ -45,10 +45,12 @@ class Clock(Protocol):
         It stands still while the machine is suspended: no member has missed a heartbeat then.
         """
 
-    def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: object) -> Timer:
         """Call something at a monotonic time, or in the next turn if that has passed."""
 
-    def call_after_ms(self, wait_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_after_ms(
+        self, wait_ms: float, callback: Callable[..., object], *args: object
+    ) -> Timer:
         """Call something after a while."""
 
     async def sleep_ms(self, wait_ms: float) -> None:
@@ -77,10 +79,12 @@ class SystemClock:
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
 
-    def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_at_ms(self, due_ms: float, callback: Callable[..., object], *args: object) -> Timer:
         return self.call_after_ms(max(0, due_ms - self.monotonic_ms()), callback, *args)
 
-    def call_after_ms(self, wait_ms: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_after_ms(
+        self, wait_ms: float, callback: Callable[..., object], *args: object
+    ) -> Timer:
         return asyncio.get_running_loop().call_later(wait_ms / 1000, callback, *args)
 
     async def sleep_ms(self, wait_ms: float) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 _lowest = LEVELS["info"]
-_logger: Any = None
+_logger: Any = None  # structlog is imported when the first line is logged
 
 
 def set_level(name: str) -> None:

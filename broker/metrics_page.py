@@ -86,7 +86,7 @@ class _Server(WSGIServer):
         self.server_name, self.server_port = str(host), int(port)
         self.setup_environ()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: Any, client_address: object) -> None:
         with self._lock:
             if len(self.since_s) >= CONNECTIONS_AT_MOST:
                 oldest = next(iter(self.since_s))
@@ -97,7 +97,7 @@ class _Server(WSGIServer):
             target=self._served, args=(request, client_address), daemon=True, name="metrics-peer"
         ).start()
 
-    def _served(self, request: Any, client_address: Any) -> None:
+    def _served(self, request: Any, client_address: object) -> None:
         try:
             with suppress(OSError):  # the peer has left, or was cut off
                 self.finish_request(request, client_address)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .runtime.marker_channel import MarkerChannel
     from .runtime.marker_requests import MarkerRequests
     from .runtime.quotas import Quotas
-    from .runtime.shard import Shard
+    from .runtime.shard import AnyShard, Shard
     from .runtime.transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
@@ -321,7 +321,7 @@ class Node:
         self._marker_channel = None
         self.start(advertised)
 
-    def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
+    def carry_out(self, shard: AnyShard, effect: Effect) -> None:
         """Carry out an effect of a coordinator's decision."""
         from ..coordinator.transactions.states import WriteMarkers
 

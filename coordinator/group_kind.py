@@ -54,7 +54,7 @@ class GroupKind(ABC):
     """
 
     name: ClassVar[str]
-    groups: Mapping[str, Any]
+    groups: Mapping[str, object]
 
     # ---- requests of the classic protocol
 
@@ -142,7 +142,7 @@ class GroupKind(ABC):
     # ---- the log and time
 
     @abstractmethod
-    def replay(self, record: Any) -> None:
+    def replay(self, record: Any) -> None:  # Any: of the kind's own records
         """Apply a record of this kind."""
 
     @abstractmethod

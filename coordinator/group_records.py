@@ -10,16 +10,25 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..protocol.errors import Malformed
 from ..protocol.messages import decode_data, encode_data
 from ..protocol.varints import unsigned
 from .group_kinds import GROUP_KINDS, KindRecord
+
+if TYPE_CHECKING:
+    from ..protocol.api_types.records import (
+        GroupMetadataValue,
+        GroupMetadataValueFields,
+        MemberMetadataFields,
+        OffsetCommitKey,
+        OffsetCommitValue,
+    )
 
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 OFFSET_KEY_VERSION: Final = 1
@@ -195,7 +204,7 @@ def _offset_value(record: OffsetCommitted) -> bytes:
     )
 
 
-def _committed(key: Any, value: Any) -> OffsetCommitted:
+def _committed(key: OffsetCommitKey, value: OffsetCommitValue) -> OffsetCommitted:
     return OffsetCommitted(
         key.group,
         key.topic,
@@ -220,7 +229,7 @@ def _group_key(group_id: str) -> bytes:
 
 
 def _group_value(record: GroupStored) -> bytes:
-    fields = {
+    fields: GroupMetadataValueFields = {
         "protocol_type": record.protocol_type,
         "generation": record.generation_id,
         "protocol": record.protocol,
@@ -231,7 +240,7 @@ def _group_value(record: GroupStored) -> bytes:
     return encode_data("GroupMetadataValue", 3, fields)
 
 
-def _member_fields(member: StoredMember) -> Mapping[str, Any]:
+def _member_fields(member: StoredMember) -> MemberMetadataFields:
     return {
         "member_id": member.member_id,
         "group_instance_id": member.group_instance_id,
@@ -244,7 +253,7 @@ def _member_fields(member: StoredMember) -> Mapping[str, Any]:
     }
 
 
-def _stored(group_id: str, value: Any) -> GroupStored:
+def _stored(group_id: str, value: GroupMetadataValue) -> GroupStored:
     members = tuple(
         StoredMember(
             member.member_id,

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from ..protocol.errors import Code
 
-Reply = TypeVar("Reply")
+Reply = TypeVar("Reply", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Answer(Effect):
     """
 
     ticket: int
-    reply: Any
+    reply: Any  # of the type that the parked request has
     send_even_if_not_logged: bool = False
 
 
@@ -71,8 +71,9 @@ class Outcome(Generic[Reply]):
     """
 
     reply: Reply
-    records: tuple[Any, ...] = ()
+    records: tuple[Any, ...] = ()  # Any: each machine has records of its own
     effects: tuple[Effect, ...] = ()
     producer: Producer | None = None
     is_atomic: bool = True
+    # Any: the reply is of the same type as this one's.
     instead: Callable[[Code], Outcome[Any]] | None = None

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 FUNCTION_LINES = 70
 FILE_LINES = 600
 POSITIONAL_PARAMETERS = 5
+ANY_AT_MOST = 39
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
 NO_WORDS = [

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import TooManyElements
@@ -206,7 +206,9 @@ class Dispatch:
         return handler(self._node, context, request)
 
     @staticmethod
-    def _begun(context: Context, answering: Coroutine[Any, Any, Answer]) -> asyncio.Future[Answer]:
+    def _begun(
+        context: Context, answering: Coroutine[object, None, Answer]
+    ) -> asyncio.Future[Answer]:
         """The task of a request that is not answered in this turn."""
         later = asyncio.ensure_future(answering)
         later.add_done_callback(lambda _: context.rests())

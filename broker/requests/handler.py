@@ -11,5 +11,6 @@ if TYPE_CHECKING:
 
 Body: TypeAlias = Mapping[str, object]
 """The fields of an answer, by name."""
+# Any: each handler takes the request of its API.
 Handler: TypeAlias = Callable[["Node", "Context", Any], Coroutine[object, None, Body | None]]
 """Takes the node, the context and the decoded request; returns None if there is no answer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ...metadata.client_quotas import (
     CONSUMER_BYTE_RATE,
@@ -22,6 +22,7 @@ from ...protocol.messages import has_field
 from ..runtime.quotas import Exceeded
 
 if TYPE_CHECKING:
+    from ...protocol.api_types.produce import ProduceRequest
     from ..node import Node
     from .context import Context
     from .handler import Body, Handler
@@ -92,7 +93,7 @@ class _Timed:
                 step, argument = self._coroutine.throw, thrown
 
 
-def _throttle(node: Node, context: Context, request: Any, steps: _Steps) -> None:
+def _throttle(node: Node, context: Context, request: object, steps: _Steps) -> None:
     """Count a request, and set the throttle time of its connection in the context."""
     quotas = node.quotas
     if quotas is None or context.api_key in _EXEMPT or context.api_key == ApiKey.FETCH:
@@ -101,7 +102,7 @@ def _throttle(node: Node, context: Context, request: Any, steps: _Steps) -> None
     waits = [context.throttle_time_ms]
     if context.api_key == ApiKey.PRODUCE:
         waits.append(quotas.use(PRODUCER_BYTE_RATE, who, context.size_bytes, now_ms))
-    if context.api_key != ApiKey.PRODUCE or request.acks != 0:
+    if context.api_key != ApiKey.PRODUCE or cast("ProduceRequest", request).acks != 0:
         waits.append(quotas.use(REQUEST_PERCENTAGE, who, steps.spent_s * 100, now_ms))
     context.throttle_time_ms = max(waits)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...protocol.errors import Malformed, Refused
 from ...storage.log import PartitionLog
@@ -17,12 +17,12 @@ from ..clock import is_in_event_loop
 from ..log_output import Log
 
 if TYPE_CHECKING:
-    from .shard import Shard
+    from .shard import AnyShard
 
 AT_ONCE_BYTES: Final = 16 << 10
 """Logs up to this total size are loaded at once, in the same turn of the loop."""
 
-Done = Callable[[Any, Refused | Malformed | None], None]
+Done: TypeAlias = Callable[["AnyShard", Refused | Malformed | None], None]
 _log = Log("loading")
 
 
@@ -34,9 +34,9 @@ class Loading:
     """
 
     def __init__(self) -> None:
-        self._queue: deque[tuple[Shard[Any], Done]] = deque()
+        self._queue: deque[tuple[AnyShard, Done]] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._current: Shard[Any] | None = None
+        self._current: AnyShard | None = None
         self._at_once_bytes = AT_ONCE_BYTES
 
     @property
@@ -47,7 +47,7 @@ class Loading:
         """Whether a log is being replayed; records must not be removed from it meanwhile."""
         return self._current is not None and self._current.log is log
 
-    def add(self, shard: Shard[Any], done: Done) -> None:
+    def add(self, shard: AnyShard, done: Done) -> None:
         """Load a shard, then call `done` with it and the error of its log, or None.
 
         Without a running event loop it is loaded at once, whatever its size.
@@ -85,7 +85,7 @@ class Loading:
         self._at_once_bytes = AT_ONCE_BYTES
 
 
-async def _replayed(shard: Shard[Any]) -> Refused | Malformed | None:
+async def _replayed(shard: AnyShard) -> Refused | Malformed | None:
     slices = shard.load_in_slices()
     while True:
         try:

@@ -6,13 +6,13 @@ ReplicaManager, MetadataCache, GroupCoordinator.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from ...storage.log import PartitionLog
     from ..clock import Clock
     from ..event_stream import Events
-    from .shard import Shard
+    from .shard import AnyShard
 
 
 class Partitions(Protocol):
@@ -44,7 +44,7 @@ class Partitions(Protocol):
     def check_in_sync(self, log: PartitionLog) -> None:
         """Raise Refused NOT_ENOUGH_REPLICAS if fewer are in sync than `min.insync.replicas`."""
 
-    def group_shard_at(self, partition: int) -> Shard[Any]:
+    def group_shard_at(self, partition: int) -> AnyShard:
         """The coordinator of the groups in a partition of `__consumer_offsets`.
 
         Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
@@ -49,7 +49,7 @@ class NotTaken(Refused):
 class Machine(Protocol):
     """The interface of a state machine that a shard runs."""
 
-    def replay(self, record: Any) -> None: ...
+    def replay(self, record: Any) -> None: ...  # Any: of the machine's own kinds
     def next_deadline(self, now: Moment) -> int | None:
         """The monotonic time of the next `tick`; None for never."""
 
@@ -70,8 +70,13 @@ class PendingMachine(Machine, Protocol):
 
 M = TypeVar("M")
 Reply = TypeVar("Reply")
+# Any: the records of the shard's machine.
 Encode = Callable[[Any], tuple[bytes, bytes | None]]
-Decode = Callable[[bytes, bytes | None], Any]
+Decode = Callable[[bytes, bytes | None], object]
+
+
+AnyShard: TypeAlias = "Shard[Any]"
+"""A shard of either log; Any stands for the machine, which is of another type for each."""
 
 
 class Shard(Generic[M]):
@@ -101,7 +106,7 @@ class Shard(Generic[M]):
         codec: tuple[Encode, Decode],
         *,
         clock: Clock,
-        carry_out: Callable[[Shard[Any], Effect], None],
+        carry_out: Callable[[AnyShard, Effect], None],
         on_append: Callable[[PartitionLog], None],
         on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
         flushes: FlushQueue | None = None,
@@ -123,7 +128,7 @@ class Shard(Generic[M]):
         self.events = Events()
         self.node_id = -1
         self._last_ticket = 0
-        self._parked: dict[int, asyncio.Future[Any]] = {}
+        self._parked: dict[int, asyncio.Future[object]] = {}
         self._timer: Timer | None = None
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
@@ -185,7 +190,7 @@ class Shard(Generic[M]):
         """`run` with a ticket; if the reply is PARKED, wait for the `Answer` with that ticket."""
         self._last_ticket += 1
         ticket = self._last_ticket
-        waiting: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._parked[ticket] = waiting
         try:
             try:
@@ -365,7 +370,7 @@ class Shard(Generic[M]):
         code_of = self._code_for_clients if isinstance(refused, NotTaken) else of_groups
         return Refused(code_of(refused.code), refused.why)
 
-    def _append_all(self, outcome: Outcome[Any], now_ms: int) -> None:
+    def _append_all(self, outcome: Outcome[object], now_ms: int) -> None:
         """Append and replay, in several batches if the records may be split and do not fit in one.
 
         If the log refuses a later batch, the machine has replayed the earlier ones, and will decide
@@ -385,7 +390,7 @@ class Shard(Generic[M]):
 
     def _append(
         self,
-        records: Iterable[Any],
+        records: Iterable[object],
         encoded: Sequence[Pair],
         producer: Producer | None,
         now_ms: int,

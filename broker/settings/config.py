@@ -89,7 +89,7 @@ class BrokerConfig:
         check_together(config)
         return config
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Any:  # the type that the setting has in its table
         """The typed value of a setting; KeyError for a name that Kafka does not have."""
         try:
             return self._values[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ..group_kind import Committer, GroupKind, ListedGroup, never
@@ -194,7 +194,7 @@ class ClassicGroups(GroupKind):
         assignments = {m.member_id: m.assignment for m in group.members.values()}
         turn.write(group, group.stored(assignments))
 
-        def refused(error: Code) -> Outcome[Any]:
+        def refused(error: Code) -> Outcome[object]:
             group.unwritten = None
             group.replace(member_id, replace(old, join_ticket=None, sync_ticket=None))
             group.learn_subscriptions()
@@ -252,7 +252,7 @@ class ClassicGroups(GroupKind):
         """
         turn.write(group, group.stored(assignments))
 
-        def refused(error: Code) -> Outcome[Any]:
+        def refused(error: Code) -> Outcome[object]:
             anew = Turn(Moment(turn.wall_ms, turn.now_ms), turn.ticket)
             self._rebalances.assignment_refused(group, error, anew)
             return anew.parked()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ...protocol.errors import Code
 from ..deadlines import Deadlines
@@ -41,6 +41,9 @@ class TimerKey(NamedTuple):
     member_id: str = ""
 
 
+Reply = TypeVar("Reply")
+
+
 class Turn:
     """A decision in progress: its records and effects so far.
 
@@ -57,7 +60,7 @@ class Turn:
         self.records: list[GroupRecord] = []
         self.effects: list[Effect] = []
         self.written: set[str] = set()  # the groups of the records
-        self.instead: Callable[[Code], Outcome[Any]] | None = None
+        self.instead: Callable[[Code], Outcome[object]] | None = None
 
     def write(self, group: ClassicGroup, record: GroupStored) -> None:
         """Add the record of the group; once in a turn."""
@@ -77,6 +80,7 @@ class Turn:
         if ticket is not None:
             self.effects.append(Answer(ticket, reply, send_even_if_not_logged=not once_logged))
 
+    # Any: an `Answer` does not say of which type its reply is.
     def parked(self) -> Outcome[Any]:
         """The outcome of a request that is parked, or that this decision has answered already."""
         for effect in self.effects:
@@ -85,7 +89,7 @@ class Turn:
                 return self.outcome(effect.reply)
         return self.outcome(PARKED)
 
-    def outcome(self, reply: Any) -> Outcome[Any]:
+    def outcome(self, reply: Reply) -> Outcome[Reply]:
         """The outcome, with the reply to the request."""
         return Outcome(reply, tuple(self.records), tuple(self.effects), instead=self.instead)
 

@@ -7,13 +7,20 @@ ones are read as 3. Classic consumers wrap them into JoinGroup and SyncGroup.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...protocol.errors import Malformed
 from ...protocol.messages import decode_data, encode_data
 from .member import Assignment
 from .topics import Topics
+
+if TYPE_CHECKING:
+    from ...protocol.api_types.records import (
+        ConsumerProtocolAssignment,
+        ConsumerProtocolAssignmentFields,
+        ConsumerProtocolSubscription,
+    )
 
 _NEWEST: Final = 3
 
@@ -36,13 +43,13 @@ def version_of(data: bytes) -> int:
     return min(version, _NEWEST)
 
 
-def _read(name: str, data: bytes) -> Any:
+def _read(name: str, data: bytes) -> Any:  # the type of that name in api_types.records
     return decode_data(name, struct.pack(">h", version_of(data)) + data[2:])
 
 
 def read_subscription(data: bytes) -> Subscription:
     """Raises Malformed."""
-    read = _read("ConsumerProtocolSubscription", data)
+    read: ConsumerProtocolSubscription = _read("ConsumerProtocolSubscription", data)
     owned: dict[str, frozenset[int]] = {}
     for each in read.owned_partitions or ():
         owned[each.topic] = owned.get(each.topic, frozenset()) | frozenset(each.partitions)
@@ -57,7 +64,7 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
     """
     if not data:
         return {}, False
-    read = _read("ConsumerProtocolAssignment", data)
+    read: ConsumerProtocolAssignment = _read("ConsumerProtocolAssignment", data)
     named: dict[str, frozenset[int]] = {
         each.topic: frozenset(each.partitions) for each in read.assigned_partitions
     }
@@ -82,9 +89,8 @@ def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
 
 def write_assignment(assignment: Assignment, topics: Topics, *, version: int) -> bytes:
     """An assignment as consumers of the classic protocol read it."""
-    by_id: Callable[[Any], Any] = topics.by_id
-    found = [(by_id(topic_id), indexes) for topic_id, indexes in assignment.items()]
-    fields = {
+    found = [(topics.by_id(topic_id), indexes) for topic_id, indexes in assignment.items()]
+    fields: ConsumerProtocolAssignmentFields = {
         "assigned_partitions": [
             {"topic": facts.name, "partitions": sorted(indexes)}
             for facts, indexes in found

@@ -8,14 +8,25 @@ deleted: since 4.1 the group's own record has a hash of the topics instead.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...protocol.messages import decode_data, encode_data
 from ..group_kinds import CONSUMER, KindRecord
 from .member import Assignment, ClassicMember, ConsumerMember, MemberState
+
+if TYPE_CHECKING:
+    from ...protocol.api_types.records import (
+        ConsumerGroupCurrentMemberAssignmentValue,
+        ConsumerGroupMemberMetadataValue,
+        ConsumerGroupMemberMetadataValueFields,
+        TopicPartitions,
+        TopicPartitionsFields,
+    )
+
+_ZERO_ID: Final = uuid.UUID(int=0)
 
 
 class Kind(IntEnum):
@@ -184,7 +195,10 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
     """The key and the value of a record; a tombstone has no value."""
     match record:
         case GroupEpoch():
-            fields: dict[str, Any] = {"epoch": record.epoch, "metadata_hash": record.metadata_hash}
+            fields: Mapping[str, object] = {
+                "epoch": record.epoch,
+                "metadata_hash": record.metadata_hash,
+            }
             return _encoded(Kind.GROUP, record.group_id, "", fields)
         case SubscriptionMetadata():
             return _encoded(Kind.SUBSCRIPTION_METADATA, record.group_id, "", {"topics": []})
@@ -219,10 +233,10 @@ def encode(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
 
 
 def _encoded(
-    kind: Kind, group_id: str, name: str, fields: dict[str, Any] | None
+    kind: Kind, group_id: str, name: str, fields: Mapping[str, object] | None
 ) -> tuple[bytes, bytes | None]:
     schema = _SCHEMAS[kind]
-    key: dict[str, Any] = {"group_id": group_id}
+    key = {"group_id": group_id}
     if kind in _NAMED_BY:
         key[_NAMED_BY[kind]] = name
     value = None if fields is None else encode_data(schema + "Value", 0, fields)
@@ -233,8 +247,8 @@ def _encoded(
     return encode_data(schema + "Key", kind, key), value
 
 
-def _subscription_fields(member: ConsumerMember) -> dict[str, Any]:
-    fields: dict[str, Any] = {
+def _subscription_fields(member: ConsumerMember) -> ConsumerGroupMemberMetadataValueFields:
+    fields: ConsumerGroupMemberMetadataValueFields = {
         "instance_id": member.instance_id,
         "rack_id": member.rack_id,
         "client_id": member.client_id,
@@ -254,7 +268,7 @@ def _subscription_fields(member: ConsumerMember) -> dict[str, Any]:
     return fields
 
 
-def _topic_partitions(partitions: Assignment) -> list[dict[str, Any]]:
+def _topic_partitions(partitions: Assignment) -> list[TopicPartitionsFields]:
     return [
         {"topic_id": topic_id, "partitions": sorted(indexes)}
         for topic_id, indexes in partitions.items()
@@ -276,7 +290,9 @@ def decode(key_version: int, key: bytes, value: bytes | None) -> ConsumerRecord:
     return _DECODERS[kind](named.group_id, name, decode_data(schema + "Value", value))
 
 
-def _member(group_id: str, member_id: str, value: Any) -> MemberSubscription:
+def _member(
+    group_id: str, member_id: str, value: ConsumerGroupMemberMetadataValue
+) -> MemberSubscription:
     classic = value.classic_member_metadata
     member = ConsumerMember(
         member_id,
@@ -298,7 +314,9 @@ def _member(group_id: str, member_id: str, value: Any) -> MemberSubscription:
     return MemberSubscription(group_id, member)
 
 
-def _current(group_id: str, member_id: str, value: Any) -> CurrentMember:
+def _current(
+    group_id: str, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> CurrentMember:
     return CurrentMember(
         group_id,
         member_id,
@@ -310,13 +328,14 @@ def _current(group_id: str, member_id: str, value: Any) -> CurrentMember:
     )
 
 
-def _assignment(topics: Iterable[Any]) -> Assignment:
+def _assignment(topics: Iterable[TopicPartitions]) -> Assignment:
     found: dict[uuid.UUID, frozenset[int]] = {
-        topic.topic_id: frozenset(topic.partitions) for topic in topics
+        topic.topic_id or _ZERO_ID: frozenset(topic.partitions) for topic in topics
     }
     return found
 
 
+# Any: the value of each kind has a type of its own.
 _DECODERS: Final[dict[Kind, Callable[[str, str, Any], ConsumerRecord]]] = {
     Kind.GROUP: lambda group, _, value: GroupEpoch(group, value.epoch, value.metadata_hash),
     Kind.SUBSCRIPTION_METADATA: lambda group, _, value: SubscriptionMetadata(group),

@@ -6,10 +6,10 @@ lead to; the group itself changes by their replay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 from ...protocol.errors import Code, Refused
 from ..deadlines import Deadlines
@@ -45,6 +45,9 @@ class TimerKey(NamedTuple):
     member_id: str = ""
 
 
+Reply = TypeVar("Reply")
+
+
 class ConsumerTurn:
     """A decision in progress: its records and effects so far.
 
@@ -58,10 +61,10 @@ class ConsumerTurn:
     def __init__(self, now: Moment) -> None:
         self.now = now
         self.now_ms = now.monotonic_ms
-        self.records: list[Any] = []
+        self.records: list[object] = []
         self.effects: list[Effect] = []
 
-    def outcome(self, reply: Any) -> Outcome[Any]:
+    def outcome(self, reply: Reply) -> Outcome[Reply]:
         return Outcome(reply, tuple(self.records), tuple(self.effects))
 
 
@@ -313,7 +316,7 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) ->
     )
 
 
-def _is_within(owned: Assignment, assigned: Mapping[Any, frozenset[int]]) -> bool:
+def _is_within(owned: Assignment, assigned: Assignment) -> bool:
     return all(
         topic_id in assigned and indexes <= assigned[topic_id]
         for topic_id, indexes in owned.items()

@@ -109,7 +109,7 @@ _RE2J: Final = {
 }
 
 
-def compiled(regex: str) -> Any:
+def compiled(regex: str) -> Any:  # re2 has no types
     """A regular expression in RE2's syntax, which is what Kafka uses.
 
     Raises:

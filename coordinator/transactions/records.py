@@ -9,7 +9,7 @@ NextProducerEpoch (KIP-939), which no broker of 4.1 writes, is skipped.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.errors import Malformed
 from ...protocol.messages import decode_data
@@ -24,6 +24,9 @@ from .states import (
     Transaction,
     TransactionRecord,
 )
+
+if TYPE_CHECKING:
+    from ...protocol.api_types.records import TransactionLogKey, TransactionLogValue
 
 _KEY: Final = "TransactionLogKey"
 _VALUE: Final = "TransactionLogValue"
@@ -139,10 +142,11 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
     """
     if key[:2] != _KEY_VERSION:
         return None
-    transactional_id: str = decode_data(_KEY, key).transactional_id
+    named: TransactionLogKey = decode_data(_KEY, key)
+    transactional_id = named.transactional_id
     if value is None:
         return Expired(transactional_id)
-    fields = decode_data(_VALUE, value)
+    fields: TransactionLogValue = decode_data(_VALUE, value)
     state = _STATES.get(fields.transaction_status)
     if state is None:
         raise Malformed(f"a transaction in state {fields.transaction_status}")
@@ -167,7 +171,7 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
     )
 
 
-def _last_producer_epoch(state: State, fields: Any) -> int:
+def _last_producer_epoch(state: State, fields: TransactionLogValue) -> int:
     """The previous epoch, if the log has it: its owner may have lost the last answer.
 
     Kafka forgets it at a restart and fences such a client; the log knows better in two cases.
@@ -176,5 +180,5 @@ def _last_producer_epoch(state: State, fields: Any) -> int:
         return LAST_EPOCH
     ended = state is not State.EMPTY and state is not State.ONGOING
     if ended and fields.client_transaction_version >= BUMPS_EPOCHS:
-        return int(fields.producer_epoch) - 1
+        return fields.producer_epoch - 1
     return NO_EPOCH
