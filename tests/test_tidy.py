@@ -148,7 +148,16 @@ def test_a_test_is_named_by_a_plain_sentence(path: Path) -> None:
 
 
 # The texts of these are plain English: short sentences, subject first, the field's terms.
-PLAIN = ("benchmarks", "facade", "metadata", "protocol", "spark", "storage")
+PLAIN = (
+    "benchmarks",
+    "broker",
+    "coordinator",
+    "facade",
+    "metadata",
+    "protocol",
+    "spark",
+    "storage",
+)
 NOT_PLAIN = re.compile(
     r"\b(whoever|nobody|somebody|anew|who asks|what becomes of|let be|be let|of it any more"
     r"|(earlier|last|another|this) life|(is|are|be|was|were) told)\b",

@@ -223,7 +223,7 @@ class Rebalances(Volatile):
             self.prepare(group, turn)  # the limit was lowered: some must go
 
     def extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
-        """Begin the member's session anew."""
+        """Restart the member's session."""
         self.begin_session(group, member.member_id, now_ms + member.session_timeout_ms)
 
     def forget(self, group: ClassicGroup, member_id: str) -> None:

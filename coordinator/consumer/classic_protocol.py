@@ -74,7 +74,7 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
 def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
     """Partitions by the id of their topic; those that do not exist are left out.
 
-    The topic may have been created anew with fewer partitions meanwhile.
+    The topic may have been recreated with fewer partitions meanwhile.
     """
     found = {}
     for name, indexes in named.items():

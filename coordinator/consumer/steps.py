@@ -324,7 +324,7 @@ def _is_within(owned: Assignment, assigned: Assignment) -> bool:
 
 
 def check_released(member: ConsumerMember, member_id: str) -> None:
-    """Whether a static member has left for now, so that its instance may join anew.
+    """Whether a static member has left for now, so that its instance may join again.
 
     Raises:
         Refused: UNRELEASED_INSTANCE_ID.

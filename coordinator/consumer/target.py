@@ -77,7 +77,7 @@ def _existing(
     """The target and its owners, without partitions that do not exist.
 
     A log of Apache Kafka may have some: there the upgrade of a classic group takes the members'
-    partitions by the names of topics, also of a topic created anew with fewer partitions.
+    partitions by the names of topics, also of a topic recreated with fewer partitions.
     """
     strays = {
         topic_id
