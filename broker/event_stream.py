@@ -1,4 +1,4 @@
-"""The stream of events: each thing that happens is told once, to any number of observers.
+"""The stream of events: passes each event once to every observer.
 
 The broker tells, observers listen; none of them changes what happens. Without observers `tell` is
 None, and the broker makes no event. Metrics are an observer (`runtime/transaction_metrics.py`), and

@@ -25,7 +25,7 @@ class ConnectionOpened(NamedTuple):
 
 
 class ConnectionClosed(NamedTuple):
-    """A connection has ended, whoever ended it."""
+    """A connection was closed, by the client or by the broker."""
 
     node_id: int
     connection_id: str
