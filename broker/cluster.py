@@ -239,15 +239,11 @@ class Cluster:
         self.log_directory.files.on_event = self.events.tell
 
     def _clock_jumped(self, by_ms: int) -> None:
-        """Coordinators have deadlines in wall time: timeouts of transactions, expiry of offsets."""
+        """Emit an event. Deadlines in wall time are checked at their interval, as in Kafka."""
         if self.events.tell is not None:
             from .events import ClockJumped
 
             self.events.tell(ClockJumped(by_ms))
-        for node in self._running():
-            for coordinator in node.coordinators.values():
-                for shard in coordinator.shards():
-                    shard.start_timer()
 
     def _configs_changed(self, resource_type: int, resource_name: str) -> None:
         if resource_type == ResourceType.BROKER:
