@@ -167,7 +167,7 @@ class Cluster:
         if not self._runs:
             self._runs = True
             measure_slices_by(self.clock.monotonic_s)
-            self._jump_watch = self.clock.on_jump(self._clock_jumped)
+            self._watch_clock()
             self.controller.fence_others(self.nodes.keys())
             self._background.start()
             self.directory_watch.start()
@@ -237,6 +237,16 @@ class Cluster:
 
     def _observers_changed(self) -> None:
         self.log_directory.files.on_event = self.events.tell
+        if self._runs:
+            self._watch_clock()
+
+    def _watch_clock(self) -> None:
+        """Look for jumps of the wall clock, once a second, only while there are observers."""
+        if self._jump_watch is not None:
+            self._jump_watch.cancel()
+            self._jump_watch = None
+        if self.events.tell is not None:
+            self._jump_watch = self.clock.on_jump(self._clock_jumped)
 
     def _clock_jumped(self, by_ms: int) -> None:
         """Emit an event. Deadlines in wall time are checked at their interval, as in Kafka."""

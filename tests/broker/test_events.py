@@ -184,6 +184,16 @@ async def test_new_leaders_and_jumps_of_the_clock_emit_events(tmp_path: Path) ->
         assert heard.events == [LeadersChanged("orders", ((1, 0),)), ClockJumped(-5000)]
 
 
+@in_virtual_time
+async def test_the_wall_clock_is_watched_only_while_there_are_observers(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        assert it.clock._observers == []
+        heard = hear(it)
+        assert len(it.clock._observers) == 1
+        it.node.events.remove(heard)
+        assert it.clock._observers == []
+
+
 async def test_connections_emit_events_when_they_open_and_close(tmp_path: Path) -> None:
     async with door(tmp_path) as (node, sockets):
         heard = Heard()
