@@ -21,8 +21,8 @@ from ottla.coordinator.group_records import GroupStored, decode, encode
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.group_conversation import GroupTalk
 
-from .group_talk import GroupTalk
 from .moments import at
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from ottla.coordinator.groups import ListedGroup
 from ottla.protocol.errors import Code
-
-from .group_talk import GROUP, RANGE, Client, GroupTalk, stable_group
+from tests.coordinator.group_conversation import GROUP, RANGE, Client, GroupTalk, stable_group
 
 
 def test_a_stable_group_is_described_with_its_members() -> None:

@@ -9,9 +9,15 @@ from ottla.coordinator.groups import Committer, FetchedOffset
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Refused
+from tests.coordinator.group_conversation import (
+    GROUP,
+    Client,
+    GroupTalk,
+    joined_group,
+    stable_group,
+    subscription,
+)
 from tests.coordinator.moments import at
-
-from .group_talk import GROUP, Client, GroupTalk, joined_group, stable_group, subscription
 
 PRODUCER = Producer(7, 0)
 

@@ -9,9 +9,8 @@ from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
+from tests.coordinator.group_conversation import GROUP, Client, GroupTalk, stable_group
 from tests.coordinator.moments import at
-
-from .group_talk import GROUP, Client, GroupTalk, stable_group
 
 PRODUCER = Producer(7, 0)
 OTHER = Producer(8, 3)

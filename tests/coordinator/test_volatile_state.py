@@ -15,11 +15,11 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import State
 from ottla.coordinator.volatile import Volatile
 from ottla.protocol.errors import Refused
+from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, FakeTopics
+from tests.coordinator.group_conversation import Client, Reply
+from tests.coordinator.transactions.conversation import PRODUCER, machine_in
 
-from .consumer_talk import Consumer, ConsumerTalk, FakeTopics
-from .group_talk import Client, Reply
 from .moments import at
-from .transaction_talk import PRODUCER, machine_in
 
 SHOP = "shop"
 Decide = Callable[[Transactions], Outcome[Any]]

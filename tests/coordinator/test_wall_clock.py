@@ -10,11 +10,23 @@ from ottla.coordinator.outcome import Outcome
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import Expired
 from ottla.protocol.errors import Code
-
-from .consumer_talk import REBALANCE_MS, Consumer, ConsumerTalk, FakeTopics, stable
-from .consumer_talk import SESSION_MS as CONSUMER_SESSION_MS
-from .group_talk import SESSION_MS, START_MS, Client, GroupTalk, joined_group, stable_group
-from .transaction_talk import SHOP, TIMEOUT_MS, begun, done, told
+from tests.coordinator.consumer.conversation import (
+    REBALANCE_MS,
+    Consumer,
+    ConsumerTalk,
+    FakeTopics,
+    stable,
+)
+from tests.coordinator.consumer.conversation import SESSION_MS as CONSUMER_SESSION_MS
+from tests.coordinator.group_conversation import (
+    SESSION_MS,
+    START_MS,
+    Client,
+    GroupTalk,
+    joined_group,
+    stable_group,
+)
+from tests.coordinator.transactions.conversation import SHOP, TIMEOUT_MS, begun, done, told
 
 HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS

@@ -2,7 +2,7 @@
 
 It is in that state for milliseconds, and here no request ever meets it. With many partitions, and
 requests that follow the end in the same write, Kafka is caught in it; the answers are those in
-tests/coordinator/transaction_table.txt.
+tests/coordinator/transactions/table.txt.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from ottla.coordinator.transactions.states import State
+from tests.coordinator.transactions.table import cells
 
-from ..coordinator.transaction_table import cells
 from ..wire.broker import Broker
 from ..wire.client import decode, encode, error_name
 from .conftest import Pair

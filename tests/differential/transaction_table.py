@@ -7,7 +7,7 @@ one that nobody else uses: its transaction.version is changed meanwhile.
 
 States that a real broker is in for milliseconds only (PrepareCommit, PrepareAbort) are not here:
 Kafka writes the markers beside the requests, Ottla before it answers. For those see
-tests/coordinator/transaction_table.txt and test_prepared_transactions.py.
+tests/coordinator/transactions/table.txt and test_prepared_transactions.py.
 """
 
 from __future__ import annotations

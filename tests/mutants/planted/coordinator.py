@@ -14,8 +14,8 @@ MUTANTS: Final = (
         "if producer",
         "a fenced producer goes on in the transaction of its successor",
         (
-            "tests/coordinator/test_transactions_add.py",
-            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/transactions/test_add.py",
+            "tests/coordinator/transactions/test_end.py",
         ),
     ),
     Mutant(
@@ -27,8 +27,8 @@ MUTANTS: Final = (
         "if",
         "a producer ends the transaction of another one",
         (
-            "tests/coordinator/test_transactions_add.py",
-            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/transactions/test_add.py",
+            "tests/coordinator/transactions/test_end.py",
         ),
     ),
     Mutant(
@@ -38,9 +38,9 @@ MUTANTS: Final = (
         "if False:\n        raise Refused(",
         "a producer begins while the transaction before is still undecided for readers",
         (
-            "tests/coordinator/test_transactions_init.py",
-            "tests/coordinator/test_transactions_add.py",
-            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/transactions/test_init.py",
+            "tests/coordinator/transactions/test_add.py",
+            "tests/coordinator/transactions/test_end.py",
         ),
     ),
     Mutant(
@@ -49,7 +49,7 @@ MUTANTS: Final = (
         "if known.state is State.ONGOING:\n            aborted",
         "if False:\n            aborted",
         "records of a crashed producer join the next producer's transaction",
-        ("tests/coordinator/test_transactions_init.py",),
+        ("tests/coordinator/transactions/test_init.py",),
     ),
     Mutant(
         "a-fenced-transaction-keeps-its-epoch",
@@ -60,8 +60,8 @@ MUTANTS: Final = (
         "        return known.prepared(commit=False, now_ms=now_ms)",
         "a producer whose transaction timed out writes on",
         (
-            "tests/coordinator/test_transactions_init.py",
-            "tests/coordinator/test_transactions_time.py",
+            "tests/coordinator/transactions/test_init.py",
+            "tests/coordinator/transactions/test_time.py",
         ),
     ),
     Mutant(
@@ -70,7 +70,7 @@ MUTANTS: Final = (
         "if known.producer_epoch <= LAST_EPOCH:\n                return known.producer, epoch",
         "pass",
         "a producer whose answer was lost fences itself",
-        ("tests/coordinator/test_transactions_init.py",),
+        ("tests/coordinator/transactions/test_init.py",),
     ),
     Mutant(
         "anybody-may-claim-to-be-the-owner",
@@ -78,7 +78,7 @@ MUTANTS: Final = (
         "return expected.producer_id == known.producer_id or (",
         "return True or (",
         "a zombie gets a new epoch and fences the owner",
-        ("tests/coordinator/test_transactions_init.py",),
+        ("tests/coordinator/transactions/test_init.py",),
     ),
     Mutant(
         "epochs-run-out-one-too-late",
@@ -87,8 +87,8 @@ MUTANTS: Final = (
         "return self.producer_epoch > LAST_EPOCH",
         "a client is given the epoch that no successor can fence",
         (
-            "tests/coordinator/test_transactions_init.py",
-            "tests/coordinator/test_transactions_end.py",
+            "tests/coordinator/transactions/test_init.py",
+            "tests/coordinator/transactions/test_end.py",
         ),
     ),
     Mutant(
@@ -98,8 +98,8 @@ MUTANTS: Final = (
         "case (State.COMPLETE_COMMIT, _) | (State.COMPLETE_ABORT, _):",
         "an application hears committed of what was aborted",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transaction_table.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_table.py",
         ),
     ),
     Mutant(
@@ -109,8 +109,8 @@ MUTANTS: Final = (
         "retries = retries_rotation",
         "a commit whose answer was lost is told as fenced",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transaction_table.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_table.py",
         ),
     ),
     Mutant(
@@ -120,8 +120,8 @@ MUTANTS: Final = (
         "retries = is_next and is_its_own",
         "a commit whose answer was lost is told as fenced when the producer id changed",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transaction_table.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_table.py",
         ),
     ),
     Mutant(
@@ -131,8 +131,8 @@ MUTANTS: Final = (
         "is_its_own = True",
         "a fenced producer hears that it has committed",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transaction_table.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_table.py",
         ),
     ),
     Mutant(
@@ -142,8 +142,8 @@ MUTANTS: Final = (
         "State.COMPLETE_ABORT, _) if is_current:",
         "an application hears committed of a transaction that is not there",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transaction_table.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_table.py",
         ),
     ),
     Mutant(
@@ -152,7 +152,7 @@ MUTANTS: Final = (
         "0 if changes_ids else self.producer_epoch,",
         "self.producer_epoch,",
         "a producer with a new id is fenced at once",
-        ("tests/coordinator/test_transactions_end.py",),
+        ("tests/coordinator/transactions/test_end.py",),
     ),
     Mutant(
         "a-commit-completes-as-an-abort",
@@ -160,7 +160,7 @@ MUTANTS: Final = (
         "committed = self.state is State.PREPARE_COMMIT",
         "committed = False",
         "a retry of a commit hears that it was aborted",
-        ("tests/coordinator/test_transactions_end.py",),
+        ("tests/coordinator/transactions/test_end.py",),
     ),
     Mutant(
         "a-transaction-begins-anew-with-each-partition",
@@ -170,8 +170,8 @@ MUTANTS: Final = (
         "now_ms,\n            self.last_producer_epoch,",
         "a transaction never times out while it grows, and holds up readers",
         (
-            "tests/coordinator/test_transactions_add.py",
-            "tests/coordinator/test_transactions_time.py",
+            "tests/coordinator/transactions/test_add.py",
+            "tests/coordinator/transactions/test_time.py",
         ),
     ),
     Mutant(
@@ -180,7 +180,7 @@ MUTANTS: Final = (
         "self.partitions | partitions,",
         "partitions,",
         "a partition gets no marker: its records stay undecided for ever",
-        ("tests/coordinator/test_transactions_add.py",),
+        ("tests/coordinator/transactions/test_add.py",),
     ),
     Mutant(
         "partitions-not-added-may-be-written",
@@ -188,7 +188,7 @@ MUTANTS: Final = (
         "if missing:\n            names",
         "if False:\n            names",
         "a record outside of the transaction is never decided",
-        ("tests/coordinator/test_transactions_add.py",),
+        ("tests/coordinator/transactions/test_add.py",),
     ),
     Mutant(
         "markers-of-another-transaction-complete-this-one",
@@ -198,9 +198,9 @@ MUTANTS: Final = (
         "if prepared.transactional_id not in self._by_id:\n            return Outcome(None)",
         "a late answer to old markers breaks the coordinator",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transactions_time.py",
-            "tests/coordinator/test_transactions_model.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_time.py",
+            "tests/coordinator/transactions/test_model.py",
         ),
     ),
     Mutant(
@@ -210,8 +210,8 @@ MUTANTS: Final = (
         "for prepared in ()",
         "a transaction decided before a crash stays undecided for readers",
         (
-            "tests/coordinator/test_transactions_end.py",
-            "tests/coordinator/test_transactions_model.py",
+            "tests/coordinator/transactions/test_end.py",
+            "tests/coordinator/transactions/test_model.py",
         ),
     ),
     Mutant(
@@ -220,7 +220,7 @@ MUTANTS: Final = (
         "elif not 0 < timeout_ms <= self._max_timeout_ms:",
         "elif not 0 < timeout_ms:",
         "a client holds up readers for longer than transaction.max.timeout.ms",
-        ("tests/coordinator/test_transactions_init.py",),
+        ("tests/coordinator/transactions/test_init.py",),
     ),
     Mutant(
         "transactions-never-time-out",
@@ -228,7 +228,7 @@ MUTANTS: Final = (
         "self._timeouts.set(known.transactional_id, known.deadline_ms)",
         "pass",
         "a crashed producer holds up readers for ever",
-        ("tests/coordinator/test_transactions_time.py",),
+        ("tests/coordinator/transactions/test_time.py",),
     ),
     Mutant(
         "a-timed-out-transaction-gets-no-markers",
@@ -236,7 +236,7 @@ MUTANTS: Final = (
         "yield Outcome(None, (aborted,), self._markers(aborted))",
         "yield Outcome(None, (aborted,))",
         "a crashed producer holds up readers until the coordinator moves",
-        ("tests/coordinator/test_transactions_time.py",),
+        ("tests/coordinator/transactions/test_time.py",),
     ),
     Mutant(
         "blocks-of-producer-ids-overlap",
@@ -244,7 +244,7 @@ MUTANTS: Final = (
         "self._left = iter(range(first_id, first_id + size))",
         "self._left = iter(range(first_id, first_id + size + 1))",
         "two producers share an id, and one's records are dropped as duplicates",
-        ("tests/coordinator/test_producer_ids.py",),
+        ("tests/coordinator/transactions/test_producer_ids.py",),
     ),
     Mutant(
         "aborted-offsets-count",
@@ -331,7 +331,7 @@ MUTANTS: Final = (
         (
             "tests/coordinator/test_offsets.py",
             "tests/coordinator/test_offsets_transactions.py",
-            "tests/coordinator/test_classic_groups.py",
+            "tests/coordinator/classic/test_groups.py",
         ),
     ),
     Mutant(
@@ -340,7 +340,7 @@ MUTANTS: Final = (
         "elif not transactional:\n            raise Refused(Code.UNKNOWN_MEMBER_ID)",
         "else:\n            pass",
         "a tool overwrites the offsets of running consumers",
-        ("tests/coordinator/test_offsets.py", "tests/coordinator/test_classic_groups.py"),
+        ("tests/coordinator/test_offsets.py", "tests/coordinator/classic/test_groups.py"),
     ),
     Mutant(
         "old-generations-sync",
@@ -349,7 +349,7 @@ MUTANTS: Final = (
         "            raise Refused(Code.ILLEGAL_GENERATION)",
         "pass",
         "a member gets the assignment of another generation",
-        ("tests/coordinator/test_classic_groups.py",),
+        ("tests/coordinator/classic/test_groups.py",),
     ),
     Mutant(
         "a-rebalance-is-not-told-to-heartbeats",
@@ -357,7 +357,7 @@ MUTANTS: Final = (
         "return Outcome(Code.REBALANCE_IN_PROGRESS)\n        return Outcome(Code.NONE)",
         "return Outcome(Code.NONE)\n        return Outcome(Code.NONE)",
         "members do not rejoin and are dropped",
-        ("tests/coordinator/test_classic_groups.py",),
+        ("tests/coordinator/classic/test_groups.py",),
     ),
     Mutant(
         "heartbeats-do-not-count",
@@ -367,8 +367,8 @@ MUTANTS: Final = (
         "raise Refused(Code.ILLEGAL_GENERATION)",
         "living members are dropped",
         (
-            "tests/coordinator/test_classic_groups_time.py",
-            "tests/coordinator/test_classic_groups.py",
+            "tests/coordinator/classic/test_time.py",
+            "tests/coordinator/classic/test_groups.py",
         ),
     ),
     Mutant(
@@ -378,8 +378,8 @@ MUTANTS: Final = (
         "if False:",
         "group.max.size binds nobody",
         (
-            "tests/coordinator/test_classic_groups.py",
-            "tests/coordinator/test_classic_groups_restart.py",
+            "tests/coordinator/classic/test_groups.py",
+            "tests/coordinator/classic/test_restart.py",
         ),
     ),
     Mutant(
@@ -388,7 +388,7 @@ MUTANTS: Final = (
         "case State.STABLE if same and group.leader != member_id:",
         "case State.STABLE if same:",
         "new partitions of a topic are read by nobody",
-        ("tests/coordinator/test_classic_groups.py",),
+        ("tests/coordinator/classic/test_groups.py",),
     ),
     Mutant(
         "a-replaced-static-member-hears-nothing",
@@ -396,7 +396,7 @@ MUTANTS: Final = (
         "turn.answer(old.join_ticket, JoinReply(old_member_id, Code.FENCED_INSTANCE_ID))",
         "pass",
         "two processes with one instance id wait for each other",
-        ("tests/coordinator/test_classic_groups_static.py",),
+        ("tests/coordinator/classic/test_static_members.py",),
     ),
     Mutant(
         "who-did-not-rejoin-stays",
@@ -405,8 +405,8 @@ MUTANTS: Final = (
         "if False:",
         "partitions are assigned to a dead consumer",
         (
-            "tests/coordinator/test_classic_groups.py",
-            "tests/coordinator/test_classic_groups_time.py",
+            "tests/coordinator/classic/test_groups.py",
+            "tests/coordinator/classic/test_time.py",
         ),
     ),
     Mutant(
@@ -415,7 +415,7 @@ MUTANTS: Final = (
         "self.generation_id += 1",
         "self.generation_id += 0",
         "a member of the last generation commits over the next one",
-        ("tests/coordinator/test_classic_groups.py",),
+        ("tests/coordinator/classic/test_groups.py",),
     ),
     Mutant(
         "partitions-are-given-before-they-are-free",
@@ -424,8 +424,8 @@ MUTANTS: Final = (
         "available = missing",
         "two members read one partition",
         (
-            "tests/coordinator/test_consumer_groups.py",
-            "tests/coordinator/test_consumer_groups_model.py",
+            "tests/coordinator/consumer/test_groups.py",
+            "tests/coordinator/consumer/test_model.py",
         ),
     ),
     Mutant(
@@ -435,8 +435,8 @@ MUTANTS: Final = (
         "pass",
         "two members read one partition",
         (
-            "tests/coordinator/test_consumer_groups.py",
-            "tests/coordinator/test_consumer_groups_model.py",
+            "tests/coordinator/consumer/test_groups.py",
+            "tests/coordinator/consumer/test_model.py",
         ),
     ),
     Mutant(
@@ -451,7 +451,7 @@ MUTANTS: Final = (
         "            assigned=assigned,\n"
         "            pending_revocation=revoked,",
         "a member commits under an epoch whose partitions it does not have",
-        ("tests/coordinator/test_consumer_groups.py",),
+        ("tests/coordinator/consumer/test_groups.py",),
     ),
     Mutant(
         "old-epochs-of-members-are-let-in",
@@ -459,7 +459,7 @@ MUTANTS: Final = (
         "and owned is not None\n        and _is_within(owned, member.assigned)",
         "and True",
         "a member goes on with partitions that it lost",
-        ("tests/coordinator/test_consumer_groups.py",),
+        ("tests/coordinator/consumer/test_groups.py",),
     ),
     Mutant(
         "static-members-share-an-instance",
@@ -467,7 +467,7 @@ MUTANTS: Final = (
         "if member.member_epoch != STATIC_LEAVING_EPOCH:",
         "if False:",
         "two processes with one instance id read the same partitions",
-        ("tests/coordinator/test_consumer_groups_static.py",),
+        ("tests/coordinator/consumer/test_static_members.py",),
     ),
     Mutant(
         "who-leaves-changes-no-epoch",
@@ -477,7 +477,7 @@ MUTANTS: Final = (
         "        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))",
         "pass",
         "partitions of a member that left are read by nobody",
-        ("tests/coordinator/test_consumer_groups.py",),
+        ("tests/coordinator/consumer/test_groups.py",),
     ),
     Mutant(
         "changed-topics-are-not-noticed",
@@ -485,7 +485,7 @@ MUTANTS: Final = (
         "if bump or hashed != group.metadata_hash:",
         "if bump:",
         "new partitions of a topic are read by nobody",
-        ("tests/coordinator/test_consumer_groups_topics.py",),
+        ("tests/coordinator/consumer/test_topics.py",),
     ),
     Mutant(
         "members-that-do-not-give-up-have-no-deadline",
@@ -493,7 +493,7 @@ MUTANTS: Final = (
         "self.deadlines.set(key, turn.now_ms + updated.rebalance_timeout_ms)",
         "pass",
         "one stuck member holds up the whole group",
-        ("tests/coordinator/test_consumer_groups_time.py",),
+        ("tests/coordinator/consumer/test_time.py",),
     ),
     Mutant(
         "a-group-of-the-largest-size-does-not-become-classic",
@@ -501,7 +501,7 @@ MUTANTS: Final = (
         "and left <= self._max_classic_size",
         "and left < self._max_classic_size",
         "a full group of classic consumers keeps a protocol they do not speak",
-        ("tests/coordinator/test_consumer_groups_classic.py",),
+        ("tests/coordinator/consumer/test_classic_members.py",),
     ),
     Mutant(
         "a-late-abort-gets-the-epoch-kept-for-fencing",
@@ -509,7 +509,7 @@ MUTANTS: Final = (
         "                if known.producer_epoch > LAST_EPOCH:\n",
         "                if known.producer_epoch > LAST_EPOCH + 1:\n",
         "a producer goes on under epoch 32767, which nothing can fence",
-        ("tests/coordinator/test_transactions_end.py",),
+        ("tests/coordinator/transactions/test_end.py",),
     ),
     Mutant(
         "who-was-fenced-before-gets-the-epoch-of-an-abort",
@@ -517,7 +517,7 @@ MUTANTS: Final = (
         "            last_producer_epoch=NO_EPOCH,\n        )",
         "        )",
         "below transaction.version 2 an owner two epochs back is let in again",
-        ("tests/coordinator/test_transactions_init.py",),
+        ("tests/coordinator/transactions/test_init.py",),
     ),
     Mutant(
         "the-wall-clock-is-looked-at-once",

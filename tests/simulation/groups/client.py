@@ -16,7 +16,7 @@ from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.protocol.errors import Code
-from tests.coordinator.consumer_talk import FakeTopics
+from tests.coordinator.consumer.conversation import FakeTopics
 
 from ..network import LOST, Crashed, Network, Request, always
 from ..scheduler import Process, Resume, Scheduler, Steps, Wait

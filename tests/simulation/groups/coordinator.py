@@ -24,7 +24,7 @@ from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.batch import spans
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.consumer_talk import ConsumerTalk, FakeTopics
+from tests.coordinator.consumer.conversation import ConsumerTalk, FakeTopics
 
 from ..network import Crashed, Request, Respond
 from ..scheduler import Scheduler

@@ -27,7 +27,7 @@ from ottla.coordinator.group_records import (
 )
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.outcome import Producer
-from tests.coordinator.consumer_talk import FakeTopics
+from tests.coordinator.consumer.conversation import FakeTopics
 
 from .log import Ended
 from .states import consumer_groups

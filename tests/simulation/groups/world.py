@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.consumer.requests import ConsumerGroupSettings
-from tests.coordinator.consumer_talk import FakeTopics
+from tests.coordinator.consumer.conversation import FakeTopics
 
 from ..network import Chances
 from ..scheduler import Ran, Scheduler

@@ -9,7 +9,7 @@ import pytest
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import MAY_FOLLOW, STATE_OF_TITLE, Expired, State
 from ottla.protocol.errors import Refused
-from tests.coordinator.transaction_talk import (
+from tests.coordinator.transactions.conversation import (
     NOW_MS,
     PRODUCER,
     SHOP,

@@ -11,7 +11,7 @@ from ottla.coordinator.transactions.coordinator import DAY_MS, EXPIRE_TOGETHER, 
 from ottla.coordinator.transactions.states import AT_REST, NO_TIMEOUT_MS, Expired, State
 from ottla.protocol.errors import Refused
 from tests.coordinator.moments import at
-from tests.coordinator.transaction_talk import (
+from tests.coordinator.transactions.conversation import (
     NOW_MS,
     ORDERS,
     PRODUCER,

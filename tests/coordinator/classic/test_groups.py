@@ -13,9 +13,7 @@ from ottla.coordinator.classic.group import MAY_FOLLOW, State
 from ottla.coordinator.classic.requests import JoinReply, JoinRequest, LeavingMember, SyncRequest
 from ottla.coordinator.groups import Committer
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.moments import at
-
-from .group_talk import (
+from tests.coordinator.group_conversation import (
     GROUP,
     RANGE,
     REBALANCE_MS,
@@ -26,6 +24,7 @@ from .group_talk import (
     stable_group,
     subscription,
 )
+from tests.coordinator.moments import at
 
 
 def test_a_dynamic_member_is_given_its_id_and_joins_with_it() -> None:

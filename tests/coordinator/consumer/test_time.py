@@ -6,9 +6,14 @@ from ottla.coordinator.consumer.member import STATIC_LEAVING_EPOCH
 from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code
-
-from .consumer_talk import REBALANCE_MS, SESSION_MS, Consumer, ConsumerTalk, stable
-from .group_talk import GROUP
+from tests.coordinator.consumer.conversation import (
+    REBALANCE_MS,
+    SESSION_MS,
+    Consumer,
+    ConsumerTalk,
+    stable,
+)
+from tests.coordinator.group_conversation import GROUP
 
 HALF_MS = SESSION_MS // 2
 

@@ -20,7 +20,7 @@ from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.coordinator.transactions.records import decode, encode
 from ottla.coordinator.transactions.states import Expired, Partition, State, Transaction
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.transaction_talk import ticked
+from tests.coordinator.transactions.conversation import ticked
 
 IDS = ("shop", "bank")
 TIMEOUT_MS = 1000

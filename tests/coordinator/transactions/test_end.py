@@ -1,6 +1,6 @@
 """EndTxn: the decision to commit or abort, and its retries (KIP-98, KIP-890).
 
-What it does by state and epoch: `transaction_table.txt`.
+What it does by state and epoch: `table.txt`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.states import State, WriteMarkers
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.transaction_talk import (
+from tests.coordinator.transactions.conversation import (
     FIRST_ID,
     NOW_MS,
     ORDERS,

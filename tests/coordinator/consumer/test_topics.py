@@ -10,8 +10,13 @@ from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.steps import REGEX_PAUSE_MS
 from ottla.coordinator.consumer.topics import NoTopics, TopicFacts, matches, metadata_hash
 from ottla.protocol.errors import Code
-
-from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle, stable
+from tests.coordinator.consumer.conversation import (
+    Consumer,
+    ConsumerTalk,
+    FakeTopics,
+    settle,
+    stable,
+)
 
 # Two topics of an Apache Kafka 4.1.1, and the hash in the record of a group subscribed to both.
 HASHED_TOPICS = [

@@ -9,7 +9,7 @@ from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.records import decode, encode
 from ottla.coordinator.transactions.states import AT_REST, State, WriteMarkers
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.transaction_talk import (
+from tests.coordinator.transactions.conversation import (
     FIRST_ID,
     NOW_MS,
     ORDERS,

@@ -18,9 +18,21 @@ from ottla.coordinator.groups import Committer
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.protocol.messages import encode_data
-
-from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, Named, settle, stable
-from .group_talk import GROUP, REBALANCE_MS, SESSION_MS, Client, subscription
+from tests.coordinator.consumer.conversation import (
+    Consumer,
+    ConsumerTalk,
+    FakeTopics,
+    Named,
+    settle,
+    stable,
+)
+from tests.coordinator.group_conversation import (
+    GROUP,
+    REBALANCE_MS,
+    SESSION_MS,
+    Client,
+    subscription,
+)
 
 
 def owning(topics: list[str], owned: Named) -> Protocols:

@@ -1,4 +1,4 @@
-"""The cells of `transaction_table.txt`: the outcome of every request in every state."""
+"""The cells of `table.txt`: the outcome of every request in every state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ottla.coordinator.transactions.states import State
 
-TABLE = Path(__file__).with_name("transaction_table.txt")
+TABLE = Path(__file__).with_name("table.txt")
 
 
 def cells() -> list[tuple[str, str, int, State, str]]:

@@ -17,9 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ottla.coordinator.consumer.group import ConsumerGroup
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.protocol.errors import Code, Refused
-
-from .consumer_talk import Consumer, ConsumerTalk, FakeTopics, settle
-from .group_talk import GROUP, Client, subscription
+from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, FakeTopics, settle
+from tests.coordinator.group_conversation import GROUP, Client, subscription
 
 NAMES = ("orders", "stock", "returns")
 members = st.integers(0, 4)

@@ -21,9 +21,14 @@ from ottla.coordinator.consumer.records import (
 from ottla.coordinator.group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
-
-from .consumer_talk import SESSION_MS, Consumer, ConsumerTalk, FakeTopics, stable
-from .group_talk import GROUP
+from tests.coordinator.consumer.conversation import (
+    SESSION_MS,
+    Consumer,
+    ConsumerTalk,
+    FakeTopics,
+    stable,
+)
+from tests.coordinator.group_conversation import GROUP
 
 OFFSET = OffsetCommitted(GROUP, "orders", 0, 5, commit_timestamp_ms=1)
 

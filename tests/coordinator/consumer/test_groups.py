@@ -16,9 +16,15 @@ from ottla.coordinator.consumer.reconcile import reconciled
 from ottla.coordinator.consumer.records import CurrentMember
 from ottla.coordinator.consumer.requests import GroupLimits
 from ottla.protocol.errors import Code, Refused
-
-from .consumer_talk import REBALANCE_MS, Consumer, ConsumerTalk, FakeTopics, settle, stable
-from .group_talk import GROUP, GroupTalk
+from tests.coordinator.consumer.conversation import (
+    REBALANCE_MS,
+    Consumer,
+    ConsumerTalk,
+    FakeTopics,
+    settle,
+    stable,
+)
+from tests.coordinator.group_conversation import GROUP, GroupTalk
 
 ALL = {"orders": [0, 1, 2, 3, 4, 5]}
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.protocol.errors import Code
-
-from .group_talk import (
+from tests.coordinator.group_conversation import (
     GROUP,
     REBALANCE_MS,
     SESSION_MS,

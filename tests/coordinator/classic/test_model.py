@@ -9,8 +9,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ottla.coordinator.classic.group import ClassicGroup
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
-
-from .group_talk import GROUP, REBALANCE_MS, SESSION_MS, Client, GroupTalk, subscription
+from tests.coordinator.group_conversation import (
+    GROUP,
+    REBALANCE_MS,
+    SESSION_MS,
+    Client,
+    GroupTalk,
+    subscription,
+)
 
 PRODUCER = Producer(7, 0)
 PROTOCOLS = (

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from ottla.coordinator.group_records import GroupRemoved, GroupStored
 from ottla.protocol.errors import Code
-
-from .group_talk import (
+from tests.coordinator.group_conversation import (
     GROUP,
     REBALANCE_MS,
     SESSION_MS,

@@ -9,9 +9,7 @@ from ottla.coordinator.groups import Committer
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Answer, Effect
 from ottla.protocol.errors import Code
-from tests.coordinator.moments import at
-
-from .group_talk import (
+from tests.coordinator.group_conversation import (
     GROUP,
     REBALANCE_MS,
     SESSION_MS,
@@ -21,6 +19,7 @@ from .group_talk import (
     joined_group,
     stable_group,
 )
+from tests.coordinator.moments import at
 
 DELAY_MS = 3_000
 

@@ -20,8 +20,7 @@ from ottla.coordinator.consumer.requests import (
 from ottla.coordinator.consumer.topics import TopicFacts
 from ottla.coordinator.groups import Groups
 from ottla.protocol.errors import Code, Refused
-
-from .group_talk import GROUP, GroupTalk
+from tests.coordinator.group_conversation import GROUP, GroupTalk
 
 SESSION_MS = 45_000
 REBALANCE_MS = 60_000

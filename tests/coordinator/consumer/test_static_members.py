@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from ottla.protocol.errors import Code
-
-from .consumer_talk import SESSION_MS, Consumer, ConsumerTalk, FakeTopics, settle, stable
+from tests.coordinator.consumer.conversation import (
+    SESSION_MS,
+    Consumer,
+    ConsumerTalk,
+    FakeTopics,
+    settle,
+    stable,
+)
 
 
 def pair() -> tuple[ConsumerTalk, Consumer, Consumer, Consumer]:

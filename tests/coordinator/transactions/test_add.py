@@ -7,7 +7,7 @@ import pytest
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.states import ADDS_EXPLICITLY, AT_REST, BUMPS_EPOCHS, State
 from ottla.protocol.errors import Code, Refused
-from tests.coordinator.transaction_talk import (
+from tests.coordinator.transactions.conversation import (
     NOW_MS,
     ORDERS,
     PRODUCER,

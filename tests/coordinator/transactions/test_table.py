@@ -1,4 +1,4 @@
-"""Every request and event in every state: `transaction_table.txt` lists the outcomes.
+"""Every request and event in every state: `table.txt` lists the outcomes.
 
 The cells follow Kafka's TransactionCoordinator and TransactionMetadata of 4.1.1. Cells that a
 client can produce are compared with a real Kafka too (tests/differential/transaction_table.txt).
@@ -28,8 +28,7 @@ from ottla.coordinator.transactions.states import (
     Transaction,
 )
 from ottla.protocol.errors import Code, Malformed, Refused
-from tests.coordinator.transaction_table import cells
-from tests.coordinator.transaction_talk import (
+from tests.coordinator.transactions.conversation import (
     NOW_MS,
     ORDERS,
     PRODUCER,
@@ -40,6 +39,7 @@ from tests.coordinator.transaction_talk import (
     ticked,
     transaction_in,
 )
+from tests.coordinator.transactions.table import cells
 
 NEVER = "-"  # no transactional id reaches the state
 
