@@ -14,11 +14,11 @@ from ottla.broker.requests.dispatch import Dispatch
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.protocol.errors import Malformed
+from tests.broker.handlers.topic_requests import Step
 
 from ..clocks import StillClock
 from ..protocol.pieces import joined
 from ..wire.client import decode, encode
-from .topic_requests import Step
 
 NOW_MS = 1_700_000_000_000
 HERE = ("localhost", 9092)

@@ -27,8 +27,8 @@ from ottla.broker.events import (
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.storage.file_events import SegmentRolled
-from tests.broker.doors import Client, door
 from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.net.listening_node import Client, listening_node
 from tests.broker.one_node import OneNode, one_node, until
 
 
@@ -195,7 +195,7 @@ async def test_the_wall_clock_is_watched_only_while_there_are_observers(tmp_path
 
 
 async def test_connections_emit_events_when_they_open_and_close(tmp_path: Path) -> None:
-    async with door(tmp_path) as (node, sockets):
+    async with listening_node(tmp_path) as (node, sockets):
         heard = Heard()
         node.events.add(heard)
         client = await Client.of(sockets)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ..broker import authorization_requests, security_requests
+from tests.broker.handlers import security_requests
+from tests.broker.requests import authorization_requests
+
 from ..kafka.node import running_kafka
 from ..kafka.place import address
 

@@ -15,7 +15,7 @@ from ottla.coordinator.outcome import Effect
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import Partition, WriteMarkers
 from ottla.protocol.errors import Code, Refused
-from tests.broker.marker_table import MARKER_ANSWERS, STAYS_PREPARED
+from tests.broker.runtime.marker_table import MARKER_ANSWERS, STAYS_PREPARED
 
 from . import requests
 from .network import MARKERS, Crashed

@@ -14,7 +14,7 @@ from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.protocol.errors import Refused
-from tests.broker.marker_table import MARKER_ANSWERS, NAMED, SETTLES, STAYS_PREPARED
+from tests.broker.runtime.marker_table import MARKER_ANSWERS, NAMED, SETTLES, STAYS_PREPARED
 
 from .application import Program
 from .cluster import EXPIRATION_MS, OFFSETS, Cluster

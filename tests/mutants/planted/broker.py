@@ -13,7 +13,7 @@ MUTANTS: Final = (
         "failure = failed\n        failures.append(failure)",
         "failures.append(failed)\n                continue\n        failures.append(failure)",
         "a record is acknowledged whose topic is gone after a loss of power",
-        ("tests/broker/test_flushes.py",),
+        ("tests/broker/runtime/test_flushes.py",),
     ),
     Mutant(
         "a-flush-leaves-the-metadata",
@@ -21,7 +21,7 @@ MUTANTS: Final = (
         "if log is not metadata and metadata.recovery_point < metadata.log_end_offset:",
         "if False:",
         "a record is acknowledged whose topic is gone after a loss of power",
-        ("tests/broker/test_flushes.py",),
+        ("tests/broker/runtime/test_flushes.py",),
     ),
     Mutant(
         "who-waits-for-a-later-flush-is-told-with-this-one",
@@ -30,7 +30,7 @@ MUTANTS: Final = (
         "            line.waiting = [one for one in line.waiting if one[0] > log.recovery_point]",
         "told, line.waiting = line.waiting, []",
         "a record is acknowledged before it is on disk",
-        ("tests/broker/test_flushes.py",),
+        ("tests/broker/runtime/test_flushes.py",),
     ),
     Mutant(
         "a-failed-flush-is-told-as-done",
@@ -38,7 +38,7 @@ MUTANTS: Final = (
         "done(None if offset <= log.recovery_point else _refusal(log))\n        if",
         "done(None)\n        if",
         "a record is acknowledged that is not on disk",
-        ("tests/broker/test_flushes.py",),
+        ("tests/broker/runtime/test_flushes.py",),
     ),
     Mutant(
         "a-parked-reply-leaves-before-the-flush",
@@ -50,9 +50,9 @@ MUTANTS: Final = (
         "return await waiting\n            return reply",
         "a member hears of a generation that a loss of power takes back",
         (
-            "tests/broker/test_shard.py",
-            "tests/broker/test_flushes.py",
-            "tests/broker/test_group_handlers.py",
+            "tests/broker/runtime/test_shard.py",
+            "tests/broker/runtime/test_flushes.py",
+            "tests/broker/handlers/test_group_handlers.py",
         ),
     ),
     Mutant(
@@ -64,7 +64,7 @@ MUTANTS: Final = (
         "        return reply",
         "            raise self._for_clients(refused) from refused.__cause__\n        return reply",
         "a committed transaction is open again after a loss of power",
-        ("tests/broker/test_shard.py", "tests/broker/test_flushes.py"),
+        ("tests/broker/runtime/test_shard.py", "tests/broker/runtime/test_flushes.py"),
     ),
     Mutant(
         "effects-come-before-the-flush",
@@ -72,7 +72,7 @@ MUTANTS: Final = (
         "if outcome.effects and self.log.awaits_flush:",
         "if False:",
         "markers are written for a decision that a loss of power takes back",
-        ("tests/broker/test_shard.py", "tests/broker/test_flushes.py"),
+        ("tests/broker/runtime/test_shard.py", "tests/broker/runtime/test_flushes.py"),
     ),
     Mutant(
         "a-failed-flush-answers-as-if-done",
@@ -81,7 +81,7 @@ MUTANTS: Final = (
         "            raise Refused(self._code_for_clients(refused.code), refused.why)",
         "pass",
         "a committed transaction is open again after a restart",
-        ("tests/broker/test_shard.py", "tests/broker/test_flushes.py"),
+        ("tests/broker/runtime/test_shard.py", "tests/broker/runtime/test_flushes.py"),
     ),
     Mutant(
         "a-sooner-deadline-does-not-rearm-the-timer",
@@ -89,7 +89,7 @@ MUTANTS: Final = (
         "if armed_ms is not None and deadline_ms is not None and armed_ms <= deadline_ms + 1:",
         "if armed_ms is not None and deadline_ms is not None:",
         "a short transaction times out as late as a long one",
-        ("tests/broker/test_shard_timers.py",),
+        ("tests/broker/runtime/test_shard_timers.py",),
     ),
     Mutant(
         "what-is-due-does-not-come-first",
@@ -97,7 +97,7 @@ MUTANTS: Final = (
         "if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:",
         "if False:",
         "a member commits after its session has ended",
-        ("tests/broker/test_shard.py",),
+        ("tests/broker/runtime/test_shard.py",),
     ),
     Mutant(
         "a-coordinator-of-an-old-epoch-decides",
@@ -105,7 +105,7 @@ MUTANTS: Final = (
         "if self.log.leader_epoch != self.leader_epoch:\n            why",
         "if False:\n            why",
         "two coordinators decide one transaction",
-        ("tests/broker/test_shard.py", "tests/broker/test_coordinators.py"),
+        ("tests/broker/runtime/test_shard.py", "tests/broker/runtime/test_coordinators.py"),
     ),
     Mutant(
         "a-loading-coordinator-decides",
@@ -114,9 +114,9 @@ MUTANTS: Final = (
         "pass",
         "a group loses offsets that are not loaded yet",
         (
-            "tests/broker/test_shard.py",
-            "tests/broker/test_loading.py",
-            "tests/broker/test_coordinators.py",
+            "tests/broker/runtime/test_shard.py",
+            "tests/broker/runtime/test_loading.py",
+            "tests/broker/runtime/test_coordinators.py",
         ),
     ),
     Mutant(
@@ -125,7 +125,7 @@ MUTANTS: Final = (
         "waiting.set_exception(Refused(Code.NOT_COORDINATOR))",
         "pass",
         "members wait for ever for a coordinator that is gone",
-        ("tests/broker/test_shard.py", "tests/broker/test_coordinators.py"),
+        ("tests/broker/runtime/test_shard.py", "tests/broker/runtime/test_coordinators.py"),
     ),
     Mutant(
         "a-refused-write-answers-nobody",
@@ -133,7 +133,7 @@ MUTANTS: Final = (
         "self._carry_out_all(filter(_is_sent_even_if_not_logged, outcome.effects))",
         "pass",
         "members that were dropped wait for ever",
-        ("tests/broker/test_shard.py",),
+        ("tests/broker/runtime/test_shard.py",),
     ),
     Mutant(
         "loading-does-not-replay-markers",
@@ -144,9 +144,9 @@ MUTANTS: Final = (
         "return",
         "offsets of a committed transaction are gone after a restart",
         (
-            "tests/broker/test_shard.py",
-            "tests/broker/test_loading.py",
-            "tests/broker/test_coordinators.py",
+            "tests/broker/runtime/test_shard.py",
+            "tests/broker/runtime/test_loading.py",
+            "tests/broker/runtime/test_coordinators.py",
         ),
     ),
     Mutant(
@@ -155,7 +155,7 @@ MUTANTS: Final = (
         "self._task = None\n        self._at_once_bytes = AT_ONCE_BYTES",
         "self._at_once_bytes = AT_ONCE_BYTES",
         "coordinators that come later answer COORDINATOR_LOAD_IN_PROGRESS for ever",
-        ("tests/broker/test_loading.py", "tests/broker/test_coordinators.py"),
+        ("tests/broker/runtime/test_loading.py", "tests/broker/runtime/test_coordinators.py"),
     ),
     Mutant(
         "a-fenced-coordinator-settles-a-marker",
@@ -163,7 +163,7 @@ MUTANTS: Final = (
         "if code in SETTLES:",
         "if code in SETTLES or code is Code.TRANSACTION_COORDINATOR_FENCED:",
         "a transaction is complete and one of its partitions stays undecided",
-        ("tests/broker/test_refused_markers.py",),
+        ("tests/broker/runtime/test_refused_markers.py",),
     ),
     Mutant(
         "a-refused-marker-is-not-sent-again",
@@ -171,7 +171,7 @@ MUTANTS: Final = (
         "return code in RETRIES",
         "return False",
         "a transaction stays undecided until the coordinator moves",
-        ("tests/broker/test_marker_channel.py",),
+        ("tests/broker/runtime/test_marker_channel.py",),
     ),
     Mutant(
         "complete-before-all-markers",
@@ -179,7 +179,7 @@ MUTANTS: Final = (
         "if ending.left or self._stopped:\n            return",
         "if self._stopped:\n            return",
         "a transaction is reported complete and a partition has no marker",
-        ("tests/broker/test_marker_channel.py",),
+        ("tests/broker/runtime/test_marker_channel.py",),
     ),
     Mutant(
         "complete-before-the-markers-are-on-disk",
@@ -187,7 +187,7 @@ MUTANTS: Final = (
         "if log.awaits_flush:\n                self._flushes",
         "if False:\n                self._flushes",
         "after a loss of power a complete transaction has no marker",
-        ("tests/broker/test_marker_channel.py", "tests/broker/test_flushes.py"),
+        ("tests/broker/runtime/test_marker_channel.py", "tests/broker/runtime/test_flushes.py"),
     ),
     Mutant(
         "a-completion-that-was-refused-is-forgotten",
@@ -195,7 +195,7 @@ MUTANTS: Final = (
         "self._complete_later(ending)\n                return",
         "return",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
-        ("tests/broker/test_marker_channel.py",),
+        ("tests/broker/runtime/test_marker_channel.py",),
     ),
     Mutant(
         "markers-do-not-follow-the-leader",
@@ -203,7 +203,10 @@ MUTANTS: Final = (
         "waiting = [*self.unknown_leader, *self.unwritten]",
         "waiting = [*self.unwritten]",
         "a partition whose leader was away never gets its marker",
-        ("tests/broker/test_marker_channel.py", "tests/broker/test_moving_partitions.py"),
+        (
+            "tests/broker/runtime/test_marker_channel.py",
+            "tests/broker/handlers/test_moving_partitions.py",
+        ),
     ),
     Mutant(
         "markers-for-who-is-away-are-dropped",
@@ -211,7 +214,7 @@ MUTANTS: Final = (
         "self.unknown_leader.append(entry)",
         "ending.left.discard(place)",
         "a partition whose leader was away never gets its marker",
-        ("tests/broker/test_marker_channel.py",),
+        ("tests/broker/runtime/test_marker_channel.py",),
     ),
     Mutant(
         "a-deleted-partition-holds-up-its-transaction",
@@ -219,7 +222,7 @@ MUTANTS: Final = (
         "ending.left.discard(place)  # deleted while the transaction was open",
         "pass",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
-        ("tests/broker/test_marker_channel.py",),
+        ("tests/broker/runtime/test_marker_channel.py",),
     ),
     Mutant(
         "a-duplicate-is-acknowledged-before-the-first-is-flushed",
@@ -228,9 +231,9 @@ MUTANTS: Final = (
         "if not appended.is_duplicate and log.awaits_flush:\n        waits = (log,)",
         "a record is acknowledged that a loss of power takes",
         (
-            "tests/broker/test_produce_handler.py",
-            "tests/broker/test_flushes.py",
-            "tests/broker/test_transactional_produce.py",
+            "tests/broker/handlers/test_produce.py",
+            "tests/broker/runtime/test_flushes.py",
+            "tests/broker/handlers/test_transactional_produce.py",
         ),
     ),
     Mutant(
@@ -240,9 +243,9 @@ MUTANTS: Final = (
         "is_old = self._has_waited",
         "a record survives a loss of power that its transaction does not",
         (
-            "tests/broker/test_transactional_produce.py",
-            "tests/broker/test_produce_handler.py",
-            "tests/broker/test_flushes.py",
+            "tests/broker/handlers/test_transactional_produce.py",
+            "tests/broker/handlers/test_produce.py",
+            "tests/broker/runtime/test_flushes.py",
         ),
     ),
     Mutant(
@@ -252,9 +255,9 @@ MUTANTS: Final = (
         "pass",
         "a record survives a loss of power that its transaction does not",
         (
-            "tests/broker/test_transactional_produce.py",
-            "tests/broker/test_produce_handler.py",
-            "tests/broker/test_flushes.py",
+            "tests/broker/handlers/test_transactional_produce.py",
+            "tests/broker/handlers/test_produce.py",
+            "tests/broker/runtime/test_flushes.py",
         ),
     ),
     Mutant(
@@ -263,7 +266,7 @@ MUTANTS: Final = (
         "if failed is not None:\n            raise Disconnect",
         "if False:\n            raise Disconnect",
         "a producer without acknowledgements never learns that its topic is gone",
-        ("tests/broker/test_produce_handler.py", "tests/broker/test_connection.py"),
+        ("tests/broker/handlers/test_produce.py", "tests/broker/net/test_connection.py"),
     ),
     Mutant(
         "clients-write-to-internal-topics",
@@ -271,7 +274,7 @@ MUTANTS: Final = (
         "if log.topic in INTERNAL_TOPICS:",
         "if False:",
         "a client overwrites offsets and transactions",
-        ("tests/broker/test_produce_handler.py",),
+        ("tests/broker/handlers/test_produce.py",),
     ),
     Mutant(
         "min-insync-replicas-binds-nobody",
@@ -281,7 +284,7 @@ MUTANTS: Final = (
         "acks=all means no more than acks=1",
         (
             "tests/broker/test_several_nodes.py",
-            "tests/broker/test_leading.py",
+            "tests/broker/runtime/test_followers.py",
             "tests/metadata/test_fencing.py",
         ),
     ),
@@ -291,7 +294,10 @@ MUTANTS: Final = (
         "if is_new and header.base_sequence != 0:",
         "if False:",
         "the lost first batch of a transaction goes unnoticed",
-        ("tests/broker/test_transactional_produce.py", "tests/broker/test_produce_handler.py"),
+        (
+            "tests/broker/handlers/test_transactional_produce.py",
+            "tests/broker/handlers/test_produce.py",
+        ),
     ),
     Mutant(
         "a-produce-wakes-nobody",
@@ -300,9 +306,9 @@ MUTANTS: Final = (
         "pass",
         "consumers wait for the whole fetch.max.wait.ms",
         (
-            "tests/broker/test_produce_handler.py",
-            "tests/broker/test_fetch_waits.py",
-            "tests/broker/test_fetch_handler.py",
+            "tests/broker/handlers/test_produce.py",
+            "tests/broker/runtime/test_fetch_waits.py",
+            "tests/broker/handlers/test_fetch.py",
         ),
     ),
     Mutant(
@@ -311,7 +317,10 @@ MUTANTS: Final = (
         "request.isolation_level == _READ_COMMITTED,",
         "False,",
         "readers of committed records get undecided and aborted ones",
-        ("tests/broker/test_fetch_handler.py", "tests/broker/test_transactional_produce.py"),
+        (
+            "tests/broker/handlers/test_fetch.py",
+            "tests/broker/handlers/test_transactional_produce.py",
+        ),
     ),
     Mutant(
         "a-fetch-waits-for-one-record-only",
@@ -319,7 +328,7 @@ MUTANTS: Final = (
         "return self._left <= 0",
         "return True",
         "fetch.min.bytes is ignored after the first record",
-        ("tests/broker/test_awaited_bytes.py", "tests/broker/test_fetch_handler.py"),
+        ("tests/broker/requests/test_awaited_bytes.py", "tests/broker/handlers/test_fetch.py"),
     ),
     Mutant(
         "a-moved-start-is-no-news",
@@ -327,7 +336,7 @@ MUTANTS: Final = (
         "            or part.log_start_offset != cached.log_start_offset\n",
         "",
         "a consumer does not hear that records were deleted",
-        ("tests/broker/test_fetch_handler.py", "tests/broker/test_delete_records_handler.py"),
+        ("tests/broker/handlers/test_fetch.py", "tests/broker/handlers/test_delete_records.py"),
     ),
     Mutant(
         "any-session-epoch-resumes",
@@ -335,7 +344,7 @@ MUTANTS: Final = (
         "if session.epoch != epoch:\n            raise Refused(Code.INVALID_FETCH_SESSION_EPOCH)",
         "pass",
         "a consumer whose request was lost misses partitions",
-        ("tests/broker/test_fetch_sessions.py", "tests/broker/test_fetch_handler.py"),
+        ("tests/broker/runtime/test_fetch_sessions.py", "tests/broker/handlers/test_fetch.py"),
     ),
     Mutant(
         "one-partition-starves-the-others",
@@ -343,7 +352,7 @@ MUTANTS: Final = (
         "self.partitions[key] = cached\n",
         "self.partitions = {key: cached, **self.partitions}\n",
         "one busy partition keeps the others from being read",
-        ("tests/broker/test_fetch_sessions.py", "tests/broker/test_fetch_handler.py"),
+        ("tests/broker/runtime/test_fetch_sessions.py", "tests/broker/handlers/test_fetch.py"),
     ),
     Mutant(
         "sessions-in-use-are-evicted",
@@ -351,7 +360,7 @@ MUTANTS: Final = (
         "if now_ms - oldest.used_ms < self._evict_after_ms:\n                return False",
         "pass",
         "consumers throw each other's sessions out",
-        ("tests/broker/test_fetch_sessions.py",),
+        ("tests/broker/runtime/test_fetch_sessions.py",),
     ),
     Mutant(
         "session-epochs-do-not-wrap",
@@ -359,7 +368,7 @@ MUTANTS: Final = (
         "self.epoch = 1 if self.epoch == _MAX_EPOCH else self.epoch + 1",
         "self.epoch += 1",
         "a consumer stops after 2147483647 fetches",
-        ("tests/broker/test_fetch_sessions.py",),
+        ("tests/broker/runtime/test_fetch_sessions.py",),
     ),
     Mutant(
         "any-version-is-served",
@@ -367,7 +376,7 @@ MUTANTS: Final = (
         "if lowest <= header.api_version <= highest or key is ApiKey.API_VERSIONS:",
         "if True:",
         "a client of the future gets answers it misreads",
-        ("tests/broker/test_dispatch.py",),
+        ("tests/broker/requests/test_dispatch.py",),
     ),
     Mutant(
         "an-unknown-version-of-apiversions-closes",
@@ -375,7 +384,7 @@ MUTANTS: Final = (
         "if not 0 <= version <= highest:\n                return",
         "if False:\n                return",
         "a client of the future cannot find out what to speak",
-        ("tests/broker/test_dispatch.py", "tests/broker/test_api_versions_handler.py"),
+        ("tests/broker/requests/test_dispatch.py", "tests/broker/handlers/test_api_versions.py"),
     ),
     Mutant(
         "frames-of-any-size-are-taken",
@@ -383,7 +392,7 @@ MUTANTS: Final = (
         "if not SMALLEST_BYTES <= size_bytes <= self._size_limit_bytes:",
         "if not SMALLEST_BYTES <= size_bytes:",
         "one client fills the memory",
-        ("tests/protocol/test_frames.py", "tests/broker/test_connection.py"),
+        ("tests/protocol/test_frames.py", "tests/broker/net/test_connection.py"),
     ),
     Mutant(
         "empty-frames-are-taken",
@@ -391,7 +400,7 @@ MUTANTS: Final = (
         "if not SMALLEST_BYTES <= size_bytes <= self._size_limit_bytes:",
         "if not 0 <= size_bytes <= self._size_limit_bytes:",
         "empty frames pile up in memory",
-        ("tests/protocol/test_frames.py", "tests/broker/test_connection.py"),
+        ("tests/protocol/test_frames.py", "tests/broker/net/test_connection.py"),
     ),
     Mutant(
         "a-backlog-is-read-without-bound",
@@ -399,7 +408,7 @@ MUTANTS: Final = (
         "if frames.unread_bytes > _BACKLOG_BYTES and self._look_ahead():",
         "if False:",
         "one client that pipelines fills the memory",
-        ("tests/broker/test_connection.py",),
+        ("tests/broker/net/test_connection.py",),
     ),
     Mutant(
         "a-full-socket-is-written-to",
@@ -407,7 +416,7 @@ MUTANTS: Final = (
         "self._writable\n            and self._busy is None",
         "self._busy is None",
         "one client that does not read fills the memory",
-        ("tests/broker/test_connection.py",),
+        ("tests/broker/net/test_connection.py",),
     ),
     Mutant(
         "a-throttled-client-is-served",
@@ -415,7 +424,7 @@ MUTANTS: Final = (
         "and self._outgoing is None\n            and self._muted is None",
         "and self._outgoing is None",
         "quotas bind no client that pipelines",
-        ("tests/broker/test_connection.py", "tests/broker/test_quotas.py"),
+        ("tests/broker/net/test_connection.py", "tests/broker/runtime/test_quotas.py"),
     ),
     Mutant(
         "a-throttled-client-is-never-read-again",
@@ -423,7 +432,7 @@ MUTANTS: Final = (
         "self._muted = None\n        if not",
         "if not",
         "a client that was throttled once hangs",
-        ("tests/broker/test_connection.py", "tests/broker/test_quotas.py"),
+        ("tests/broker/net/test_connection.py", "tests/broker/runtime/test_quotas.py"),
     ),
     Mutant(
         "one-connection-takes-all-turns",
@@ -431,7 +440,7 @@ MUTANTS: Final = (
         "elif self._turns.now_s() >= until_s:",
         "elif False:",
         "one client that pipelines stops all others",
-        ("tests/broker/test_sharing_connections.py",),
+        ("tests/broker/net/test_sharing_connections.py",),
     ),
     Mutant(
         "a-failed-request-leaves-its-connection",
@@ -441,7 +450,7 @@ MUTANTS: Final = (
         "            return",
         "if failure is not None:\n            return",
         "a client waits for ever for an answer that will not come",
-        ("tests/broker/test_connection.py",),
+        ("tests/broker/net/test_connection.py",),
     ),
     Mutant(
         "a-waiting-request-outlives-its-connection",
@@ -451,7 +460,7 @@ MUTANTS: Final = (
         "        self._on_closed(self)",
         "self._on_closed(self)",
         "work goes on for clients that are gone, and memory grows",
-        ("tests/broker/test_connection.py",),
+        ("tests/broker/net/test_connection.py",),
     ),
     Mutant(
         "a-number-of-eleven-bytes-is-read",
@@ -504,7 +513,7 @@ MUTANTS: Final = (
         "    await node.transaction_shard(transactional_id).run(enter)\n",
         "    node.transaction_shard(transactional_id).run_now(enter)\n",
         "after a loss of power the offsets of a transaction wait for a marker for ever",
-        ("tests/broker/test_transactional_offsets.py",),
+        ("tests/broker/handlers/test_transactional_offsets.py",),
     ),
     Mutant(
         "refused-connections-count",
@@ -512,7 +521,7 @@ MUTANTS: Final = (
         "        if wait_ms > 0:\n            rate.record(-1, now_ms)\n",
         "",
         "an address that hammers is never let in again, though it would be by Kafka",
-        ("tests/broker/test_quotas.py",),
+        ("tests/broker/runtime/test_quotas.py",),
     ),
     Mutant(
         "a-refusal-does-not-say-how-long-to-wait",
@@ -521,7 +530,7 @@ MUTANTS: Final = (
         '        body["throttle_time_ms"] = context.throttle_time_ms\n',
         "",
         "a client that is throttled and refused asks again at once, and waits in vain",
-        ("tests/broker/test_dispatch.py",),
+        ("tests/broker/requests/test_dispatch.py",),
     ),
     Mutant(
         "a-marker-that-a-later-coordinator-fenced-counts-as-written",
@@ -529,6 +538,6 @@ MUTANTS: Final = (
         "        Code.UNSUPPORTED_VERSION,\n",
         "        Code.UNSUPPORTED_VERSION,\n        Code.TRANSACTION_COORDINATOR_FENCED,\n",
         "a commit is reported complete, and readers of one partition never see it",
-        ("tests/broker/test_refused_markers.py",),
+        ("tests/broker/runtime/test_refused_markers.py",),
     ),
 )

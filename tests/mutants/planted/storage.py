@@ -127,7 +127,7 @@ MUTANTS: Final = (
         'self.failure = self.failure or f"{what}: {reason}"',
         "pass",
         "records are acknowledged after the system dropped what it could not write",
-        ("tests/storage/test_durability.py", "tests/broker/test_flushes.py"),
+        ("tests/storage/test_durability.py", "tests/broker/runtime/test_flushes.py"),
     ),
     Mutant(
         "a-new-log-has-no-name-on-disk",
@@ -235,7 +235,7 @@ MUTANTS: Final = (
         "if not 0 <= before_offset <= self.high_watermark:",
         "if not 0 <= before_offset:",
         "DeleteRecords beyond the end makes a log that begins after its end",
-        ("tests/storage/test_log.py", "tests/broker/test_delete_records_handler.py"),
+        ("tests/storage/test_log.py", "tests/broker/handlers/test_delete_records.py"),
     ),
     Mutant(
         "an-old-epoch-writes",
@@ -476,7 +476,7 @@ MUTANTS: Final = (
         (
             "tests/storage/test_log.py",
             "tests/storage/test_recovery.py",
-            "tests/broker/test_leading.py",
+            "tests/broker/runtime/test_followers.py",
         ),
     ),
     Mutant(

@@ -1,0 +1,212 @@
+"""Answers to slow readers: only one chunk of each is in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any
+
+import pytest
+
+from ottla.broker.net import connection as connection_module
+from ottla.broker.net.fair_turns import SLICE_S
+from ottla.broker.net.outgoing import Outgoing, is_read_later
+from tests.broker.fakes import correlation_ids, in_virtual_time, settle
+from tests.broker.net.peers import Peer, fetch, heartbeat, until_served
+
+CHUNK = 1000
+
+
+class File:
+    """Bytes that are read later, and how they were."""
+
+    def __init__(self, data: bytes, fails_at: int | None = None) -> None:
+        self.data = data
+        self.parts: list[tuple[int, int]] = []
+        self._fails_at = fails_at
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def part(self, start: int, size_bytes: int) -> bytes:
+        if self._fails_at is not None and start + size_bytes > self._fails_at:
+            raise OSError(5, "Input/output error")
+        self.parts.append((start, size_bytes))
+        part = self.data[start : start + size_bytes]
+        assert len(part) == size_bytes
+        return part
+
+
+def numbered(size: int) -> bytes:
+    return b"".join(struct.pack(">H", number) for number in range(size // 2))
+
+
+def answer(number: int, *files: File) -> list[Any]:
+    """A frame with some bytes around each file."""
+    pieces: list[Any] = [bytearray(struct.pack(">i", number))]
+    for file in files:
+        pieces += [file, bytearray(b"tail")]
+    size = sum(map(len, pieces))
+    pieces[0][:0] = struct.pack(">i", size)
+    return pieces
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 5000])
+def test_all_of_an_answer_comes_out_in_order_and_in_chunks(chunk: int) -> None:
+    pieces = answer(1, File(numbered(900)), File(b""), File(numbered(2000)))
+    expected = b"".join(getattr(piece, "data", piece) for piece in pieces)
+    assert is_read_later(pieces)
+    assert not is_read_later([b"a", bytearray(b"b"), memoryview(b"c")])
+    outgoing, taken = Outgoing(pieces), b""
+    while outgoing:
+        part = b"".join(outgoing.take(chunk))
+        taken += part
+        assert len(part) == chunk or taken == expected
+    assert taken == expected
+
+
+class SlowPeer(Peer):
+    """One that reads when it is told to, and whose fetches are answered from files."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(monkeypatch)
+        monkeypatch.setattr(connection_module, "_CHUNK_BYTES", CHUNK)
+        self.files = [File(numbered(10_000))]
+        self.transport.high_water_bytes = 0
+        dispatch = self.connection._dispatch
+        serve = type(dispatch).serve
+
+        def answer_from_files(_: Any, frame: memoryview, info: Any) -> Any:
+            context, reply = serve(dispatch, frame, info)
+            if context.correlation_id >= 100:
+                reply = answer(context.correlation_id, *self.files)
+            return context, reply
+
+        monkeypatch.setattr(type(dispatch), "serve", answer_from_files)
+
+    def reads(self) -> None:
+        """All that was written."""
+        self.connection.resume_writing()
+
+    @property
+    def read_bytes(self) -> int:
+        return sum(size for _, size in self.files[0].parts)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A SlowPeer is made inside the test, where the loop runs."""
+    return lambda: SlowPeer(monkeypatch)
+
+
+@in_virtual_time
+async def test_bytes_that_the_socket_does_not_accept_are_not_read_from_the_file(slow: Any) -> None:
+    """40 connections that fetch 57 MB each and do not read: the broker grew by 2 GB."""
+    it = slow()
+    it.send(heartbeat(100))
+    await settle()
+    assert it.read_bytes <= CHUNK
+    for _ in range(3):
+        before = it.read_bytes
+        it.reads()
+        await settle()
+        assert before < it.read_bytes <= before + CHUNK
+    while it.read_bytes < 10_000:
+        it.reads()
+    it.reads()
+    assert it.answered == [100]
+    assert it.files[0].data in it.transport.written
+
+
+@in_virtual_time
+async def test_nothing_else_is_served_before_the_answer_is_sent(slow: Any) -> None:
+    it = slow()
+    it.send(heartbeat(1), heartbeat(100), heartbeat(2))
+    for _ in range(30):
+        assert 2 not in it.handled or it.read_bytes == 10_000
+        it.reads()
+        await settle()
+    assert it.answered == [1, 100, 2]
+
+
+@in_virtual_time
+async def test_a_reader_that_reads_fast_has_its_slices_as_all_have(slow: Any) -> None:
+    it = slow()
+    it.transport.high_water_bytes = None
+    it.files = [File(numbered(120 * CHUNK))]
+    clock = iter(range(1_000_000))
+    it.turns.now_s = lambda: next(clock) * SLICE_S / 4
+    it.send(heartbeat(100), heartbeat(1))
+    other, transport = it.another()
+    other.data_received(heartbeat(7))
+    await asyncio.sleep(0)
+    assert correlation_ids(transport.written) == [7]
+    assert it.read_bytes < 120 * CHUNK
+    await until_served(it)
+    assert it.answered == [100, 1]
+
+
+@in_virtual_time
+async def test_a_file_that_cannot_be_read_on_closes_the_connection_with_one_line(
+    slow: Any,
+) -> None:
+    it = slow()
+    it.files = [File(numbered(10_000), fails_at=5000)]
+    it.send(heartbeat(100), heartbeat(1))
+    for _ in range(10):
+        it.reads()
+        await settle()
+    assert it.transport.closed
+    assert it.handled == [100]
+    ((level, event, fields),) = it.log.lines
+    assert (level, event) == ("warning", "connection closed")
+    assert "an answer could not be read" in fields["reason"]
+
+
+@in_virtual_time
+async def test_a_broker_that_stops_sends_the_answer_to_its_end(slow: Any) -> None:
+    it = slow()
+    it.send(heartbeat(100), heartbeat(1))
+    await settle()
+    it.connection.drain()
+    for _ in range(20):
+        assert not it.transport.closed or it.read_bytes == 10_000
+        it.reads()
+        await settle()
+    assert (it.answered, it.transport.closed) == ([100], True)
+
+
+@pytest.mark.parametrize("way", ["lost", "cut", "ended"])
+@in_virtual_time
+async def test_a_connection_that_ends_lets_go_of_the_file(slow: Any, way: str) -> None:
+    it = slow()
+    it.send(heartbeat(100))
+    await settle()
+    if way == "lost":
+        it.connection.connection_lost(None)
+    elif way == "cut":
+        it.connection.cut()
+    else:
+        it.connection.end()
+    it.reads()
+    await settle()
+    assert it.connection._outgoing is None
+    assert it.read_bytes <= CHUNK
+
+
+@in_virtual_time
+async def test_a_fetch_that_waited_is_sent_in_chunks_as_well(slow: Any) -> None:
+    it = slow()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.connection._busy.remove_done_callback(it.connection._answered)
+    done = asyncio.get_running_loop().create_future()
+    it.connection._busy = done
+    done.add_done_callback(it.connection._answered)
+    done.set_result(answer(1, *it.files))
+    await settle()
+    assert it.read_bytes <= CHUNK
+    for _ in range(15):
+        it.reads()
+        await settle()
+    assert it.answered == [1, 2]

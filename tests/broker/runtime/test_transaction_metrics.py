@@ -1,0 +1,193 @@
+"""Metrics of transactions, and the page that shows them."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.metrics import Metrics, collect
+from ottla.broker.runtime.transaction_metrics import BUCKETS_S, Histogram
+from ottla.coordinator.transactions.coordinator import Transactions
+from ottla.protocol.api_keys import ApiKey
+from ottla.protocol.errors import Code, Refused
+from ottla.storage.log import PartitionLog
+from tests.broker.fakes import in_virtual_time
+from tests.broker.one_node import OneNode, one_node
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "METRICS.md"
+
+
+async def counting(it: OneNode) -> None:
+    """The node counts from now on, and has the topics that it needs."""
+    Metrics([it.node])
+    it.topic("orders", 2)
+    await it.ask(ApiKey.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["shop"])
+
+
+def value(it: OneNode, name: str, **labels: str) -> float | None:
+    """One sample; None when there is none."""
+    for family in collect([it.node]):
+        for sample in family.samples:
+            if sample.name == name and labels.items() <= sample.labels.items():
+                return float(sample.value)
+    return None
+
+
+async def init(it: OneNode, timeout_ms: int = 60_000) -> dict[str, Any]:
+    answer = await it.ask(
+        ApiKey.INIT_PRODUCER_ID,
+        5,
+        transactional_id="shop",
+        transaction_timeout_ms=timeout_ms,
+        producer_id=-1,
+        producer_epoch=-1,
+    )
+    return {name: answer[name] for name in ("producer_id", "producer_epoch")}
+
+
+async def add(it: OneNode, owner: dict[str, Any]) -> None:
+    answer = await it.ask(
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        3,
+        v3_and_below_transactional_id="shop",
+        v3_and_below_topics=[{"name": "orders", "partitions": [0, 1]}],
+        **{f"v3_and_below_{name}": each for name, each in owner.items()},
+    )
+    assert answer["results_by_topic_v3_and_below"][0]["results_by_partition"]
+
+
+async def end(it: OneNode, owner: dict[str, Any], *, commit: bool) -> int:
+    answer = await it.ask(ApiKey.END_TXN, 4, transactional_id="shop", committed=commit, **owner)
+    return int(answer["error_code"])
+
+
+@in_virtual_time
+async def test_ends_are_counted_by_their_cause(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        await counting(it)
+        owner = await init(it)
+        for commit in (True, True, True, False):
+            await add(it, owner)
+            assert await end(it, owner, commit=commit) == 0
+        assert value(it, "ottla_transaction_commits_total") == 3
+        assert value(it, "ottla_transaction_aborts_total", cause="client") == 1
+        assert value(it, "ottla_transaction_success_ratio") == 0.75
+        assert value(it, "ottla_transaction_phase_seconds_count", phase="open") == 4
+        assert value(it, "ottla_transaction_phase_seconds_count", phase="ending") == 4
+
+
+@in_virtual_time
+async def test_a_new_producer_and_a_timeout_fence(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        await counting(it)
+        old = await init(it)
+        await add(it, old)
+        await init(it)
+        assert value(it, "ottla_transaction_fencings_total", cause="new_producer") == 1
+        assert value(it, "ottla_transaction_aborts_total", cause="new_producer") == 1
+        assert await end(it, old, commit=True) != 0
+        assert value(it, "ottla_transaction_fencings_total", cause="producer_fenced") == 1
+        late = await init(it, timeout_ms=1000)
+        await add(it, late)
+        await asyncio.sleep(60)
+        assert value(it, "ottla_transaction_aborts_total", cause="timeout") == 1
+        assert value(it, "ottla_transaction_fencings_total", cause="timeout") == 1
+
+
+@in_virtual_time
+async def test_open_transactions_and_the_offsets_they_hold_back_are_shown(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        await counting(it)
+        assert value(it, "ottla_transactions_ongoing") == 0
+        owner = await init(it)
+        await add(it, owner)
+        it.append("orders", b"a", b"b", base_sequence=0, transactional=True, **owner)
+        await asyncio.sleep(3)
+        assert value(it, "ottla_transactions_ongoing") == 1
+        assert value(it, "ottla_transaction_oldest_open_seconds") == 3
+        assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") == 2
+        await end(it, owner, commit=True)
+        assert value(it, "ottla_transactions_ongoing") == 0
+        assert value(it, "ottla_transactions_pending") == 0
+        assert value(it, "ottla_partition_last_stable_offset_lag", topic="orders") is None
+
+
+@in_virtual_time
+async def test_a_scrape_looks_at_no_transactional_id_that_is_at_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walked(*_: Any, **__: Any) -> Any:
+        raise AssertionError("all transactional ids are walked")
+
+    async with one_node(tmp_path) as it:
+        await counting(it)
+        owner = await init(it)
+        await add(it, owner)
+        monkeypatch.setattr(Transactions, "listed", walked)
+        monkeypatch.setattr(Transactions, "unfinished", walked)
+        assert value(it, "ottla_transactions_ongoing") == 1
+        assert value(it, "ottla_transactions_pending") == 0
+
+
+@in_virtual_time
+async def test_a_coordinator_whose_timers_fail_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, topic = "ottla_coordinator_timers_failing", "__transaction_state"
+    async with one_node(tmp_path, transaction_state_log_num_partitions="1") as it:
+        await counting(it)
+        await add(it, await init(it))
+        assert value(it, name, topic=topic) == 0
+        right = PartitionLog.append
+
+        def append(self: PartitionLog, *arguments: Any, **named: Any) -> Any:
+            if self.topic == topic:
+                raise Refused(Code.NOT_ENOUGH_REPLICAS)
+            return right(self, *arguments, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PartitionLog, "append", append)
+            await asyncio.sleep(120)
+            assert value(it, name, topic=topic) == 1
+        await asyncio.sleep(120)
+        assert value(it, name, topic=topic) == 0
+        assert value(it, "ottla_transaction_aborts_total", cause="timeout") == 1
+
+
+def test_a_duration_is_in_the_first_bucket_that_holds_it() -> None:
+    histogram = Histogram()
+    for took_s in (0.0, BUCKETS_S[0], BUCKETS_S[0] * 1.01, BUCKETS_S[-1] * 2):
+        histogram.observe(took_s)
+    assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1]) == (2, 1, 1)
+
+
+@in_virtual_time
+async def test_the_docs_name_every_metric(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        await counting(it)
+        named = DOCS.read_text()
+        for family in collect([it.node]):
+            name = family.name + ("_total" if family.type == "counter" else "")
+            assert f"`{name}` | {family.type} |" in named, name
+
+
+async def test_the_page_is_served_while_the_broker_runs(tmp_path: Path) -> None:
+    async with one_node(tmp_path) as it:
+        page = Metrics([it.node])
+        port = page.open("127.0.0.1", 0)
+        try:
+            with pytest.raises(OSError, match="for metrics"):
+                Metrics([it.node]).open("127.0.0.1", port)
+            shown = await asyncio.to_thread(_read, f"http://127.0.0.1:{port}/metrics")
+        finally:
+            await asyncio.to_thread(page.close)
+        assert 'ottla_transactions_ongoing{node="1"} 0.0' in shown
+
+
+def _read(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return str(answer.read().decode())
