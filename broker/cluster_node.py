@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .runtime.partitions import OtherNode
 
 if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from ..metadata.catalog import Topic
-    from .runtime.coordinators import Coordinator
+    from .runtime.coordinators import AnyCoordinator, Coordinator
     from .runtime.marker_channel import MarkerChannel
 
 
@@ -26,7 +26,7 @@ class ClusterNode(OtherNode, Protocol):
     @property
     def transactions(self) -> Coordinator[Transactions]: ...
     @property
-    def coordinators(self) -> Mapping[str, Coordinator[Any]]: ...
+    def coordinators(self) -> Mapping[str, AnyCoordinator]: ...
     @property
     def marker_channel(self) -> MarkerChannel: ...
 

@@ -8,14 +8,14 @@ calls `crash` when the third marker is in its log. Nothing here costs anything u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from ..coordinator.transactions.states import PREPARED, State, Transaction
 from ..storage.file_events import SegmentRolled, SegmentsSwapped, SnapshotWritten
 from .events import DecisionAppended, MarkerAppended, OffsetsMaterialized, RequestAnswered
 
 
-def _is_transaction_in(event: Any, states: frozenset[State]) -> bool:
+def _is_transaction_in(event: object, states: frozenset[State]) -> bool:
     return isinstance(event, DecisionAppended) and any(
         isinstance(record, Transaction) and record.state in states
         for record in event.outcome.records
@@ -24,7 +24,7 @@ def _is_transaction_in(event: Any, states: frozenset[State]) -> bool:
 
 _COMPLETE: Final = frozenset({State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
 
-CRASH_POINTS: Final[Mapping[str, Callable[[Any], bool]]] = {
+CRASH_POINTS: Final[Mapping[str, Callable[[object], bool]]] = {
     "prepare appended": lambda event: _is_transaction_in(event, frozenset(PREPARED)),
     "answered": lambda event: isinstance(event, RequestAnswered),
     "marker appended": lambda event: isinstance(event, MarkerAppended),
@@ -51,7 +51,7 @@ class AfterPoint:
         self._left = count
         self._act = act
 
-    def __call__(self, event: Any) -> None:
+    def __call__(self, event: object) -> None:
         if self._is_reached(event):
             self._left -= 1
             if self._left == 0:

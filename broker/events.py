@@ -7,7 +7,7 @@ Events of files are in `storage/file_events.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..coordinator.outcome import Outcome, Producer
@@ -66,7 +66,7 @@ class DecisionAppended(NamedTuple):
     node_id: int
     topic: str
     partition: int
-    outcome: Outcome[Any]
+    outcome: Outcome[object]
     now_ms: int
     by_timer: bool
 

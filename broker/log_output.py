@@ -7,12 +7,23 @@ ready line.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from types import ModuleType
+from typing import Protocol
+
+
+class _Logger(Protocol):
+    """What structlog's loggers have."""
+
+    def debug(self, event: str, **fields: object) -> object: ...
+    def info(self, event: str, **fields: object) -> object: ...
+    def warning(self, event: str, **fields: object) -> object: ...
+    def error(self, event: str, **fields: object) -> object: ...
+
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 _lowest = LEVELS["info"]
-_logger: Any = None  # structlog is imported when the first line is logged
+_logger: _Logger | None = None  # structlog is imported when the first line is logged
 
 
 def set_level(name: str) -> None:
@@ -26,12 +37,12 @@ def level() -> str:
     return next(name for name, number in LEVELS.items() if number == _lowest)
 
 
-def _structlog() -> Any:
+def _structlog() -> _Logger:
     global _logger
     if _logger is None:
         terminal = sys.stderr.isatty()
         structlog = _imported(with_rich=terminal)
-        renderer: Any = (
+        renderer = (
             structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
         )
         _logger = structlog.wrap_logger(
@@ -47,7 +58,7 @@ def _structlog() -> Any:
     return _logger
 
 
-def _imported(*, with_rich: bool) -> Any:
+def _imported(*, with_rich: bool) -> ModuleType:
     """structlog, without rich unless wanted: importing rich blocks the event loop for 50 ms."""
     without = not with_rich and "rich" not in sys.modules
     if without:

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -73,8 +73,10 @@ class _Server(WSGIServer):
 
     now_s: Callable[[], float]
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(
+        self, server_address: tuple[str, int], handler_class: type[WSGIRequestHandler]
+    ) -> None:
+        super().__init__(server_address, handler_class)
         self.since_s: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
 
@@ -86,7 +88,10 @@ class _Server(WSGIServer):
         self.server_name, self.server_port = str(host), int(port)
         self.setup_environ()
 
-    def process_request(self, request: Any, client_address: object) -> None:
+    def process_request(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
+    ) -> None:
+        assert isinstance(request, socket.socket), "the server is not for UDP"
         with self._lock:
             if len(self.since_s) >= CONNECTIONS_AT_MOST:
                 oldest = next(iter(self.since_s))
@@ -97,7 +102,7 @@ class _Server(WSGIServer):
             target=self._served, args=(request, client_address), daemon=True, name="metrics-peer"
         ).start()
 
-    def _served(self, request: Any, client_address: object) -> None:
+    def _served(self, request: socket.socket, client_address: object) -> None:
         try:
             with suppress(OSError):  # the peer has left, or was cut off
                 self.finish_request(request, client_address)

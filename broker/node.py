@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..coordinator.partitioning import check_transactional_id
 from ..coordinator.transactions.producer_ids import ProducerIds
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from ..coordinator.transactions.states import TransactionRecord
     from .runtime.authorizer import Authorizer
+    from .runtime.coordinators import AnyCoordinator
     from .runtime.marker_channel import MarkerChannel
     from .runtime.marker_requests import MarkerRequests
     from .runtime.quotas import Quotas
@@ -110,7 +111,7 @@ class Node:
             self.loading,
             forget_topic=lambda machine, name: machine.forget_topic(name),
         )
-        self.coordinators: Mapping[str, Coordinator[Any]] = {
+        self.coordinators: Mapping[str, AnyCoordinator] = {
             each.topic: each for each in (self.transactions, self.groups)
         }
         self._quotas: Quotas | None = None

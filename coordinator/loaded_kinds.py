@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .classic.groups import ClassicGroups
 from .classic.requests import GroupSettings
@@ -16,7 +16,7 @@ from .group_kind import GroupKind
 from .group_kinds import GROUP_KINDS
 
 K = TypeVar("K", bound=GroupKind)
-Setups = Mapping[str, Callable[[], Any]]
+Setups = Mapping[str, Callable[[], object]]
 """What each kind needs to know of its broker, by the kind's name; called with its first group."""
 
 
@@ -34,7 +34,7 @@ class LoadedKinds:
         self.classic = ClassicGroups(settings)
         self.all: tuple[GroupKind, ...] = (self.classic,)
         self._others: tuple[GroupKind, ...] = ()
-        self._by_name: dict[str, Any] = {self.classic.name: self.classic}  # the same, by name
+        self._by_name: dict[str, GroupKind] = {self.classic.name: self.classic}
 
     def of(self, group_id: str) -> GroupKind:
         """The kind of a group; the classic one for an unknown group."""
@@ -50,10 +50,11 @@ class LoadedKinds:
 
     def get(self, kind_class: type[K]) -> K:
         """The kind with this class; imported and made if it is not in use yet."""
-        kind: K = self._by_name.get(kind_class.name) or self.load(kind_class.name)
+        kind = self._by_name.get(kind_class.name) or self.load(kind_class.name)
+        assert isinstance(kind, kind_class)
         return kind
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str) -> GroupKind:
         """The kind with this name in `GROUP_KINDS`; imported and made if it is not in use yet."""
         known = self._by_name.get(name)
         if known is not None:

@@ -39,7 +39,7 @@ class Answer(Effect):
     """
 
     ticket: int
-    reply: Any  # of the type that the parked request has
+    reply: Any  # Any: of the type that the parked request has
     send_even_if_not_logged: bool = False
 
 
@@ -75,5 +75,5 @@ class Outcome(Generic[Reply]):
     effects: tuple[Effect, ...] = ()
     producer: Producer | None = None
     is_atomic: bool = True
-    # Any: the reply is of the same type as this one's.
+    # Any: it is set before the type of the reply is known.
     instead: Callable[[Code], Outcome[Any]] | None = None

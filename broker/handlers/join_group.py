@@ -40,7 +40,7 @@ async def join_group(node: Node, context: Context, request: JoinGroupRequest) ->
     join = _join_request(context, request)
     try:
         shard = node.groups.shard_of(request.group_id)
-        reply: JoinReply = await shard.run_parked(
+        reply = await shard.run_parked(
             lambda machine, now, ticket: machine.join(join, ticket=ticket, now=now)
         )
     except Refused as refused:

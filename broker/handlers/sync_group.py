@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...coordinator.classic.requests import SyncReply, SyncRequest
+from ...coordinator.classic.requests import SyncRequest
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.context import Context
@@ -45,7 +45,7 @@ async def sync_group(node: Node, context: Context, request: SyncGroupRequest) ->
     )
     shard = node.groups.shard_of(request.group_id)
     end_before = shard.log.log_end_offset
-    reply: SyncReply = await shard.run_parked(
+    reply = await shard.run_parked(
         lambda machine, now, ticket: machine.sync(sync, ticket=ticket, now=now)
     )
     await linger(node.clock, node.config, shard.log, end_before)

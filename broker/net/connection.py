@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.batch import Bytes
@@ -24,7 +24,7 @@ from ..requests.context import ConnectionInfo, Context, Disconnect
 from ..requests.dispatch import Answer, Dispatch
 from .fair_turns import FairTurns
 from .held_memory import SMALL_BYTES, AnswerMemory, RequestMemory
-from .outgoing import Outgoing, is_read_later
+from .outgoing import Outgoing, is_in_memory
 
 _BACKLOG_BYTES: Final = 1 << 20  # of requests that wait behind another; beyond it, reading stops
 _WRITE_BYTES: Final = 1 << 16  # of answers that are gathered for one write
@@ -312,13 +312,12 @@ class Connection(asyncio.Protocol):
                 self._counts[0] = self._counts[0] or len(frame) > SMALL_BYTES
                 reply.add_done_callback(self._answered)
                 self._hasten()
-            elif is_read_later(reply):
+            elif is_in_memory(reply):  # may be large: write it before the next request
+                answers += reply
+                gathered_bytes = _WRITE_BYTES
+            else:
                 self._outgoing = Outgoing([*answers, *reply])
                 answers = []
-            else:  # may be large: write the gathered answers before the next request
-                whole: Any = reply  # `cast` would cost more than the rest of this branch
-                answers += whole
-                gathered_bytes = _WRITE_BYTES
             if gathered_bytes >= _WRITE_BYTES:
                 self._write(answers)
                 answers, gathered_bytes = [], 0
@@ -432,10 +431,10 @@ class Connection(asyncio.Protocol):
         data = reply.result()
         if isinstance(data, bytearray):
             self._write([data])
-        elif data is not None and is_read_later(data):
-            self._outgoing = Outgoing(data)
+        elif data is not None and is_in_memory(data):
+            self._write(data)
         elif data is not None:
-            self._write(cast(list[Bytes], data))
+            self._outgoing = Outgoing(data)
         if context.throttle_time_ms:
             self._mute(context.throttle_time_ms, self._unmute)
         if self._draining:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import Final, TypeGuard
 
 from ...protocol.batch import Bytes
 from ...protocol.fetch_answer import Pieces, Unread
@@ -63,6 +63,6 @@ class Outgoing:
         return taken
 
 
-def is_read_later(pieces: Pieces) -> bool:
-    """Whether a part of an answer is in files."""
-    return not _IN_MEMORY.issuperset(map(type, pieces))
+def is_in_memory(pieces: Pieces) -> TypeGuard[list[Bytes]]:
+    """Whether no part of an answer is in a file."""
+    return _IN_MEMORY.issuperset(map(type, pieces))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 Handler: TypeAlias = Callable[["Node", "Context", Request], Coroutine[object, None, Response]]
-# Each guard has the request and the handler of its API: Any stands for the types of all of them.
+# Any: each guard has the request and the handler of its API, which have types of their own.
 Guard: TypeAlias = Callable[["Node", "Context", Any, Any], Coroutine[object, None, Body]]
 OneGuard = TypeVar("OneGuard", bound=Guard)
 Item = TypeVar("Item")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ...coordinator.partitioning import partition_for
 from ...protocol.errors import Code, Malformed, Refused
@@ -194,3 +194,8 @@ class Coordinator(Generic[M]):
     def shards(self) -> list[Shard[M]]:
         """The shards of this node, loaded or not, in the order of their partitions."""
         return [self._shards[partition] for partition in sorted(self._shards)]
+
+
+# Any: the machine, which is of another type for each topic.
+AnyCoordinator: TypeAlias = Coordinator[Any]
+"""The coordinator of any internal topic."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from ...coordinator.moment import Moment
-from ...coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
+from ...coordinator.outcome import Answer, Effect, Outcome, Parked, Producer
 from ...protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
 from ...protocol.control import marker, read_marker
 from ...protocol.errors import Code, Refused
@@ -64,6 +64,7 @@ class Machine(Protocol):
 class PendingMachine(Machine, Protocol):
     """A machine with records that are pending until their transaction ends."""
 
+    # Any: of the machine's own kinds
     def replay_pending(self, record: Any, producer: Producer) -> None: ...
     def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
 
@@ -75,8 +76,9 @@ Encode = Callable[[Any], tuple[bytes, bytes | None]]
 Decode = Callable[[bytes, bytes | None], object]
 
 
+# Any: the machine, which is of another type for each topic.
 AnyShard: TypeAlias = "Shard[Any]"
-"""A shard of either log; Any stands for the machine, which is of another type for each."""
+"""The shard of any internal topic."""
 
 
 class Shard(Generic[M]):
@@ -116,7 +118,8 @@ class Shard(Generic[M]):
         self.log = log
         self.leader_epoch = log.leader_epoch
         self.machine = machine
-        self._any: Any = machine  # the same, as what `Machine` and `PendingMachine` promise
+        # Any: a `Machine`; a `PendingMachine` if its records may be pending.
+        self._any: Any = machine
         self._encode, self._decode = codec
         self._clock = clock
         self._carry_out = carry_out
@@ -128,7 +131,7 @@ class Shard(Generic[M]):
         self.events = Events()
         self.node_id = -1
         self._last_ticket = 0
-        self._parked: dict[int, asyncio.Future[object]] = {}
+        self._parked: dict[int, asyncio.Future[Any]] = {}  # Any: the reply of each request
         self._timer: Timer | None = None
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
@@ -186,18 +189,20 @@ class Shard(Generic[M]):
         finally:
             self._set_timer(now)
 
-    async def run_parked(self, decide: Callable[[M, Moment, int], Outcome[Any]]) -> Any:
+    async def run_parked(
+        self, decide: Callable[[M, Moment, int], Outcome[Reply | Parked]]
+    ) -> Reply:
         """`run` with a ticket; if the reply is PARKED, wait for the `Answer` with that ticket."""
         self._last_ticket += 1
         ticket = self._last_ticket
-        waiting: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._parked[ticket] = waiting
         try:
             try:
                 reply = self.run_now(lambda machine, now: decide(machine, now, ticket))
             except Refused as refused:
                 raise self._for_clients(refused) from refused.__cause__
-            if reply is PARKED:
+            if isinstance(reply, Parked):
                 return await waiting
             if self.log.awaits_flush:
                 await self._flushed()

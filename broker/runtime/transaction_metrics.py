@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from ...coordinator.outcome import Outcome
 from ...coordinator.transactions.states import PREPARED, State, Transaction
@@ -119,7 +119,7 @@ class TransactionMetrics:
             self.fencings[cause] += 1
 
 
-def _cause(outcome: Outcome[Any], *, by_timer: bool) -> str:
+def _cause(outcome: Outcome[object], *, by_timer: bool) -> str:
     if by_timer:
         return TIMEOUT
     # InitProducerId on an open transaction is the only request that aborts and must be retried.

@@ -89,7 +89,7 @@ class BrokerConfig:
         check_together(config)
         return config
 
-    def __getitem__(self, name: str) -> Any:  # the type that the setting has in its table
+    def __getitem__(self, name: str) -> Any:  # Any: the type that the setting has in its table
         """The typed value of a setting; KeyError for a name that Kafka does not have."""
         try:
             return self._values[name]
@@ -185,9 +185,10 @@ class BrokerConfig:
             return self._log_config
         return replace(self._log_config, **self._log_fields(overrides, overrides))
 
+    # Any: each field of a LogConfig has a type of its own.
     def _log_fields(self, names: Iterable[str], overrides: Mapping[str, str]) -> dict[str, Any]:
         """The fields of a LogConfig among these topic settings, each with its value."""
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {}  # Any: as above
         for name in names:
             field = name.replace(".", "_")
             if field in LOG_CONFIG_FIELDS:

@@ -48,7 +48,7 @@ KEY_IN_THE_CLEANER_BYTES = 24
 class Settings(Protocol):
     """What the rules use of `BrokerConfig`."""
 
-    def __getitem__(self, name: str, /) -> Any:  # the type that the setting has in its table
+    def __getitem__(self, name: str, /) -> Any:  # Any: the type that the setting has in its table
         """The typed value of a setting."""
 
     def is_given(self, name: str) -> bool:

@@ -43,7 +43,7 @@ def version_of(data: bytes) -> int:
     return min(version, _NEWEST)
 
 
-def _read(name: str, data: bytes) -> Any:  # the type of that name in api_types.records
+def _read(name: str, data: bytes) -> Any:  # Any: the type of that name in api_types.records
     return decode_data(name, struct.pack(">h", version_of(data)) + data[2:])
 
 

@@ -6,7 +6,7 @@ import struct
 import uuid
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ...protocol.errors import Code, Refused
 
@@ -109,7 +109,14 @@ _RE2J: Final = {
 }
 
 
-def compiled(regex: str) -> Any:  # re2 has no types
+class Regex(Protocol):
+    """A compiled regular expression of re2, which has no types of its own."""
+
+    def fullmatch(self, text: str, /) -> object:
+        """The match; None if the text does not match as a whole."""
+
+
+def compiled(regex: str) -> Regex:
     """A regular expression in RE2's syntax, which is what Kafka uses.
 
     Raises:
@@ -120,7 +127,8 @@ def compiled(regex: str) -> Any:  # re2 has no types
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(regex, options=options)
+        pattern: Regex = re2.compile(regex, options=options)
+        return pattern
     except re2.error as wrong:
         why = wrong.args[0] if wrong.args else ""
         text = why.decode("utf-8", "replace") if isinstance(why, bytes) else str(why)

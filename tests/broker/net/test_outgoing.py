@@ -10,7 +10,7 @@ import pytest
 
 from ottla.broker.net import connection as connection_module
 from ottla.broker.net.fair_turns import SLICE_S
-from ottla.broker.net.outgoing import Outgoing, is_read_later
+from ottla.broker.net.outgoing import Outgoing, is_in_memory
 from tests.broker.fakes import correlation_ids, in_virtual_time, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, until_served
 
@@ -55,8 +55,8 @@ def answer(number: int, *files: File) -> list[Any]:
 def test_all_of_an_answer_comes_out_in_order_and_in_chunks(chunk: int) -> None:
     pieces = answer(1, File(numbered(900)), File(b""), File(numbered(2000)))
     expected = b"".join(getattr(piece, "data", piece) for piece in pieces)
-    assert is_read_later(pieces)
-    assert not is_read_later([b"a", bytearray(b"b"), memoryview(b"c")])
+    assert not is_in_memory(pieces)
+    assert is_in_memory([b"a", bytearray(b"b"), memoryview(b"c")])
     outgoing, taken = Outgoing(pieces), b""
     while outgoing:
         part = b"".join(outgoing.take(chunk))

@@ -17,7 +17,7 @@ from ottla.broker.runtime import storage_trouble
 from ottla.broker.runtime.flushes import Flushes
 from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.moment import Moment
-from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome
+from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Parked
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.files import RealFiles
@@ -422,7 +422,8 @@ async def test_requests_whose_records_cannot_be_synced_get_not_coordinator(broke
     rung: list[str] = []
     shard = shard_of(broker, rung)
     broker.disk.broken = OSError(5, "Input/output error")
-    parked = asyncio.ensure_future(shard.run_parked(lambda _, __, ticket: Outcome(PARKED)))
+    parking: Outcome[str | Parked] = Outcome(PARKED)
+    parked = asyncio.ensure_future(shard.run_parked(lambda _, __, ticket: parking))
     await asyncio.sleep(0)
     said = asyncio.ensure_future(
         shard.run(lambda _, __: Outcome("done", ("x",), (Answer(1, "go on"), Bell("marker"))))
