@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -60,8 +61,33 @@ class Appended(NamedTuple):
     is_duplicate: bool
 
 
+@dataclass(frozen=True, slots=True)
+class LogServices:
+    """What all logs of a data directory share.
+
+    Attributes:
+        files: the file system.
+        path: the data directory; a log's directory in it is `TOPIC-PARTITION`.
+        report: called with each damage to the files when it is found.
+        on_flush_due: the first value of `PartitionLog.on_flush_due`.
+    """
+
+    files: Files
+    path: str
+    report: Report = silently
+    on_flush_due: Callable[[PartitionLog, int], None] | None = None
+
+
 class PartitionLog:
-    """The log of one partition.
+    """The log of one partition, in an existing directory, empty or not.
+
+    Args:
+        services: shared by all logs of the data directory.
+        stop: how the previous process left the log.
+        now_ms: the wall time.
+
+    Raises:
+        OSError: the directory cannot be read.
 
     Attributes:
         config: may be replaced at any time.
@@ -79,23 +105,22 @@ class PartitionLog:
 
     def __init__(
         self,
-        files: Files,
-        directory: str,
-        *,
+        services: LogServices,
         topic: str,
         partition: int,
+        *,
         config: LogConfig,
         stop: Stop,
         now_ms: int,
-        report: Report,
     ) -> None:
+        files = services.files
         self.topic = topic
         self.partition = partition
         self._name = f"{topic}-{partition}"
         self.config = config
-        self._files = files
-        self._directory = directory
-        found = load(files, directory, config, stop, now_ms=now_ms, report=report)
+        self._services = services
+        self._directory = directory = f"{services.path}/{self._name}"
+        found = load(files, directory, config, stop, now_ms=now_ms, report=services.report)
         self._segments = Segments(files, found.segments)
         self._active = found.segments[-1]
         self._active_since_ms = now_ms
@@ -103,7 +128,6 @@ class PartitionLog:
         self.producers: ProducerStates = found.producers
         self._aborted: AbortedTransactions = found.aborted
         self._epochs = found.epochs
-        self._report = report
         self.log_end_offset = self._active.next_offset
         self.high_watermark = self.log_end_offset
         self.log_start_offset = max(found.log_start_offset, found.segments[0].base_offset)
@@ -112,7 +136,7 @@ class PartitionLog:
         )
         self.flush_asked = self.recovery_point
         self.old_until = self.log_end_offset
-        self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
+        self.on_flush_due = services.on_flush_due
         self.failure: str | None = None
         self.is_closed = False
         self._state_offset = self.log_end_offset if stop.clean else -1
@@ -125,39 +149,6 @@ class PartitionLog:
             if not stop.clean:  # a killed process has not released reserved space
                 self._active.trim(even_if_unknown=True)
             self._active.reserve(config.segment_bytes)
-
-    @classmethod
-    def open(
-        cls,
-        files: Files,
-        directory: str,
-        *,
-        topic: str,
-        partition: int,
-        config: LogConfig,
-        now_ms: int,
-        clean: bool,
-        recovery_point: int = 0,
-        log_start_offset: int = 0,
-        high_watermark: int = 0,
-        leader_epoch: int | None = None,
-        report: Report = silently,
-    ) -> PartitionLog:
-        """Open the log in an existing directory, empty or not.
-
-        Args:
-            clean: the previous process ended with `close(clean=True)`.
-            recovery_point: after an unclean stop, data before it is not read again.
-            log_start_offset: from the checkpoint; the first segment may begin later.
-            high_watermark: from the checkpoint; a log that ends earlier has lost unsynced data.
-            leader_epoch: the partition's epoch in the metadata; None: unknown.
-            report: called with each damage to the files when it is found.
-        """
-        stop = Stop(clean, recovery_point, log_start_offset, high_watermark, leader_epoch)
-        return cls(
-            files, directory, topic=topic, partition=partition, config=config, stop=stop,
-            now_ms=now_ms, report=report,
-        )  # fmt: skip
 
     @property
     def directory(self) -> str:
@@ -334,7 +325,7 @@ class PartitionLog:
             raise OSError(self.failure)
         # Where all data are on disk already, the next start believes this segment's index.
         self._write_beside(self._active, sync=self.recovery_point == self.log_end_offset)
-        segment = Segment(self._files, self._directory, self.log_end_offset)
+        segment = Segment(self._services.files, self._directory, self.log_end_offset)
         segment.open()
         if self.config.preallocate:
             segment.reserve(self.config.segment_bytes)
@@ -348,16 +339,17 @@ class PartitionLog:
 
     def _write_beside(self, segment: Segment, *, sync: bool = False) -> None:
         """Put on disk what is known of the log up to its end, which is that of `segment`."""
+        files = self._services.files
         segment.write_indexes()
         paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
         aborted = self._aborted.ended_in(segment.base_offset, self.log_end_offset)
         if aborted or segment.has_transaction_index:
             segment.has_transaction_index = True
             paths.append(segment.path(TRANSACTION_INDEX))
-            write_atomically(self._files, paths[-1], transaction_index.encode(aborted), sync=sync)
+            write_atomically(files, paths[-1], transaction_index.encode(aborted), sync=sync)
         paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
         content = producer_snapshot.encode(self.producers.producers())
-        write_atomically(self._files, paths[-1], content)
+        write_atomically(files, paths[-1], content)
         self._unsynced.beside(segment, *paths)
 
     # Reading
@@ -404,10 +396,12 @@ class PartitionLog:
         """
         check = self._transaction_check
         if check is not None and first_offset < check.until:
-            segments = self._segments.since(first_offset)
+            segments, services = self._segments.since(first_offset), self._services
             try:
                 if not check.agrees(segments, self._aborted, first_offset, last_offset):
-                    self._aborted = aborted_anew(self._files, self._segments.all, self._report)
+                    self._aborted = aborted_anew(
+                        services.files, self._segments.all, services.report
+                    )
             except OSError as failed:
                 raise _unreadable(failed) from failed
         return self._aborted.between(first_offset, last_offset + 1)

@@ -12,13 +12,15 @@ import errno
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from .checkpoint_file import decode, encode
 from .damage import Damage, Report, read_copy, silently
 from .files import Files, append_whole, read_if_there, write_atomically
-from .log import PartitionLog
+from .log import LogServices, PartitionLog
 from .log_config import LogConfig
+from .recovery import Stop
 
 LOCK: Final = ".lock"
 CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
@@ -64,7 +66,7 @@ class LogDirectory:
         report: called with each damage to a file; may be set before logs are opened.
         broker_epoch: epoch of its broker's registration, stored at a clean stop (KIP-966).
         failed: the reason for each log that could not be opened; its next use tries again.
-        on_flush_due: passed to the logs that are opened from now on.
+        on_flush_due: of the logs that are opened from now on; see `PartitionLog`.
         on_doomed: called with the path of a directory to delete; None: it is deleted at once.
     """
 
@@ -75,10 +77,9 @@ class LogDirectory:
         self.clean = clean
         self.cluster_id, self.directory_id = ids
         self.broker_epoch = -1
-        self._report: Report = silently
+        self._services = LogServices(files, path)  # replaced as a whole
         self._unreported: list[Damage] = []  # found before `report` was set
         self.failed: dict[TopicPartition, str] = {}
-        self.on_flush_due: Callable[[PartitionLog, int], None] | None = None
         self.on_doomed: Callable[[str], None] | None = None
         self._files = files
         self._lock = lock
@@ -103,13 +104,21 @@ class LogDirectory:
 
     @property
     def report(self) -> Report:
-        return self._report
+        return self._services.report
 
     @report.setter
     def report(self, report: Report) -> None:
-        self._report = report
+        self._services = replace(self._services, report=report)
         while self._unreported:
             report(self._unreported.pop(0))
+
+    @property
+    def on_flush_due(self) -> Callable[[PartitionLog, int], None] | None:
+        return self._services.on_flush_due
+
+    @on_flush_due.setter
+    def on_flush_due(self, on_flush_due: Callable[[PartitionLog, int], None] | None) -> None:
+        self._services = replace(self._services, on_flush_due=on_flush_due)
 
     def _read_checkpoint(self, name: str) -> Offsets:
         """The offsets in a file; none without a valid file, see `checkpoint_file`."""
@@ -197,21 +206,16 @@ class LogDirectory:
             self._there.add(name)
         else:
             _check_topic_id(self._files, directory, topic_id, self.report)
-        log = self._logs[key] = PartitionLog.open(
-            self._files,
-            directory,
-            topic=topic,
-            partition=partition,
-            config=config,
-            now_ms=now_ms,
+        stop = Stop(
             clean=self.clean or is_new,
             recovery_point=self._recovery_points.get(key, 0),
             log_start_offset=self._log_starts.get(key, 0),
             high_watermark=self._high_watermarks.get(key, 0),
             leader_epoch=leader_epoch,
-            report=self.report,
         )
-        log.on_flush_due = self.on_flush_due
+        log = self._logs[key] = PartitionLog(
+            self._services, topic, partition, config=config, stop=stop, now_ms=now_ms
+        )
         self.failed.pop(key, None)
         return log
 

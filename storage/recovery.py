@@ -52,10 +52,10 @@ class Stop:
     """How the previous process left the log.
 
     Attributes:
-        clean: everything is as `close` left it.
-        recovery_point: everything before this offset was synced.
-        log_start_offset: the log's start.
-        high_watermark: the log reached at least this offset, synced or not.
+        clean: everything is as `PartitionLog.close(clean=True)` left it.
+        recovery_point: everything before this offset was synced, and is not read again.
+        log_start_offset: the log's start, from the checkpoint; the first segment may begin later.
+        high_watermark: from the checkpoint; a log that ends earlier has lost unsynced data.
         leader_epoch: the partition's epoch in the metadata; None: unknown.
     """
 

@@ -42,8 +42,9 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.checking import Checked
 from ottla.storage.damage import Damage
-from ottla.storage.log import Appended, PartitionLog
+from ottla.storage.log import Appended, LogServices, PartitionLog
 from ottla.storage.log_config import LONG_MAX, LogConfig
+from ottla.storage.recovery import Stop
 from tests.storage.disk import PowerCut
 
 from .channel import Channel
@@ -480,16 +481,14 @@ class Cluster:
         topic, index = hosted.place
         hosted.leader_epoch += 1
         config = self._config if hosted.place in self.data else self._config_of_coordinators
-        log = _NotedLog.open(
-            hosted.disk, _directory(hosted.place), topic=topic, partition=index,
-            config=config, now_ms=self.scheduler.now_ms, clean=hosted.is_clean,
-            recovery_point=hosted.synced_to, report=_no_damage,
-        )  # fmt: skip
+        on_flush_due = self.flushes.ask if self.durability is Durability.DEFERRED else None
+        services = LogServices(hosted.disk, "data", _no_damage, on_flush_due)
+        stop = Stop(hosted.is_clean, recovery_point=hosted.synced_to)
+        log = _NotedLog(
+            services, topic, index, config=config, stop=stop, now_ms=self.scheduler.now_ms
+        )
         log.leader_epoch = hosted.leader_epoch
-        assert isinstance(log, _NotedLog)
         log.on_duplicate = partial(self.scheduler.note, "duplicate batch", *hosted.place)
-        if self.durability is Durability.DEFERRED:
-            log.on_flush_due = self.flushes.ask
         hosted.log = log
         try:
             if hosted.place in self.coordinators:

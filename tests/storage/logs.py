@@ -10,8 +10,9 @@ from ottla.protocol.batch import BatchHeader, build, headers_in
 from ottla.protocol.control import marker
 from ottla.storage.damage import silently
 from ottla.storage.files import Files
-from ottla.storage.log import PartitionLog
+from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LogConfig
+from ottla.storage.recovery import Stop
 from tests.storage.disk import Disk
 
 NOW_MS = 1_700_000_000_000
@@ -35,10 +36,9 @@ def open_log(
         if name in settings
     }  # fmt: skip
     report = settings.pop("report", silently)
-    return PartitionLog.open(
-        files, DIRECTORY, topic="orders", partition=0, config=config(**settings), now_ms=now_ms,
-        clean=clean, report=report, **opening,
-    )  # fmt: skip
+    services = LogServices(files, "data", report)
+    stop = Stop(clean, **opening)
+    return PartitionLog(services, "orders", 0, config=config(**settings), stop=stop, now_ms=now_ms)
 
 
 def batch(*values: bytes | None, key: bytes | None = None, **header: Any) -> bytearray:

@@ -12,25 +12,27 @@ import pytest
 
 from ottla.storage.damage import Damage
 from ottla.storage.files import RealFiles
-from ottla.storage.log import PartitionLog
+from ottla.storage.log import LogServices, PartitionLog
+from ottla.storage.recovery import Stop
 from ottla.storage.reservation import reserve
 from tests.storage.disk import Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, config, everything, open_log
 
 SEGMENT_BYTES = 1 << 20
 FIRST = f"{0:020}.log"
+NAME = "t-0"
 BLOCK = 512
 
 
 def opened(directory: Path, *, clean: bool, preallocate: bool = True) -> PartitionLog:
-    return PartitionLog.open(
-        RealFiles(),
-        str(directory),
-        topic="t",
-        partition=0,
+    (directory / NAME).mkdir(exist_ok=True)
+    return PartitionLog(
+        LogServices(RealFiles(), str(directory)),
+        "t",
+        0,
         config=config(preallocate=preallocate, segment_bytes=SEGMENT_BYTES),
+        stop=Stop(clean),
         now_ms=NOW_MS,
-        clean=clean,
     )
 
 
@@ -54,20 +56,20 @@ def test_a_segment_takes_its_room_at_once_and_its_file_ends_with_its_data(tmp_pa
     log = opened(tmp_path, clean=True)
     data = batch(b"v" * 100)
     log.append(data, now_ms=NOW_MS)
-    assert room(tmp_path / FIRST) >= SEGMENT_BYTES
-    assert (tmp_path / FIRST).stat().st_size == len(data)
+    assert room(tmp_path / NAME / FIRST) >= SEGMENT_BYTES
+    assert (tmp_path / NAME / FIRST).stat().st_size == len(data)
     log.roll(NOW_MS)
-    assert room(tmp_path / FIRST) <= 4096, "the room that was not needed is given back"
-    assert room(tmp_path / f"{1:020}.log") >= SEGMENT_BYTES
+    assert room(tmp_path / NAME / FIRST) <= 4096, "the room that was not needed is given back"
+    assert room(tmp_path / NAME / f"{1:020}.log") >= SEGMENT_BYTES
     log.append(data, now_ms=NOW_MS)
     log.close(clean=True)
-    assert room(tmp_path / f"{1:020}.log") <= 4096
+    assert room(tmp_path / NAME / f"{1:020}.log") <= 4096
 
 
 def test_without_the_setting_nothing_is_taken(tmp_path: Path) -> None:
     log = opened(tmp_path, clean=True, preallocate=False)
     log.append(batch(b"v"), now_ms=NOW_MS)
-    assert room(tmp_path / FIRST) <= 4096
+    assert room(tmp_path / NAME / FIRST) <= 4096
     log.close(clean=True)
 
 
@@ -75,12 +77,12 @@ def test_a_kill_loses_nothing_and_preallocated_space_is_released(tmp_path: Path)
     log = opened(tmp_path, clean=True)
     log.append(batch(b"v"), now_ms=NOW_MS)
     log.close(clean=False)  # as a kill leaves it
-    assert room(tmp_path / FIRST) >= SEGMENT_BYTES
+    assert room(tmp_path / NAME / FIRST) >= SEGMENT_BYTES
     again = opened(tmp_path, clean=False)
     assert again.log_end_offset == 1
     again.append(batch(b"w"), now_ms=NOW_MS)
     again.close(clean=True)
-    assert room(tmp_path / FIRST) <= 4096
+    assert room(tmp_path / NAME / FIRST) <= 4096
     assert [header.base_offset for header, _ in everything(opened(tmp_path, clean=True))] == [0, 1]
 
 

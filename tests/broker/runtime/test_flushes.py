@@ -21,7 +21,8 @@ from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Parked
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.files import RealFiles
-from ottla.storage.log import PartitionLog
+from ottla.storage.log import LogServices, PartitionLog
+from ottla.storage.recovery import Stop
 from tests.broker.fakes import FakeLog
 from tests.broker.one_node import OneNode, one_node
 from tests.clocks import StillClock
@@ -73,7 +74,9 @@ class SlowDisk(Disk):
             raise broken
 
     def data_syncs(self, name: str = "orders-0") -> int:
-        return sum(path.startswith(f"{name}/") and path.endswith(".log") for path in self.synced)
+        return sum(
+            path.startswith(f"data/{name}/") and path.endswith(".log") for path in self.synced
+        )
 
 
 @dataclass
@@ -87,14 +90,13 @@ class Broker:
     lines: FakeLog
 
     def open(self, name: str, **settings: Any) -> PartitionLog:
-        self.disk.make_directory(name)
         topic, _, partition = name.rpartition("-")
-        log = PartitionLog.open(
-            self.disk, name, topic=topic, partition=int(partition), config=config(**settings),
-            now_ms=NOW_MS, clean=True,
+        self.disk.make_directory(f"data/{name}")
+        services = LogServices(self.disk, "data", on_flush_due=self.flushes.ask)
+        return PartitionLog(
+            services, topic, int(partition), config=config(**settings), stop=Stop(clean=True),
+            now_ms=NOW_MS,
         )  # fmt: skip
-        log.on_flush_due = self.flushes.ask
-        return log
 
     async def syncing(self) -> None:
         """Wait until a thread is in the middle of a sync."""
@@ -106,10 +108,11 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     lines = FakeLog()
     monkeypatch.setattr(flushes_module, "_log", lines)
     disk = SlowDisk()
-    disk.make_directory("__cluster_metadata-0")
-    metadata = PartitionLog.open(
-        disk, "__cluster_metadata-0", topic="__cluster_metadata", partition=0, config=config(),
-        now_ms=NOW_MS, clean=True,
+    disk.make_directory("data")
+    disk.make_directory("data/__cluster_metadata-0")
+    metadata = PartitionLog(
+        LogServices(disk, "data"), "__cluster_metadata", 0, config=config(), stop=Stop(clean=True),
+        now_ms=NOW_MS,
     )  # fmt: skip
     made = Broker(disk, Flushes(metadata), metadata, None, lines)  # type: ignore[arg-type]
     made.orders = made.open("orders-0", flush_messages=1)
@@ -144,9 +147,9 @@ async def test_acknowledged_records_survive_a_power_loss(broker: Broker) -> None
     broker.orders.append(batch(b"kept"), now_ms=NOW_MS)
     assert await broker.flushes.flushed(broker.orders) is None
     after = broker.disk.after_power_cut()
-    kept = bytes(after.files["orders-0/00000000000000000000.log"].data)
+    kept = bytes(after.files["data/orders-0/00000000000000000000.log"].data)
     assert kept == everything(broker.orders)[0][1]
-    assert {"orders-0", ""} <= set(broker.disk.synced), "the names are to be there, too"
+    assert {"data/orders-0", "data"} <= set(broker.disk.synced), "the names are to be there, too"
 
 
 async def test_appends_during_a_sync_wait_for_the_next_one(broker: Broker) -> None:
@@ -171,7 +174,7 @@ async def test_a_flush_includes_new_metadata_records(broker: Broker) -> None:
     await broker.flushes.flushed(broker.orders)
     assert broker.metadata.recovery_point == 1
     data = [path for path in broker.disk.synced if path.endswith(".log")]
-    assert data[0].startswith("__cluster_metadata"), "a partition is nothing without its topic"
+    assert data[0].startswith("data/__cluster_metadata"), "a partition is nothing without its topic"
     broker.orders.append(batch(), now_ms=NOW_MS)
     await broker.flushes.flushed(broker.orders)
     assert broker.disk.data_syncs("__cluster_metadata-0") == 1, "nothing of it was new"
@@ -294,13 +297,13 @@ async def test_a_segment_that_is_full_is_flushed_with_all_that_belongs_to_it(
     broker.flushes.close()
     assert log.recovery_point == log.segments[1].base_offset, "the newest one is left alone"
     begun = f"{log.segments[1].base_offset:020d}"
-    names = {path for path in broker.disk.synced if path.startswith("rolled-0/")}
+    names = {path for path in broker.disk.synced if path.startswith("data/rolled-0/")}
     assert names == {
-        "rolled-0/00000000000000000000.log",
-        "rolled-0/00000000000000000000.index",
-        "rolled-0/00000000000000000000.timeindex",
-        f"rolled-0/{begun}.snapshot",
-        "rolled-0/leader-epoch-checkpoint",
+        "data/rolled-0/00000000000000000000.log",
+        "data/rolled-0/00000000000000000000.index",
+        "data/rolled-0/00000000000000000000.timeindex",
+        f"data/rolled-0/{begun}.snapshot",
+        "data/rolled-0/leader-epoch-checkpoint",
     }
 
 
@@ -310,7 +313,7 @@ async def test_a_log_that_is_deleted_under_a_sync_lets_go_and_is_no_trouble(brok
     waiting = broker.flushes.flushed(log)
     await broker.syncing()
     log.close(clean=False)
-    broker.disk.broken = FileNotFoundError("orders-0")
+    broker.disk.broken = FileNotFoundError("data/orders-0")
     broker.disk.may_sync.set()
     told = await waiting
     assert told is not None
