@@ -24,6 +24,7 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 _lowest = LEVELS["info"]
 _logger: _Logger | None = None  # structlog is imported when the first line is logged
+_output: _Logger | None = None
 
 
 def set_level(name: str) -> None:
@@ -37,8 +38,20 @@ def level() -> str:
     return next(name for name, number in LEVELS.items() if number == _lowest)
 
 
+def write_to(output: _Logger | None) -> None:
+    """Send all lines to `output` instead of stderr; None: to stderr again.
+
+    Args:
+        output: takes each line's event and fields, of which `room` is one.
+    """
+    global _output
+    _output = output
+
+
 def _structlog() -> _Logger:
     global _logger
+    if _output is not None:
+        return _output
     if _logger is None:
         terminal = sys.stderr.isatty()
         structlog = _imported(with_rich=terminal)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from .kafka.node import running_kafka
+from .log_lines import log_lines as log_lines
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

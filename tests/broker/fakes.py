@@ -1,4 +1,4 @@
-"""A transport that is a list, a loop whose time is a number, logs that remember, broken markers."""
+"""A transport that is a list, a loop whose time is a number, broken markers."""
 
 from __future__ import annotations
 
@@ -120,26 +120,6 @@ class FakeTransport(asyncio.Transport):
 
     def abort(self) -> None:
         self.close()
-
-
-class FakeLog:
-    """Log lines as (level, event, fields)."""
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, str, dict[str, Any]]] = []
-
-    def warning(self, event: str, **fields: Any) -> None:
-        self.lines.append(("warning", event, fields))
-
-    def error(self, event: str, **fields: Any) -> None:
-        self.lines.append(("error", event, fields))
-
-
-class ChattyLog(FakeLog):
-    """One that takes the lines for those who look for faults, too."""
-
-    def debug(self, event: str, **fields: Any) -> None:
-        self.lines.append(("debug", event, fields))
 
 
 def frame(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import storage_trouble
 from ottla.broker.runtime.storage_trouble import StorageTrouble
 from ottla.metadata.catalog import CONSUMER_OFFSETS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import START_MS, FakeLog, in_virtual_time
+from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode, one_node
 from tests.broker.transacting import producer
 from tests.clocks import LoopClock
+from tests.log_lines import LogLines
 
 HOUR_MS = 60 * 60 * 1000
 FORWARD_AND_BACK = pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS], ids=["on", "back"])
@@ -98,10 +98,9 @@ async def test_a_quota_is_the_same_after_a_step(tmp_path: Path, step_ms: int) ->
 
 @in_virtual_time
 async def test_a_failing_disk_is_logged_again_after_a_step_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log_lines: LogLines
 ) -> None:
-    log, clock = FakeLog(), LoopClock()
-    monkeypatch.setattr(storage_trouble, "_log", log)
+    log, clock = log_lines.of("storage"), LoopClock()
     async with a_node(tmp_path) as one:
         trouble = StorageTrouble(clock)
         refused = Refused(Code.KAFKA_STORAGE_ERROR, "no space")

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from ottla.broker import event_stream as module
 from ottla.broker.crash_points import CRASH_POINTS, AfterPoint
 from ottla.broker.event_stream import Events
 from ottla.broker.events import (
@@ -27,9 +24,10 @@ from ottla.broker.events import (
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.storage.file_events import SegmentRolled
-from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.fakes import in_virtual_time
 from tests.broker.net.listening_node import Client, listening_node
 from tests.broker.one_node import OneNode, one_node, until
+from tests.log_lines import LogLines
 
 
 class Heard:
@@ -208,10 +206,9 @@ async def test_connections_emit_events_when_they_open_and_close(tmp_path: Path) 
 
 
 def test_an_observer_that_raises_is_removed_and_the_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
+    log_lines: LogLines,
 ) -> None:
-    log, heard, stream = FakeLog(), Heard(), Events()
-    monkeypatch.setattr(module, "_log", log)
+    heard, stream = Heard(), Events()
 
     def fails(event: Any) -> None:
         raise ZeroDivisionError
@@ -222,7 +219,8 @@ def test_an_observer_that_raises_is_removed_and_the_others_go_on(
         assert stream.tell is not None
         stream.tell(ClockJumped(by_ms))
     assert heard.events == [ClockJumped(1), ClockJumped(2)]
-    assert [event for _, event, _ in log.lines] == ["an observer of events failed and is removed"]
+    ((_, event, _),) = log_lines.of("events").lines
+    assert event == "an observer of events failed and is removed"
 
 
 def test_without_observers_there_is_nothing_to_call() -> None:

@@ -8,21 +8,20 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker.net import connection as connection_module
 from ottla.broker.net.connection import Connection, Shared
 from ottla.broker.net.fair_turns import FairTurns
 from ottla.broker.net.held_memory import AnswerMemory, RequestMemory
 from ottla.broker.node import Node
-from ottla.broker.requests import complaints as complaints_module
 from ottla.broker.requests import dispatch
 from ottla.broker.requests.complaints import Complaints
 from ottla.broker.requests.context import Context, Disconnect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import FakeLog, FakeTransport, correlation_ids, framed
+from tests.broker.fakes import FakeTransport, correlation_ids, framed
 from tests.broker.idle_node import idle_node
 from tests.clocks import LoopClock
+from tests.log_lines import LogLines
 
 LIMIT = 64 << 20
 REQUESTS_BYTES = 8 << 20
@@ -45,11 +44,8 @@ class Peer:
         request_s: by how much a request moves it on.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.log = FakeLog()
-        monkeypatch.setattr(connection_module, "_log", self.log)
-        monkeypatch.setattr(dispatch, "_log", self.log)
-        monkeypatch.setattr(complaints_module, "_log", self.log)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> None:
+        self.log = log_lines
         for key, handler in {
             HEARTBEAT: self._heartbeat,
             FETCH: self._fetch,

@@ -26,12 +26,13 @@ from tests.broker.net.peers import (
     produce,
     until_served,
 )
+from tests.log_lines import LogLines
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
+def peer(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
     """A Peer is made inside the test, where the loop runs."""
-    return lambda: Peer(monkeypatch)
+    return lambda: Peer(monkeypatch, log_lines)
 
 
 # Order

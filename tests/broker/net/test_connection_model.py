@@ -11,6 +11,7 @@ import pytest
 from ottla.broker.net.fair_turns import SLICE_S
 from tests.broker.fakes import FakeTransport, correlation_ids, in_virtual_time, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, list_offsets, produce, until_served
+from tests.log_lines import LogLines
 
 ROUNDS = 60
 
@@ -73,9 +74,9 @@ def answer_one(it: Peer, chance: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(12))
 @in_virtual_time
 async def test_each_request_is_answered_once_and_in_order(
-    monkeypatch: pytest.MonkeyPatch, seed: int
+    monkeypatch: pytest.MonkeyPatch, log_lines: LogLines, seed: int
 ) -> None:
-    it = Peer(monkeypatch)
+    it = Peer(monkeypatch, log_lines)
     chance = random.Random(seed)
     it.request_s = chance.choice([0, SLICE_S / 5, SLICE_S * 2])
     it.may_hasten = chance.random() < 0.5

@@ -17,8 +17,9 @@ from ottla.broker.runtime.flushes import Flushes
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
 from ottla.storage.open_files import RESERVED, OpenFiles
-from tests.broker.fakes import FakeLog, framed
+from tests.broker.fakes import framed
 from tests.broker.net.listening_node import Client, listening_node
+from tests.log_lines import LogLines
 
 
 class NoneToSpare(OpenFiles):
@@ -35,10 +36,8 @@ class NothingToFlush:
 
 
 async def test_a_connection_that_would_take_one_of_the_last_is_refused_with_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
-    log = FakeLog()
-    monkeypatch.setattr(sockets_module, "_log", log)
     async with listening_node(tmp_path) as (_, sockets):
         with monkeypatch.context() as patch:
             patch.setattr(sockets_module, "OPEN_FILES", NoneToSpare())
@@ -48,7 +47,7 @@ async def test_a_connection_that_would_take_one_of_the_last_is_refused_with_a_li
         assert await served.answer()
         for client in (refused, served):
             await client.leave()
-    ((level, event, fields),) = log.lines
+    ((level, event, fields),) = log_lines.of("server").lines
     assert (level, event) == ("warning", "connection refused")
     assert fields["reason"] == f"no descriptors left of {RESERVED} (ulimit -n)"
 

@@ -14,15 +14,16 @@ from ottla.broker.requests.complaints import LINES
 from tests.broker.fakes import FakeTransport, correlation_ids, in_virtual_time, settle
 from tests.broker.net.peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat
 from tests.clocks import LoopClock
+from tests.log_lines import LogLines
 
 CHUNK = 1 << 18  # what a socket gives at most
 LARGE = 1 << 20
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
+def peer(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
     """A Peer is made inside the test, where the loop runs."""
-    return lambda: Peer(monkeypatch)
+    return lambda: Peer(monkeypatch, log_lines)
 
 
 def large(number: int) -> bytes:

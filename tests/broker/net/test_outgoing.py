@@ -13,6 +13,7 @@ from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.net.outgoing import Outgoing, is_in_memory
 from tests.broker.fakes import correlation_ids, in_virtual_time, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, until_served
+from tests.log_lines import LogLines
 
 CHUNK = 1000
 
@@ -66,10 +67,10 @@ def test_all_of_an_answer_comes_out_in_order_and_in_chunks(chunk: int) -> None:
 
 
 class SlowPeer(Peer):
-    """One that reads when it is told to, and whose fetches are answered from files."""
+    """A peer that reads on demand, whose fetches are answered from files."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        super().__init__(monkeypatch)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> None:
+        super().__init__(monkeypatch, log_lines)
         monkeypatch.setattr(connection_module, "_CHUNK_BYTES", CHUNK)
         self.files = [File(numbered(10_000))]
         self.transport.high_water_bytes = 0
@@ -94,9 +95,9 @@ class SlowPeer(Peer):
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Any:
+def slow(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
     """A SlowPeer is made inside the test, where the loop runs."""
-    return lambda: SlowPeer(monkeypatch)
+    return lambda: SlowPeer(monkeypatch, log_lines)
 
 
 @in_virtual_time

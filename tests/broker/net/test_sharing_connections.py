@@ -11,12 +11,13 @@ import pytest
 from ottla.broker.net.fair_turns import SLICE_S, TURN_S
 from tests.broker.fakes import correlation_ids, in_virtual_time, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, produce, until_served
+from tests.log_lines import LogLines
 
 
 @pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
+def peer(monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> Any:
     """A Peer is made inside the test, where the loop runs."""
-    return lambda: Peer(monkeypatch)
+    return lambda: Peer(monkeypatch, log_lines)
 
 
 @pytest.mark.parametrize("flood", [heartbeat, produce])

@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.requests import authorization
 from ottla.broker.requests.guards import is_known
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.broker.settings.authorizers import STANDARD
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.codec import api_name
 from ottla.protocol.errors import Code
-from tests.broker.fakes import ChattyLog
 from tests.broker.handlers.topic_requests import Step
 from tests.broker.requests.authorization_requests import SETTINGS, play, recorded
 from tests.broker.requests.authorization_steps import all_steps
 from tests.broker.talk import talk_with
+from tests.log_lines import LogLines
 
 SERVED = {api_name(key) for key in HANDLERS}
 STEPS = all_steps()
@@ -50,16 +49,14 @@ def test_every_api_has_an_authorization_rule() -> None:
     assert [api_name(key) for key in HANDLERS if not is_known(ApiKey(key))] == []
 
 
-def test_a_denial_is_logged_at_debug_level(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    log = ChattyLog()
-    monkeypatch.setattr(authorization, "_log", log)
+def test_a_denial_is_logged_at_debug_level(log_lines: LogLines, tmp_path: Path) -> None:
     asked = Step("ListPartitionReassignments", 0, {"timeout_ms": 1, "topics": None})
     with talk_with(tmp_path, {"authorizer.class.name": STANDARD}) as talk:
         answer = talk.ask(asked, address="10.0.0.1")
     assert answer is not None
     assert answer["error_code"] == Code.CLUSTER_AUTHORIZATION_FAILED
     told = {"principal": "User:ANONYMOUS", "host": "10.0.0.1", "operation": "DESCRIBE"}
-    ((level, _, fields),) = log.lines
+    ((level, _, fields),) = log_lines.of("authorization").lines
     assert level == "debug"
     assert told.items() <= fields.items()
     assert (fields["resource"], fields["api"]) == ("CLUSTER", "LIST_PARTITION_REASSIGNMENTS")

@@ -7,27 +7,25 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.requests import complaints as complaints_module
 from ottla.broker.requests.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
-from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.fakes import in_virtual_time
 from tests.broker.net.peers import Peer, heartbeat
 from tests.clocks import LoopClock
+from tests.log_lines import LogLines
 
 TLS_HELLO = bytes.fromhex("16030100f5010000f10303")
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    fake = FakeLog()
-    monkeypatch.setattr(complaints_module, "_log", fake)
-    return fake
+def log(log_lines: LogLines) -> LogLines:
+    return log_lines.of("connection")
 
 
 @in_virtual_time
 async def test_a_client_that_speaks_tls_again_and_again_makes_a_few_lines_and_a_count(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
-    it = Peer(monkeypatch)
+    it = Peer(monkeypatch, log_lines)
     for _ in range(1000):
         connection, transport = it.another()
         connection.data_received(TLS_HELLO)
@@ -42,9 +40,9 @@ async def test_a_client_that_speaks_tls_again_and_again_makes_a_few_lines_and_a_
 
 @in_virtual_time
 async def test_a_fault_that_a_client_meets_again_and_again_makes_a_few_lines(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
-    it = Peer(monkeypatch)
+    it = Peer(monkeypatch, log_lines)
     for number in range(100):
         it.send(heartbeat(number, "bug"))
     assert it.answered == list(range(100))
@@ -54,7 +52,7 @@ async def test_a_fault_that_a_client_meets_again_and_again_makes_a_few_lines(
 
 
 @in_virtual_time
-async def test_addresses_and_kinds_have_lines_of_their_own(log: FakeLog) -> None:
+async def test_addresses_and_kinds_have_lines_of_their_own(log: LogLines) -> None:
     it = Complaints(LoopClock())
     for host in ("a", "b"):
         for kind in ("x", "y"):
@@ -64,7 +62,7 @@ async def test_addresses_and_kinds_have_lines_of_their_own(log: FakeLog) -> None
 
 
 @in_virtual_time
-async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: FakeLog) -> None:
+async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: LogLines) -> None:
     it = Complaints(LoopClock())
     for _ in range(3):
         assert it.may_log("a", "x")
@@ -73,7 +71,7 @@ async def test_a_new_window_has_lines_again_and_a_quiet_one_says_nothing(log: Fa
 
 
 @in_virtual_time
-async def test_remembered_complaints_are_bounded(log: FakeLog) -> None:
+async def test_remembered_complaints_are_bounded(log: LogLines) -> None:
     it = Complaints(LoopClock())
     told = sum(it.may_log(f"10.0.{number}", "x") for number in range(10 * ADDRESSES))
     assert told == ADDRESSES + LINES

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from ottla.broker import cluster as nodes
-from ottla.broker.requests import dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from ottla.storage.files import Bytes, RealFiles
-from tests.broker.fakes import START_MS, FakeLog, in_virtual_time
+from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode
+from tests.log_lines import LogLines
 
 SETTINGS = {
     "offsets.topic.num.partitions": "1",
@@ -95,11 +95,8 @@ def files(monkeypatch: pytest.MonkeyPatch) -> Files:
 
 
 @pytest.fixture
-def faults(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    """What dispatch logs."""
-    told = FakeLog()
-    monkeypatch.setattr(dispatch, "_log", told)
-    return told
+def faults(log_lines: LogLines) -> LogLines:
+    return log_lines.of("dispatch")
 
 
 def _part(**fields: Any) -> list[dict[str, Any]]:
@@ -169,7 +166,7 @@ def codes_in(answer: Any) -> set[Code]:
 @pytest.mark.parametrize(("key", "version", "fields", "expected"), REFUSED)
 @in_virtual_time
 async def test_a_write_without_disk_space_is_refused_with_an_error_code(
-    tmp_path: Path, files: Files, faults: FakeLog, key: ApiKey, version: int,
+    tmp_path: Path, files: Files, faults: LogLines, key: ApiKey, version: int,
     fields: dict[str, Any], expected: Code, trouble: int,
 ) -> None:  # fmt: skip
     async with node_on(tmp_path, files) as it:

@@ -15,9 +15,10 @@ from ottla.broker.requests.dispatch import Answer, Dispatch, handler_of, serves
 from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Malformed, Refused
-from tests.broker.fakes import FakeLog, connection_info, frame, in_virtual_time, settle
+from tests.broker.fakes import connection_info, frame, in_virtual_time, settle
 from tests.broker.idle_node import idle_node
 from tests.library_classes import library_class
+from tests.log_lines import LogLines
 from tests.protocol.message_values import plain
 
 Body = dict[str, Any] | None
@@ -35,10 +36,8 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> Callable[[ApiKey, Handling], Non
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    fake = FakeLog()
-    monkeypatch.setattr(dispatch, "_log", fake)
-    return fake
+def log(log_lines: LogLines) -> LogLines:
+    return log_lines.of("dispatch")
 
 
 def serve(data: bytes) -> Answer | asyncio.Future[Answer]:
@@ -227,7 +226,7 @@ class TestFailures:
 
     @in_virtual_time
     async def test_a_bug_is_an_unknown_error_and_a_log_line(
-        self, handled: Any, log: FakeLog, first_wait: bool
+        self, handled: Any, log: LogLines, first_wait: bool
     ) -> None:
         bug = ZeroDivisionError("oh")
         handled(ApiKey.HEARTBEAT, raising(bug, first_wait=first_wait))
@@ -238,7 +237,7 @@ class TestFailures:
 
     @in_virtual_time
     async def test_an_answer_that_cannot_be_written_is_a_bug(
-        self, handled: Any, log: FakeLog, first_wait: bool
+        self, handled: Any, log: LogLines, first_wait: bool
     ) -> None:
         async def handler(node: Node, context: Context, request: Any) -> Body:
             if first_wait:
@@ -258,7 +257,7 @@ class TestFailures:
 
 
 def test_a_handler_that_cannot_be_imported_is_a_bug(
-    monkeypatch: pytest.MonkeyPatch, log: FakeLog
+    monkeypatch: pytest.MonkeyPatch, log: LogLines
 ) -> None:
     monkeypatch.delitem(cast(dict[Any, Any], dispatch._loaded), ApiKey.HEARTBEAT, raising=False)
     monkeypatch.setitem(

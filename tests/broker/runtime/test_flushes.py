@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import flushes as flushes_module
-from ottla.broker.runtime import storage_trouble
 from ottla.broker.runtime.flushes import Flushes
 from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.moment import Moment
@@ -23,9 +21,9 @@ from ottla.protocol.errors import Code, Refused
 from ottla.storage.files import RealFiles
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.recovery import Stop
-from tests.broker.fakes import FakeLog
 from tests.broker.one_node import OneNode, one_node
 from tests.clocks import StillClock
+from tests.log_lines import LogLines
 from tests.storage.disk import Disk
 from tests.storage.logs import NOW_MS, batch, config, everything, sent_by
 
@@ -87,7 +85,7 @@ class Broker:
     flushes: Flushes
     metadata: PartitionLog
     orders: PartitionLog
-    lines: FakeLog
+    lines: LogLines
 
     def open(self, name: str, **settings: Any) -> PartitionLog:
         topic, _, partition = name.rpartition("-")
@@ -104,9 +102,7 @@ class Broker:
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
-    lines = FakeLog()
-    monkeypatch.setattr(flushes_module, "_log", lines)
+def broker(log_lines: LogLines) -> Iterator[Broker]:
     disk = SlowDisk()
     disk.make_directory("data")
     disk.make_directory("data/__cluster_metadata-0")
@@ -114,7 +110,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
         LogServices(disk, "data"), "__cluster_metadata", 0, config=config(), stop=Stop(clean=True),
         now_ms=NOW_MS,
     )  # fmt: skip
-    made = Broker(disk, Flushes(metadata), metadata, None, lines)  # type: ignore[arg-type]
+    made = Broker(disk, Flushes(metadata), metadata, None, log_lines.of("flushes"))  # type: ignore[arg-type]
     made.orders = made.open("orders-0", flush_messages=1)
     yield made
     disk.may_sync.set()
@@ -559,10 +555,8 @@ async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
 
 
 async def test_a_failed_sync_fails_only_the_produce_of_its_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
-    monkeypatch.setattr(flushes_module, "_log", FakeLog())
-    monkeypatch.setattr(storage_trouble, "_log", FakeLog())
     with pytest.raises(OSError, match="not closed cleanly"):
         await _one_of_two_logs_breaks(tmp_path, monkeypatch)
     assert not (tmp_path / ".kafka_cleanshutdown").exists()

@@ -17,7 +17,6 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Malformed, Refused
-from tests.broker.fakes import FakeLog
 from tests.broker.runtime.marker_scenes import (
     ONE_PARTITION,
     SHOP,
@@ -29,6 +28,7 @@ from tests.broker.runtime.marker_scenes import (
     state,
 )
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+from tests.log_lines import LogLines
 
 
 @pytest.fixture(autouse=True)
@@ -396,10 +396,8 @@ async def test_the_next_coordinator_completes_decisions_that_were_not_flushed(
 
 @in_a_loop
 async def test_a_refusal_that_comes_again_and_again_is_logged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
-    lines = FakeLog()
-    monkeypatch.setattr(marker_channel, "_log", lines)
 
     async def told(self: Any, node_id: int, entries: Any) -> list[Code]:
         return [Code.KAFKA_STORAGE_ERROR] * len(entries)
@@ -410,7 +408,7 @@ async def test_a_refusal_that_comes_again_and_again_is_logged_once(
         it.topic("orders", *others_of(it))
         end(it, prepare(it, ("orders", 0)))
         await until(lambda: coordinator_of(it).marker_channel.retries > 3)
-        assert len(lines.lines) == 1
+        assert len(log_lines.of("markers").lines) == 1
 
 
 # Very many partitions

@@ -17,7 +17,7 @@ from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import FakeLog, settle
+from tests.broker.fakes import settle
 from tests.broker.runtime.marker_scenes import (
     ONE_PARTITION,
     SHOP,
@@ -36,6 +36,7 @@ from tests.broker.runtime.marker_table import (
     STAYS_PREPARED,
 )
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+from tests.log_lines import LogLines
 
 A, B = ("orders", 0), ("orders", 1)
 OFFSETS = (CONSUMER_OFFSETS, 0)
@@ -52,10 +53,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    log = FakeLog()
-    monkeypatch.setattr(marker_channel, "_log", log)
-    return log
+def lines(log_lines: LogLines) -> LogLines:
+    return log_lines.of("markers")
 
 
 @contextmanager
@@ -104,7 +103,7 @@ async def outcome_by_table(
     it: SeveralNodes,
     refusing: Callable[[], Any],
     code: Code,
-    lines: FakeLog,
+    lines: LogLines,
     *,
     place: tuple[str, int],
     commit: bool,
@@ -153,7 +152,7 @@ def load_anew(node: Node) -> None:
 @pytest.mark.parametrize("code", WITH_ERRORS)
 @in_a_loop
 async def test_a_refused_marker_of_a_local_partition_follows_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: FakeLog, code: Code, commit: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code, commit: bool
 ) -> None:
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
@@ -167,7 +166,7 @@ async def test_a_refused_marker_of_a_local_partition_follows_the_table(
 @pytest.mark.parametrize("code", WITH_ERRORS)
 @in_a_loop
 async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: FakeLog, code: Code
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code
 ) -> None:
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
@@ -182,7 +181,7 @@ async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
 @pytest.mark.parametrize("code", WITH_ERRORS)
 @in_a_loop
 async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: FakeLog, code: Code
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code
 ) -> None:
     async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
@@ -201,7 +200,7 @@ async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
 )
 @in_a_loop
 async def test_a_commit_is_not_complete_after_an_administrators_marker_of_a_later_epoch(
-    tmp_path: Path, lines: FakeLog, epochs_later: int, coordinator_epoch: int, code: Code
+    tmp_path: Path, lines: LogLines, epochs_later: int, coordinator_epoch: int, code: Code
 ) -> None:
     """As on Apache Kafka 4.1.1: PrepareCommit with A left, and what comes next is refused."""
     async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:

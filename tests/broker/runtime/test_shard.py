@@ -18,12 +18,12 @@ from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import (
     START_MS,
-    FakeLog,
     VirtualLoop,
     in_virtual_time,
     settle,
 )
 from tests.clocks import LoopClock
+from tests.log_lines import LogLines
 from tests.storage.disk import Disk
 from tests.storage.logs import open_log
 
@@ -151,10 +151,8 @@ def parking(machine: Words, now: Moment, ticket: int) -> Outcome[Any]:
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    fake = FakeLog()
-    monkeypatch.setattr(shard_module, "_log", fake)
-    return fake
+def log(log_lines: LogLines) -> LogLines:
+    return log_lines.of("shard")
 
 
 # Deciding
@@ -404,7 +402,7 @@ async def test_a_tick_answers_waiting_requests() -> None:
 
 @in_virtual_time
 async def test_a_refused_tick_is_retried_each_second_and_logged_once(
-    log: FakeLog,
+    log: LogLines,
 ) -> None:
     place = Place()
     place.machine.refuses_to_tick = True
@@ -425,7 +423,7 @@ async def test_a_refused_tick_is_retried_each_second_and_logged_once(
 
 
 @in_virtual_time
-async def test_a_tick_that_is_refused_is_not_tried_again_when_unloaded(log: FakeLog) -> None:
+async def test_a_tick_that_is_refused_is_not_tried_again_when_unloaded(log: LogLines) -> None:
     place = Place()
     place.machine.refuses_to_tick = True
     await place.shard.run(saying("alarm 1000"))

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import shard as shard_module
 from ottla.broker.runtime.shard import Shard
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import FakeLog, in_virtual_time, settle
+from tests.broker.fakes import in_virtual_time, settle
 from tests.clocks import LoopClock
+from tests.log_lines import LogLines
 from tests.storage.disk import Disk
 from tests.storage.logs import open_log
 
@@ -103,10 +103,8 @@ def refusing(place: Place, *names: str, code: Code = Code.NOT_ENOUGH_REPLICAS) -
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    fake = FakeLog()
-    monkeypatch.setattr(shard_module, "_log", fake)
-    return fake
+def said(log_lines: LogLines) -> LogLines:
+    return log_lines.of("shard")
 
 
 @pytest.fixture
@@ -255,7 +253,7 @@ async def test_a_batch_fits_a_segment_too() -> None:
 
 @in_virtual_time
 async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
-    said: FakeLog,
+    said: LogLines,
 ) -> None:
     place = Place(max_message_bytes=300)
     place.machine.is_atomic, place.machine.together = False, len(MANY)
@@ -272,7 +270,7 @@ async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
 @pytest.mark.parametrize("slice_s", [-1, 60], ids=["many slices", "one slice"])
 @in_virtual_time
 async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
-    said: FakeLog, monkeypatch: pytest.MonkeyPatch, slice_s: float
+    said: LogLines, monkeypatch: pytest.MonkeyPatch, slice_s: float
 ) -> None:
     monkeypatch.setattr("ottla.broker.scheduling.turns.SLICE_S", slice_s)
     place = Place()
@@ -288,7 +286,7 @@ async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
 
 
 @in_virtual_time
-async def test_failing_timers_are_logged_once_with_their_effect(said: FakeLog) -> None:
+async def test_failing_timers_are_logged_once_with_their_effect(said: LogLines) -> None:
     place = Place()
     place.log.topic = "__consumer_offsets"
     place.plan(*MANY, at_ms=1000)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import cluster as nodes
-from ottla.broker.runtime import coordinators, topic_logs
 from ottla.coordinator.partitioning import partition_for
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log_directory import WrongDirectory
-from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node
+from tests.log_lines import LogLines
 
 SETTINGS = {
     "offsets_topic_num_partitions": "2",
@@ -23,12 +22,8 @@ SETTINGS = {
 
 
 @pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    """What is logged."""
-    told = FakeLog()
-    for module in (nodes, coordinators):
-        monkeypatch.setattr(module, "_log", told)
-    return told
+def lines(log_lines: LogLines) -> LogLines:
+    return log_lines.of("nodes", "coordinators")
 
 
 async def commit(it: OneNode, group: str) -> Code:
@@ -76,7 +71,7 @@ def turn_a_bit(file: Path, position: int) -> None:
 )
 @in_virtual_time
 async def test_a_damaged_coordinator_partition_is_logged_and_the_others_load(
-    tmp_path: Path, lines: FakeLog, topic: str, key_type: int, use: Use, position: int
+    tmp_path: Path, lines: LogLines, topic: str, key_type: int, use: Use, position: int
 ) -> None:
     async with one_node(tmp_path, **SETTINGS) as it:
         await fill(it)
@@ -188,15 +183,13 @@ async def test_a_lost_metadata_log_is_named_and_nothing_is_set_aside(
 
 @in_virtual_time
 async def test_a_directory_unknown_to_the_metadata_log_is_set_aside_with_a_log_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log_lines: LogLines
 ) -> None:
     async with one_node(tmp_path) as it:
         it.topic("orders")
     (tmp_path / "orders-0").rename(tmp_path / "nobodys-0")
-    told = FakeLog()
-    monkeypatch.setattr(topic_logs, "_log", told)
     async with one_node(tmp_path):
-        ((_, event, fields),) = told.lines
+        ((_, event, fields),) = log_lines.of("topic_logs").lines
     assert event == "a directory belongs to no topic, and is set aside"
     assert fields["directory"] == f"{tmp_path}/nobodys-0"
     assert (tmp_path / fields["renamed_to"]).is_dir()
@@ -204,11 +197,9 @@ async def test_a_directory_unknown_to_the_metadata_log_is_set_aside_with_a_log_l
 
 @in_virtual_time
 async def test_a_partition_that_lies_in_another_directory_is_not_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log_lines: LogLines
 ) -> None:
     """As an Apache Kafka of several directories leaves it, when one of them is opened."""
-    lines = FakeLog()
-    monkeypatch.setattr(topic_logs, "_log", lines)
     async with one_node(tmp_path) as it:
         it.topic("orders", 3)
         for partition in range(3):
@@ -224,7 +215,7 @@ async def test_a_partition_that_lies_in_another_directory_is_not_made_anew(
         assert it.node.open_log_of("orders", 1) is None
         assert it.node.why_missing("orders", 1) is Code.KAFKA_STORAGE_ERROR
         assert not (tmp_path / "orders-1").exists()
-        ((_, event, fields),) = lines.lines
+        ((_, event, fields),) = log_lines.of("topic_logs").lines
         assert event == "a log cannot be opened"
         assert (fields["partition"], "another data directory" in fields["reason"]) == (1, True)
         away.rename(tmp_path / "orders-1")

@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import controller, shard
 from ottla.coordinator.groups import Groups
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
 from ottla.protocol.errors import Code, Refused
 from ottla.storage.log import PartitionLog
-from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import OneNode, one_node, until
 from tests.broker.transacting import error
 from tests.broker.transacting import producer as begun
 from tests.coordinator.moments import at
+from tests.log_lines import LogLines
 
 LIMIT_BYTES = 3000
 SMALL = {
@@ -155,10 +155,8 @@ async def test_other_requests_are_served_while_offsets_are_forgotten(
 
 @in_virtual_time
 async def test_a_new_topic_has_no_offsets_of_its_forerunner_though_the_log_takes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log_lines: LogLines
 ) -> None:
-    said = FakeLog()
-    monkeypatch.setattr(shard, "_log", said)
     async with one_node(tmp_path, **SMALL) as it:
         await with_offsets(it, "orders")
         await at_rest(it)
@@ -170,7 +168,7 @@ async def test_a_new_topic_has_no_offsets_of_its_forerunner_though_the_log_takes
             assert await everywhere(it, "orders") == {-1}
         assert await commit(it, GROUPS[0], "orders", 7, count=1) == {Code.NONE}
         assert await everywhere(it, "orders") == {-1, 7}
-        assert [event for _, event, _ in said.lines] == [
+        assert [event for _, event, _ in log_lines.of("shard").lines] == [
             "the timers of a coordinator fail: the log does not take what they decide"
         ]
         await asyncio.sleep(2)
@@ -196,10 +194,8 @@ async def test_after_a_crash_a_new_topic_has_no_offsets_of_its_forerunner(tmp_pa
 
 @in_virtual_time
 async def test_a_fault_after_a_deletion_does_not_fail_the_deletion(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
 ) -> None:
-    said = FakeLog()
-    monkeypatch.setattr(controller, "_log", said)
 
     def forget_topic(self: Groups, topic: str) -> None:
         raise RuntimeError("a fault")
@@ -208,7 +204,7 @@ async def test_a_fault_after_a_deletion_does_not_fail_the_deletion(
     async with one_node(tmp_path, **SMALL) as it:
         await with_offsets(it, "orders", "stock")
         assert await delete(it, "orders", "stock") == [Code.NONE, Code.NONE]
-        assert [level for level, _, _ in said.lines] == ["error"] * 2
+        assert [level for level, _, _ in log_lines.of("controller").lines] == ["error"] * 2
         assert not {"orders", "stock"} & it.node.catalog.topics.keys()
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.upkeep import cleaner as cleaner_module
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import retention
 from ottla.storage.log import PartitionLog
 from ottla.storage.throttle import Throttle
-from tests.broker.fakes import START_MS, ChattyLog, FakeLog
+from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, until
+from tests.log_lines import LogLines
 from tests.storage.compacting import values
 
 COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "segment_bytes": str(1 << 20)}
@@ -25,10 +25,8 @@ NEVER_BY_ITSELF = {"log_cleaner_backoff_ms": "1000000"}
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    log = ChattyLog()
-    monkeypatch.setattr(cleaner_module, "_log", log)
-    return log
+def said(log_lines: LogLines) -> LogLines:
+    return log_lines.of("cleaner")
 
 
 def fill(it: OneNode, topic: str, *keys: bytes, partition: int = 0) -> None:
@@ -144,7 +142,7 @@ def test_old_segments_of_compacted_and_deleted_topics_go_by_the_cleaners_clock(
 
 
 def test_a_failed_deletion_of_old_segments_is_retried(
-    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused: list[int] = []
     really = retention.delete_old_segments
@@ -215,7 +213,7 @@ def test_records_appended_during_a_compaction_stay(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path, said: FakeLog) -> None:
+def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path, said: LogLines) -> None:
     def shorten(it: OneNode) -> None:
         it.log("t").delete_records(30_000)
 
@@ -233,7 +231,7 @@ def test_a_log_that_is_shortened_meanwhile_is_left_as_it_is(tmp_path: Path, said
 
 
 def test_a_topic_that_is_deleted_meanwhile_leaves_nothing_in_its_successor(
-    tmp_path: Path, said: FakeLog
+    tmp_path: Path, said: LogLines
 ) -> None:
     def again(it: OneNode) -> None:
         it.node.controller.delete_topic("t")
@@ -293,7 +291,7 @@ def harmed(path: Path) -> bytes:
 
 
 def test_a_damaged_log_is_named_and_left_alone_and_others_are_compacted(
-    tmp_path: Path, said: FakeLog
+    tmp_path: Path, said: LogLines
 ) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
@@ -324,7 +322,7 @@ def by_the_log() -> Refused:
 
 @pytest.mark.parametrize("failure", [OSError(28, "no space left"), by_the_log()])
 def test_a_disk_that_refuses_is_tried_again_after_a_while(
-    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch, failure: Exception
+    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
     async def scene() -> None:
         async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
@@ -348,7 +346,7 @@ def test_a_disk_that_refuses_is_tried_again_after_a_while(
 
 
 def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
-    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(descriptor: int, data: bytes) -> int:
         raise OSError(28, "no space left")

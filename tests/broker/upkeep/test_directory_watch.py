@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.upkeep import directory_watch
 from ottla.broker.upkeep.directory_watch import INTERVAL_S, LOGS_IN_A_LOOK, DirectoryWatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import START_MS, FakeLog, in_virtual_time
+from tests.broker.fakes import START_MS, in_virtual_time
 from tests.broker.one_node import OneNode
+from tests.log_lines import LogLines
 
 BATCH = bytes(build([(None, b"v")], timestamp_ms=START_MS))
 
@@ -88,10 +88,8 @@ async def test_nothing_is_made_in_a_directory_that_is_gone(tmp_path: Path) -> No
 @pytest.mark.parametrize("what", ["file", "directory"])
 @in_virtual_time
 async def test_a_removed_file_stops_appends_to_its_partition_only(
-    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, what: str, log_lines: LogLines
 ) -> None:
-    told = FakeLog()
-    monkeypatch.setattr(directory_watch, "_log", told)
     async with one_harmed_node(tmp_path) as it:
         watch, gone = watch_of(it)
         for topic in ("harmed", "well"):
@@ -106,7 +104,8 @@ async def test_a_removed_file_stops_appends_to_its_partition_only(
         assert await produced(it, "harmed") is Code.KAFKA_STORAGE_ERROR
         assert await produced(it, "well") is Code.NONE
         assert not gone
-        assert len(told.lines) == 1, "it is told once"
+        events = [event for _, event, _ in log_lines.of("storage").lines]
+        assert events.count("a data file was removed while the broker runs") == 1
 
 
 @in_virtual_time

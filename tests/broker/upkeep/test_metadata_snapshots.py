@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.upkeep import metadata_snapshots
 from ottla.storage.directory_inspection import inspect_directory
-from tests.broker.fakes import ChattyLog, FakeLog
 from tests.broker.one_node import OneNode, one_node, until
+from tests.log_lines import LogLines
 
 OFTEN = {
     "metadata_log_max_record_bytes_between_snapshots": "500",
@@ -20,10 +19,8 @@ PLACE = "__cluster_metadata-0"
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> FakeLog:
-    log = ChattyLog()
-    monkeypatch.setattr(metadata_snapshots, "_log", log)
-    return log
+def said(log_lines: LogLines) -> LogLines:
+    return log_lines.of("metadata")
 
 
 def snapshots(directory: Path, suffix: str = ".checkpoint") -> list[str]:
@@ -87,7 +84,7 @@ def test_a_broker_that_stops_meanwhile_leaves_nothing_half_done(tmp_path: Path) 
 
 
 def test_a_failed_snapshot_is_logged_and_retried_after_the_next_record(
-    tmp_path: Path, said: FakeLog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(source: str, target: str) -> None:
         raise OSError(28, "no space left")

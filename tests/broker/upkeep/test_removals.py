@@ -8,13 +8,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from ottla.broker.upkeep import removals as removals_module
 from ottla.broker.upkeep.removals import Removals
 from ottla.storage.files import RealFiles
-from tests.broker.fakes import FakeLog, in_virtual_time
+from tests.broker.fakes import in_virtual_time
 from tests.broker.one_node import one_node
+from tests.log_lines import LogLines
 from tests.storage.disk import Disk
 
 PATIENCE_S = 10.0
@@ -86,11 +84,7 @@ def test_removals_tolerate_missing_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "c") == ["1"]
 
 
-def test_a_failed_removal_is_logged_and_the_next_one_runs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    log = FakeLog()
-    monkeypatch.setattr(removals_module, "_log", log)
+def test_a_failed_removal_is_logged_and_the_next_one_runs(log_lines: LogLines) -> None:
     disk = Disk()
     for path in ("data/a", "data/b"):
         disk.close(disk.open(path))
@@ -100,7 +94,7 @@ def test_a_failed_removal_is_logged_and_the_next_one_runs(
     run(lambda: removals.paths(["data/b"]))
     removals.finish()
     assert list(disk.files) == ["data/a"]
-    ((_, event, fields),) = log.lines
+    ((_, event, fields),) = log_lines.of("removals").lines
     assert (event, fields["path"]) == ("what was deleted could not be removed now", "data/a")
 
 
