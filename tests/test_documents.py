@@ -1,0 +1,140 @@
+"""The documents name only files, classes, functions, commands and settings that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
+from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+
+from .test_tidy import FILES, ROOT, name
+
+DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
+ROOMS = ("broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
+PLACEHOLDER = re.compile(r"\b[A-Z]+\b")
+A_PATH = re.compile(r"[\w*]+(/[\w*]+)*(/|\.(py|md|json|txt|yml|toml))")
+IN_PROSE = re.compile(rf"(?<![\w/.])(?:{'|'.join(ROOMS)}|tests|docs)/[\w/]*\w(?:\.\w+)?")
+A_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(\(.*\))?")
+A_CLASS = re.compile(r"[A-Z][a-z]\w*")
+A_SETTING = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)+(=.*)?")
+# Names with dots that are no settings of a broker: modules, files, a setting of client metrics.
+NO_SETTINGS = re.compile(
+    r"interval\.ms|ottla\.|(meta|server)\.properties|(bootstrap|partition)\.|.*\.(py|sh)"
+)
+TABLES = (BROKER_SETTINGS, TOPIC_SETTINGS, GROUP_SETTINGS)
+
+
+def spans(path: Path) -> list[str]:
+    """The text of each code span of a document."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"`([^`\n]+)`", prose)
+
+
+@cache
+def files() -> frozenset[str]:
+    """Every file and, with a slash behind it, every folder of the project."""
+    known = {name(path) for path in FILES}
+    return frozenset(known | {f"{parent}/" for each in known for parent in Path(each).parents})
+
+
+def exists(path: str) -> bool:
+    """Whether a path exists, from the root or from a folder of a room; NAME and * are any name."""
+    pattern = re.escape(PLACEHOLDER.sub("*", path)).replace(r"\*", r"[\w-]+")
+    whole = re.compile(rf"(.*/)?{pattern}")
+    return any(whole.fullmatch(each) for each in files())
+
+
+@cache
+def members() -> dict[str, set[str]]:
+    """The classes of the rooms and of the tests, with the names of their members."""
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, set()).update(_names(node))
+    return found
+
+
+@cache
+def names() -> set[str]:
+    """Every name that the rooms define, and the classes of the tests."""
+    found = set(members())
+    for path in FILES:
+        if path.suffix == ".py" and name(path).startswith(ROOMS):
+            found.update(_names(ast.parse(path.read_text())))
+    return found
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=each) | ast.AsyncFunctionDef(name=each):
+                yield each
+            case ast.ClassDef(name=each) | ast.Name(id=each, ctx=ast.Store()):
+                yield each
+            case ast.Attribute(attr=each, ctx=ast.Store()) | ast.arg(arg=each):
+                yield each
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_every_file_that_a_document_names_exists(path: Path) -> None:
+    text = path.read_text()
+    named = {each for each in spans(path) if A_PATH.fullmatch(each)}
+    named |= set(IN_PROSE.findall(text)) | set(re.findall(r"participant \w+ as (\S+\.py)", text))
+    named |= set(re.findall(r"\]\(([^)#:]+)[)#]", text))
+    missing = {each for each in named if not exists(each) and not exists(f"{each}/")}
+    assert not {each for each in missing if not each.startswith(("TOPIC-", "__"))}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_every_class_and_member_that_a_document_names_exists(path: Path) -> None:
+    for span in spans(path):
+        first, *rest = re.split(r"\W", re.sub(r"\(.*", "", span))
+        if A_NAME.fullmatch(span) and A_CLASS.fullmatch(first):
+            assert first in members(), span
+            assert not rest or rest[0] in members()[first], span
+
+
+def test_every_name_in_the_architecture_exists() -> None:
+    for span in spans(ROOT / "ARCHITECTURE.md"):
+        is_path = A_PATH.fullmatch(span) or span.startswith("__")
+        if A_NAME.fullmatch(span) and not A_SETTING.fullmatch(span) and not is_path:
+            for each in re.split(r"\W+", re.sub(r"\(.*", "", span)):
+                assert each in names() | set(ROOMS) | {"ottla"}, span
+
+
+def test_each_answer_to_where_names_the_file_that_has_its_class() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    rows = re.findall(r"^\| [^|]*\? \| (.*) \|$", text, re.MULTILINE)
+    pairs = [
+        pair for row in rows for pair in re.findall(r"`([\w/]+\.py)`, `(\w+)(?:\.(\w+))?`", row)
+    ]
+    assert len(rows) > 8
+    assert len(pairs) > 2
+    for file, first, member in pairs:
+        tree = ast.parse((ROOT / file).read_text())
+        classes = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
+        assert first in classes, (file, first)
+        assert not member or member in set(_names(classes[first])), (file, first, member)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_every_command_of_make_that_a_document_names_exists(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {each.split()[1] for each in spans(path) if each.startswith("make ")}
+    named |= set(re.findall(r"^    (?:\$ )?make ([a-z-]+)", path.read_text(), re.MULTILINE))
+    assert named <= targets
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
+    known = {*FOREIGN, *(each for table in TABLES for each in table)}
+    named = {each.partition("=")[0] for each in spans(path) if A_SETTING.fullmatch(each)}
+    assert {each for each in named - known if not NO_SETTINGS.match(each)} == set()
