@@ -13,7 +13,7 @@ import pytest
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
 
-from .test_tidy import FILES, ROOT, name
+from .project_files import FILES, ROOT, name
 
 DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
 ROOMS = ("broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")

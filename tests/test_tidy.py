@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from .project_files import FILES, MODULES, ROOT, name
+
 FUNCTION_LINES = 70
 FILE_LINES = 600
 POSITIONAL_PARAMETERS = 5
@@ -30,26 +30,6 @@ NO_WORDS = [
     "TO" + "DO",
     "FIX" + "ME",
 ]
-
-
-def files_of_the_project() -> list[Path]:
-    """What git has or would take; without git, everything that is no build product."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    try:
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        paths = [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
-    else:
-        paths = [ROOT / line for line in listed.stdout.splitlines()]
-    return sorted(path for path in paths if path.is_file())
-
-
-FILES = files_of_the_project()
-MODULES = [path for path in FILES if path.suffix == ".py"]
-
-
-def name(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

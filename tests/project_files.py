@@ -1,0 +1,29 @@
+"""The files of the project, for the tests that read its source and its documents."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def files_of_the_project() -> list[Path]:
+    """The files that git has or would add; without git, all outside of .venv."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        paths = [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
+    else:
+        paths = [ROOT / line for line in listed.stdout.splitlines()]
+    return sorted(path for path in paths if path.is_file())
+
+
+FILES = files_of_the_project()
+MODULES = [path for path in FILES if path.suffix == ".py"]
+
+
+def name(path: Path) -> str:
+    """The path from the root of the project."""
+    return path.relative_to(ROOT).as_posix()
