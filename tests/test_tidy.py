@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .project_files import FILES, MODULES, ROOT, name
+from .project_files import FILES, MODULES, name
 
 FUNCTION_LINES = 70
 FILE_LINES = 600
