@@ -8,18 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import not_enabled_with_message
+from ..requests.share_groups import NOT_ENABLED, WHY_NOT_ENABLED
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+    from ...protocol.api_types.alter_share_group_offsets import (
+        AlterShareGroupOffsetsRequest,
+        AlterShareGroupOffsetsResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions=(0, 0))
 async def alter_share_group_offsets(
     node: Node, context: Context, request: AlterShareGroupOffsetsRequest
-) -> Body:
-    return not_enabled_with_message()
+) -> AlterShareGroupOffsetsResponse:
+    raise Refused(NOT_ENABLED, WHY_NOT_ENABLED)

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import not_share_coordinator
+from ..requests.share_groups import state_refusal, states_refused
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.delete_share_group_state import DeleteShareGroupStateRequest
+    from ...protocol.api_types.delete_share_group_state import (
+        DeleteShareGroupStateRequest,
+        DeleteShareGroupStateResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.DELETE_SHARE_GROUP_STATE, versions=(0, 0))
 async def delete_share_group_state(
     node: Node, context: Context, request: DeleteShareGroupStateRequest
-) -> Body:
-    return not_share_coordinator(node, context, request.topics, action="delete share group state")
+) -> DeleteShareGroupStateResponse:
+    refused = state_refusal(node, context, action="delete share group state")
+    return {"results": states_refused(request.topics, refused)}

@@ -10,16 +10,27 @@ from typing import TYPE_CHECKING
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import groups_not_enabled
+from ..requests.share_groups import NOT_ENABLED
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
+    from ...protocol.api_types.describe_share_group_offsets import (
+        DescribeShareGroupOffsetsRequest,
+        DescribeShareGroupOffsetsResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, versions=(0, 0))
 async def describe_share_group_offsets(
     node: Node, context: Context, request: DescribeShareGroupOffsetsRequest
-) -> Body:
-    return groups_not_enabled(group.group_id for group in request.groups)
+) -> DescribeShareGroupOffsetsResponse:
+    return {
+        "groups": [
+            {
+                "group_id": group.group_id,
+                "error_code": NOT_ENABLED,
+                "topics": [],
+            }
+            for group in request.groups
+        ]
+    }

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import not_share_coordinator
+from ..requests.share_groups import state_refusal, states_refused
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.initialize_share_group_state import InitializeShareGroupStateRequest
+    from ...protocol.api_types.initialize_share_group_state import (
+        InitializeShareGroupStateRequest,
+        InitializeShareGroupStateResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.INITIALIZE_SHARE_GROUP_STATE, versions=(0, 0))
 async def initialize_share_group_state(
     node: Node, context: Context, request: InitializeShareGroupStateRequest
-) -> Body:
-    return not_share_coordinator(
-        node, context, request.topics, action="initialize share group state"
-    )
+) -> InitializeShareGroupStateResponse:
+    refused = state_refusal(node, context, action="initialize share group state")
+    return {"results": states_refused(request.topics, refused)}

@@ -8,16 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import not_enabled
+from ..requests.share_groups import NOT_ENABLED
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.share_fetch import ShareFetchRequest
+    from ...protocol.api_types.share_fetch import ShareFetchRequest, ShareFetchResponse
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.SHARE_FETCH, versions=(1, 1))
-async def share_fetch(node: Node, context: Context, request: ShareFetchRequest) -> Body:
-    return not_enabled()
+async def share_fetch(
+    node: Node, context: Context, request: ShareFetchRequest
+) -> ShareFetchResponse:
+    raise Refused(NOT_ENABLED)

@@ -10,16 +10,31 @@ from typing import TYPE_CHECKING
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import groups_not_enabled
+from ..requests.share_groups import NOT_ENABLED
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.share_group_describe import ShareGroupDescribeRequest
+    from ...protocol.api_types.share_group_describe import (
+        ShareGroupDescribeRequest,
+        ShareGroupDescribeResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.SHARE_GROUP_DESCRIBE, versions=(1, 1))
 async def share_group_describe(
     node: Node, context: Context, request: ShareGroupDescribeRequest
-) -> Body:
-    return groups_not_enabled(request.group_ids)
+) -> ShareGroupDescribeResponse:
+    return {
+        "groups": [
+            {
+                "group_id": group_id,
+                "error_code": NOT_ENABLED,
+                "group_state": "",
+                "group_epoch": 0,
+                "assignment_epoch": 0,
+                "assignor_name": "",
+                "members": [],
+            }
+            for group_id in request.group_ids
+        ]
+    }

@@ -8,18 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
+from ...protocol.errors import Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import not_enabled
+from ..requests.share_groups import NOT_ENABLED
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.share_group_heartbeat import ShareGroupHeartbeatRequest
+    from ...protocol.api_types.share_group_heartbeat import (
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.SHARE_GROUP_HEARTBEAT, versions=(1, 1))
 async def share_group_heartbeat(
     node: Node, context: Context, request: ShareGroupHeartbeatRequest
-) -> Body:
-    return not_enabled()
+) -> ShareGroupHeartbeatResponse:
+    raise Refused(NOT_ENABLED)

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.share_groups import not_share_coordinator
+from ..requests.share_groups import state_refusal, states_refused
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.write_share_group_state import WriteShareGroupStateRequest
+    from ...protocol.api_types.write_share_group_state import (
+        WriteShareGroupStateRequest,
+        WriteShareGroupStateResponse,
+    )
     from ..node import Node
-    from ..requests.handler import Body
 
 
 @serves(ApiKey.WRITE_SHARE_GROUP_STATE, versions=(0, 0))
 async def write_share_group_state(
     node: Node, context: Context, request: WriteShareGroupStateRequest
-) -> Body:
-    return not_share_coordinator(node, context, request.topics, action="write share group state")
+) -> WriteShareGroupStateResponse:
+    refused = state_refusal(node, context, action="write share group state")
+    return {"results": states_refused(request.topics, refused)}
