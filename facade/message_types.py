@@ -8,7 +8,7 @@ are read-only. A response or a record that is written is a TypedDict, because th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from ottla.protocol.api_keys import ApiKey
 
 FOLDER: Final = Path(str(api_types.__file__)).parent
 RECORDS: Final = "records"
+ANSWERS: Final = "answers"
 SENT: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
 """The APIs whose requests a broker also sends, and whose responses it also reads."""
 
@@ -33,7 +34,9 @@ _READ: Final = {**_SIMPLE, "records": "bytes", "bitfield": "int"}
 _WRITTEN: Final = {**_SIMPLE, "records": "Bytes | Unread", "bitfield": "frozenset[int] | None"}
 _MODULES: Final = {
     "Sequence": "collections.abc",
-    **dict.fromkeys(("NotRequired", "Protocol", "TypedDict"), "typing"),
+    **dict.fromkeys(
+        ("Any", "Literal", "NotRequired", "Protocol", "TypedDict", "overload"), "typing"
+    ),
     "UUID": "uuid",
     "Bytes": "..batch",
     "Unread": "..fetch_answer",
@@ -72,6 +75,7 @@ def stubs() -> dict[str, str]:
     """The texts of all stubs, by the name of their file."""
     made = {f"{key.name.lower()}.pyi": _api(key, HANDLERS[key]) for key in HANDLERS}
     made[f"{RECORDS}.pyi"] = _records()
+    made[f"{ANSWERS}.pyi"] = _answers()
     return made
 
 
@@ -105,14 +109,59 @@ def _records() -> str:
         messages.append(Message(name, cls._struct, cls.valid_versions, read=True))
         written = Message(name, cls._struct, cls.valid_versions, read=False, suffix="Fields")
         messages.append(written)
-    return _stub("Keys and values of records, and the consumer protocol", messages)
+    overloads = {f'"{name}"': name for name in names}
+    title = "Keys and values of records, and the consumer protocol"
+    return _stub(title, messages, _overloaded("DecodeData", "str", ["data: Bytes"], overloads))
 
 
-def _stub(title: str, messages: list[Message]) -> str:
+def _answers() -> str:
+    keys = sorted(SENT, key=lambda key: key.name)
+    names = {key: f"Received{codec.api_name(key)}Response" for key in keys}
+    imports = {f".{key.name.lower()}": name for key, name in names.items()}
+    overloads = {f"ApiKey.{key.name}": name for key, name in names.items()}
+    others = ["version: int", "correlation_id: int", "frame: bytes"]
+    text = _overloaded("ReadAnswer", "ApiKey", others, overloads)
+    modules = {"..api_keys": "ApiKey", **imports}
+    lines = [f"from {module} import {name}" for module, name in modules.items()]
+    title = '"""The types of answers that are read; made by `make message-types`."""'
+    own = "from typing import Any, Literal, Protocol, overload"
+    return "\n\n".join((title, own, "\n".join(lines), text))
+
+
+def _overloaded(name: str, first: str, others: Sequence[str], overloads: Mapping[str, str]) -> str:
+    """The class of a function whose first argument, if it is a literal, names the result's type.
+
+    Args:
+        first: the type of the first argument.
+        others: the other parameters, with their types.
+        overloads: the type of the result by the first argument.
+    """
+    lines = [f"class {name}(Protocol):"]
+    for literal, result in overloads.items():
+        parameters = ["self", f"key: Literal[{literal}]", *others, "/"]
+        lines += ["    @overload", *_call(parameters, result)]
+    lines += ["    @overload", *_call(["self", f"key: {first}", *others, "/"], "Any")]
+    return "\n".join(lines) + "\n"
+
+
+def _call(parameters: Sequence[str], result: str) -> list[str]:
+    """The lines of a `__call__`, split as ruff formats them."""
+    listed = ", ".join(parameters)
+    whole = f"    def __call__({listed}) -> {result}: ..."
+    if len(whole) <= _WIDTH:
+        return [whole]
+    fits = len(listed) + 8 <= _WIDTH
+    split = [f"        {listed}"] if fits else [f"        {each}," for each in parameters]
+    return ["    def __call__(", *split, f"    ) -> {result}: ..."]
+
+
+def _stub(title: str, messages: list[Message], overloaded: str = "") -> str:
     classes = _Classes(messages)
     for message in messages:
         classes.add(message, message.name, message.struct, message.versions)
     text = "\n\n".join("\n".join(lines) for lines in classes.by_name.values()) + "\n"
+    if overloaded:
+        text += "\n" + overloaded
     words = set(re.findall(r"\w+", re.sub(r"#.*", "", text)))
     named: dict[str, list[str]] = {}
     for name in sorted(words & _MODULES.keys()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from . import codec
 from .api_keys import ApiKey
@@ -16,6 +16,9 @@ from .batch import Bytes
 from .decoding import Decoder, TooManyElements, skip_tagged_fields
 from .errors import Malformed
 from .limits import MAX_TEXT_BYTES, MAY_GROW_BYTES
+
+if TYPE_CHECKING:
+    from .api_types.records import DecodeData
 
 _HEADER: Final = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _ANSWER: Final = struct.Struct(">ii")  # size, correlation id
@@ -310,6 +313,11 @@ def encode_data(name: str, version: int, fields: Body) -> bytes:
         return bytes(out.result())
 
 
+def _with_overloads(function: Callable[[str, Bytes], Any]) -> DecodeData:
+    return function
+
+
+@_with_overloads
 def decode_data(name: str, data: Bytes) -> Any:
     """The object in a record's key or value, with `.version` and the fields in snake case.
 

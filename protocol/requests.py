@@ -6,13 +6,17 @@ For requests of the broker, or the command line, to another broker; both in flex
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from . import codec
 from .api_keys import ApiKey
 from .decoding import skip_tagged_fields
 from .errors import Malformed
 from .messages import Body, built
+
+if TYPE_CHECKING:
+    from .api_types.answers import ReadAnswer
 
 _HEADER: Final = struct.Struct(">ihhih")  # size, API key, version, correlation id, client id length
 _CORRELATION_ID: Final = struct.Struct(">i")
@@ -44,6 +48,11 @@ def request_frame(
         return framed
 
 
+def _with_overloads(function: Callable[[ApiKey, int, int, bytes], Any]) -> ReadAnswer:
+    return function
+
+
+@_with_overloads
 def read_answer(api_key: ApiKey, version: int, correlation_id: int, frame: bytes) -> Any:
     """Decode the body of an answer; the frame comes without its size. Raises Malformed."""
     cls = codec.message_class(api_key, "Response")

@@ -21,10 +21,7 @@ from . import markers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...protocol.api_types.write_txn_markers import (
-        ReceivedWriteTxnMarkersResponse,
-        WritableTxnMarkerFields,
-    )
+    from ...protocol.api_types.write_txn_markers import WritableTxnMarkerFields
     from ..settings.config import BrokerConfig
     from .marker_channel import Ending, Entry
     from .partitions import OtherNode
@@ -105,9 +102,7 @@ class MarkerRequests:
         try:
             async with within_ms(self._clock, timeout_ms):
                 answer = await self._answer(node_id, other.between_nodes, frame)
-            body: ReceivedWriteTxnMarkersResponse = read_answer(
-                ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer
-            )
+            body = read_answer(ApiKey.WRITE_TXN_MARKERS, _VERSION, number, answer)
         except BaseException:
             self._drop(node_id)
             raise

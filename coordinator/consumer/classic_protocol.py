@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...protocol.errors import Malformed
 from ...protocol.messages import decode_data, encode_data
@@ -16,11 +16,7 @@ from .member import Assignment
 from .topics import Topics
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.records import (
-        ConsumerProtocolAssignment,
-        ConsumerProtocolAssignmentFields,
-        ConsumerProtocolSubscription,
-    )
+    from ...protocol.api_types.records import ConsumerProtocolAssignmentFields
 
 _NEWEST: Final = 3
 
@@ -43,13 +39,14 @@ def version_of(data: bytes) -> int:
     return min(version, _NEWEST)
 
 
-def _read(name: str, data: bytes) -> Any:  # Any: the type of that name in api_types.records
-    return decode_data(name, struct.pack(">h", version_of(data)) + data[2:])
+def _in_known_version(data: bytes) -> bytes:
+    """The same with a version that the schema has, in place of a newer one. Raises Malformed."""
+    return struct.pack(">h", version_of(data)) + data[2:]
 
 
 def read_subscription(data: bytes) -> Subscription:
     """Raises Malformed."""
-    read: ConsumerProtocolSubscription = _read("ConsumerProtocolSubscription", data)
+    read = decode_data("ConsumerProtocolSubscription", _in_known_version(data))
     owned: dict[str, frozenset[int]] = {}
     for each in read.owned_partitions or ():
         owned[each.topic] = owned.get(each.topic, frozenset()) | frozenset(each.partitions)
@@ -64,7 +61,7 @@ def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
     """
     if not data:
         return {}, False
-    read: ConsumerProtocolAssignment = _read("ConsumerProtocolAssignment", data)
+    read = decode_data("ConsumerProtocolAssignment", _in_known_version(data))
     named: dict[str, frozenset[int]] = {
         each.topic: frozenset(each.partitions) for each in read.assigned_partitions
     }

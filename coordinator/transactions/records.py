@@ -26,10 +26,8 @@ from .states import (
 )
 
 if TYPE_CHECKING:
-    from ...protocol.api_types.records import TransactionLogKey, TransactionLogValue
+    from ...protocol.api_types.records import TransactionLogValue
 
-_KEY: Final = "TransactionLogKey"
-_VALUE: Final = "TransactionLogValue"
 _KEY_VERSION: Final = (0).to_bytes(2, "big")
 TAGGED_VERSION: Final = 1
 """The version of a value that can hold what came after Kafka 0.11 (KIP-890)."""
@@ -142,11 +140,11 @@ def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
     """
     if key[:2] != _KEY_VERSION:
         return None
-    named: TransactionLogKey = decode_data(_KEY, key)
+    named = decode_data("TransactionLogKey", key)
     transactional_id = named.transactional_id
     if value is None:
         return Expired(transactional_id)
-    fields: TransactionLogValue = decode_data(_VALUE, value)
+    fields = decode_data("TransactionLogValue", value)
     state = _STATES.get(fields.transaction_status)
     if state is None:
         raise Malformed(f"a transaction in state {fields.transaction_status}")

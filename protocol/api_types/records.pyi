@@ -1,8 +1,10 @@
 """Keys and values of records, and the consumer protocol; made by `make message-types`."""
 
 from collections.abc import Sequence
-from typing import NotRequired, Protocol, TypedDict
+from typing import Any, Literal, NotRequired, Protocol, TypedDict, overload
 from uuid import UUID
+
+from ..batch import Bytes
 
 class AccessControlEntryRecord(Protocol):
     @property
@@ -756,3 +758,141 @@ class UserScramCredentialRecordFields(TypedDict):
     stored_key: bytes
     server_key: bytes
     iterations: int
+
+class DecodeData(Protocol):
+    @overload
+    def __call__(
+        self, key: Literal["AccessControlEntryRecord"], data: Bytes, /
+    ) -> AccessControlEntryRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["BeginTransactionRecord"], data: Bytes, /
+    ) -> BeginTransactionRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["BrokerRegistrationChangeRecord"], data: Bytes, /
+    ) -> BrokerRegistrationChangeRecord: ...
+    @overload
+    def __call__(self, key: Literal["ClearElrRecord"], data: Bytes, /) -> ClearElrRecord: ...
+    @overload
+    def __call__(self, key: Literal["ClientQuotaRecord"], data: Bytes, /) -> ClientQuotaRecord: ...
+    @overload
+    def __call__(self, key: Literal["ConfigRecord"], data: Bytes, /) -> ConfigRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupCurrentMemberAssignmentKey"], data: Bytes, /
+    ) -> ConsumerGroupCurrentMemberAssignmentKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupCurrentMemberAssignmentValue"], data: Bytes, /
+    ) -> ConsumerGroupCurrentMemberAssignmentValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupMemberMetadataKey"], data: Bytes, /
+    ) -> ConsumerGroupMemberMetadataKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupMemberMetadataValue"], data: Bytes, /
+    ) -> ConsumerGroupMemberMetadataValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupMetadataKey"], data: Bytes, /
+    ) -> ConsumerGroupMetadataKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupMetadataValue"], data: Bytes, /
+    ) -> ConsumerGroupMetadataValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupPartitionMetadataKey"], data: Bytes, /
+    ) -> ConsumerGroupPartitionMetadataKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupPartitionMetadataValue"], data: Bytes, /
+    ) -> ConsumerGroupPartitionMetadataValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupRegularExpressionKey"], data: Bytes, /
+    ) -> ConsumerGroupRegularExpressionKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupRegularExpressionValue"], data: Bytes, /
+    ) -> ConsumerGroupRegularExpressionValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupTargetAssignmentMemberKey"], data: Bytes, /
+    ) -> ConsumerGroupTargetAssignmentMemberKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupTargetAssignmentMemberValue"], data: Bytes, /
+    ) -> ConsumerGroupTargetAssignmentMemberValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupTargetAssignmentMetadataKey"], data: Bytes, /
+    ) -> ConsumerGroupTargetAssignmentMetadataKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerGroupTargetAssignmentMetadataValue"], data: Bytes, /
+    ) -> ConsumerGroupTargetAssignmentMetadataValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerProtocolAssignment"], data: Bytes, /
+    ) -> ConsumerProtocolAssignment: ...
+    @overload
+    def __call__(
+        self, key: Literal["ConsumerProtocolSubscription"], data: Bytes, /
+    ) -> ConsumerProtocolSubscription: ...
+    @overload
+    def __call__(
+        self, key: Literal["FeatureLevelRecord"], data: Bytes, /
+    ) -> FeatureLevelRecord: ...
+    @overload
+    def __call__(self, key: Literal["GroupMetadataKey"], data: Bytes, /) -> GroupMetadataKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["GroupMetadataValue"], data: Bytes, /
+    ) -> GroupMetadataValue: ...
+    @overload
+    def __call__(self, key: Literal["OffsetCommitKey"], data: Bytes, /) -> OffsetCommitKey: ...
+    @overload
+    def __call__(self, key: Literal["OffsetCommitValue"], data: Bytes, /) -> OffsetCommitValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["PartitionChangeRecord"], data: Bytes, /
+    ) -> PartitionChangeRecord: ...
+    @overload
+    def __call__(self, key: Literal["PartitionRecord"], data: Bytes, /) -> PartitionRecord: ...
+    @overload
+    def __call__(self, key: Literal["ProducerIdsRecord"], data: Bytes, /) -> ProducerIdsRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["RegisterBrokerRecord"], data: Bytes, /
+    ) -> RegisterBrokerRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["RemoveAccessControlEntryRecord"], data: Bytes, /
+    ) -> RemoveAccessControlEntryRecord: ...
+    @overload
+    def __call__(self, key: Literal["RemoveTopicRecord"], data: Bytes, /) -> RemoveTopicRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["RemoveUserScramCredentialRecord"], data: Bytes, /
+    ) -> RemoveUserScramCredentialRecord: ...
+    @overload
+    def __call__(self, key: Literal["TopicRecord"], data: Bytes, /) -> TopicRecord: ...
+    @overload
+    def __call__(self, key: Literal["TransactionLogKey"], data: Bytes, /) -> TransactionLogKey: ...
+    @overload
+    def __call__(
+        self, key: Literal["TransactionLogValue"], data: Bytes, /
+    ) -> TransactionLogValue: ...
+    @overload
+    def __call__(
+        self, key: Literal["UnregisterBrokerRecord"], data: Bytes, /
+    ) -> UnregisterBrokerRecord: ...
+    @overload
+    def __call__(
+        self, key: Literal["UserScramCredentialRecord"], data: Bytes, /
+    ) -> UserScramCredentialRecord: ...
+    @overload
+    def __call__(self, key: str, data: Bytes, /) -> Any: ...
