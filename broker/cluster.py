@@ -105,6 +105,7 @@ class Cluster:
             self.catalog, metadata_log, self.log_directory, node_id=config.node_id, config=config,
             clock=clock,
         )  # fmt: skip
+        self.controller.events = self.events
         self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)
         self.controller.on_decided = self._snapshots.decided
         self.controller.bootstrap()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..coordinator.outcome import Outcome, Producer
+    from ..metadata.records import MetadataRecord
     from ..protocol.api_keys import ApiKey
     from ..protocol.errors import Code
     from ..storage.file_events import FileEvent
@@ -72,7 +73,7 @@ class DecisionAppended(NamedTuple):
 
 
 class DecisionRefused(NamedTuple):
-    """A coordinator has refused a request."""
+    """A coordinator has refused a request, or its log has refused the records of a decision."""
 
     node_id: int
     topic: str
@@ -81,23 +82,46 @@ class DecisionRefused(NamedTuple):
 
 
 class GroupTransition(NamedTuple):
-    """A classic group has entered another state, in memory or by a record.
+    """A group has entered another state, in memory or by the records of a decision.
+
+    A new group begins in the state Empty, and a deleted group ends in the state Dead. Transitions
+    by a decision follow its `DecisionAppended`.
 
     Attributes:
+        group_type: `classic` or `consumer` (KIP-848), as in the answer to ListGroups.
         before, after: the states, by the names that clients see.
     """
 
     node_id: int
     group_id: str
+    group_type: str
+    before: str
+    after: str
+
+
+class GroupConverted(NamedTuple):
+    """A decision has converted a group to the other type (KIP-848, upgrade and downgrade).
+
+    An empty group that gives way to a group of the other type is converted too.
+
+    Attributes:
+        before_type, after_type: `classic` or `consumer`.
+        before, after: the states, by the names that clients see.
+    """
+
+    node_id: int
+    group_id: str
+    before_type: str
+    after_type: str
     before: str
     after: str
 
 
 class RecordsAppended(NamedTuple):
-    """Records or a marker are in the log of a partition.
+    """Records are in the log of a partition, or of the metadata; for markers: `MarkerAppended`.
 
     Attributes:
-        log_end_offset: behind them.
+        log_end_offset: the offset after the last of them.
     """
 
     topic: str
@@ -106,13 +130,42 @@ class RecordsAppended(NamedTuple):
 
 
 class MarkerAppended(NamedTuple):
-    """A transaction's marker is in the log of a partition."""
+    """A transaction's marker is in the log of a partition.
+
+    Attributes:
+        log_end_offset: the offset after the marker.
+    """
 
     topic: str
     partition: int
     producer: Producer
     commit: bool
     coordinator_epoch: int
+    log_end_offset: int
+
+
+class RecordsDeleted(NamedTuple):
+    """DeleteRecords has moved the start of a partition's log.
+
+    Attributes:
+        log_start_offset: the new start.
+    """
+
+    topic: str
+    partition: int
+    log_start_offset: int
+
+
+class MetadataDecisionAppended(NamedTuple):
+    """A decision of the controller is in the metadata log and replayed into the catalog.
+
+    Attributes:
+        base_offset: of the first record.
+        records: of the decision.
+    """
+
+    base_offset: int
+    records: tuple[MetadataRecord, ...]
 
 
 class OffsetsMaterialized(NamedTuple):
@@ -148,8 +201,11 @@ Event = (
     | DecisionAppended
     | DecisionRefused
     | GroupTransition
+    | GroupConverted
     | RecordsAppended
     | MarkerAppended
+    | RecordsDeleted
+    | MetadataDecisionAppended
     | OffsetsMaterialized
     | LeadersChanged
     | ClockJumped

@@ -269,8 +269,12 @@ class Node:
             if refused is not None:
                 raise refused
 
+    def wake_fetches(self, log: PartitionLog) -> None:
+        """Wake the fetches that wait for a log."""
+        self.fetch_waits.appended(log.topic, log.partition)
+
     def appended(self, log: PartitionLog) -> None:
-        """Wake the fetches that wait for a log, after an append."""
+        """Wake the fetches that wait for a log, after an append of records; emit the event."""
         self.fetch_waits.appended(log.topic, log.partition)
         if self.events.tell is not None:
             from .events import RecordsAppended
@@ -400,11 +404,13 @@ class Node:
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
         from .runtime.group_settings import group_machine
+        from .runtime.group_transitions import GroupTransitions
         from .runtime.shard import Shard
 
         log = self._internal_log(CONSUMER_OFFSETS, partition)
         machine = group_machine(self.config, self.catalog)
-        machine.kinds.classic.on_transition = self._group_transition
+        transitions = GroupTransitions(machine.kinds, self.events, self.node_id)
+        machine.kinds.classic.on_transition = transitions.classic_entered
         shard = Shard(
             log, machine, (encode, decode),
             clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
@@ -412,13 +418,8 @@ class Node:
             check_may_append=self.cluster.check_in_sync,
         )  # fmt: skip
         shard.events, shard.node_id = self.events, self.node_id
+        shard.group_transitions = transitions
         return shard
-
-    def _group_transition(self, group_id: str, before: str, after: str) -> None:
-        if self.events.tell is not None:
-            from .events import GroupTransition
-
-            self.events.tell(GroupTransition(self.node_id, group_id, before, after))
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
         log = self.open_log_of(topic, partition)

@@ -132,6 +132,10 @@ class GroupKind(ABC):
         """The groups, for ListGroups (16)."""
 
     @abstractmethod
+    def state_of(self, group_id: str) -> str:
+        """The state of an existing group, by the name that clients see."""
+
+    @abstractmethod
     def removal(self, group_id: str) -> Sequence[GroupRecord]:
         """Tombstones that remove an empty group, without those of its offsets.
 

@@ -348,8 +348,7 @@ class PartitionLog:
             paths.append(segment.path(TRANSACTION_INDEX))
             write_atomically(files, paths[-1], transaction_index.encode(aborted), sync=sync)
         paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
-        content = producer_snapshot.encode(self.producers.producers())
-        write_atomically(files, paths[-1], content)
+        producer_snapshot.write(files, paths[-1], self.producers.producers())
         self._unsynced.beside(segment, *paths)
 
     # Reading

@@ -13,6 +13,7 @@ from typing import Final
 
 from ..protocol.batch import MAX_SEQUENCE, NO_SEQUENCE
 from ..protocol.checksum import crc32c
+from .files import Files, write_atomically
 from .producers import NO_OFFSET, ProducerEntry, SentBatch
 
 _VERSION: Final = 1
@@ -38,6 +39,15 @@ def encode(entries: Iterable[ProducerEntry]) -> bytes:
     ]
     body = _COUNT.pack(len(rows)) + b"".join(rows)
     return _HEAD.pack(_VERSION, crc32c(body)) + body
+
+
+def write(files: Files, path: str, entries: Iterable[ProducerEntry]) -> None:
+    """Write a `.snapshot` file, whole or not at all; it is not synced. Raises OSError."""
+    write_atomically(files, path, encode(entries))
+    if files.on_event is not None:
+        from .file_events import ProducerSnapshotWritten
+
+        files.on_event(ProducerSnapshotWritten(path))
 
 
 def decode(content: bytes) -> list[ProducerEntry] | None:

@@ -73,7 +73,13 @@ class Segments:
     def drop(self, count: int) -> None:
         """Remove the oldest segments. Raises OSError."""
         for _ in range(count):
-            self._set_aside(self.all.pop(0))
+            segment = self.all.pop(0)
+            path = segment.path(LOG)
+            self._set_aside(segment)
+            if self._files.on_event is not None:
+                from .file_events import SegmentDeleted
+
+                self._files.on_event(SegmentDeleted(path, segment.base_offset))
 
     def put(self, new: Segment, *, in_place_of: Sequence[Segment]) -> bool:
         """Replace neighbouring segments by one; False if they are not all present in that order."""

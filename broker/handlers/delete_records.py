@@ -86,4 +86,9 @@ def _delete(node: Node, topic: str, partition: int, before_offset: int) -> int:
     offset = log.high_watermark if before_offset == _HIGH_WATERMARK else before_offset
     if not 0 <= offset <= log.high_watermark:
         raise Refused(Code.OFFSET_OUT_OF_RANGE)
-    return log.delete_records(offset)
+    low_watermark = log.delete_records(offset)
+    if node.events.tell is not None:
+        from ..events import RecordsDeleted
+
+        node.events.tell(RecordsDeleted(topic, partition, low_watermark))
+    return low_watermark

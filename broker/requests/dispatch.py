@@ -136,6 +136,8 @@ class Dispatch:
         if key is ApiKey.API_VERSIONS:
             *_, highest = self._versions[key]
             if not 0 <= version <= highest:
+                if self._events.tell is not None:
+                    self._tell_answered(context, None)
                 return context, _unsupported_api_versions(context)
         try:
             request = read_request(header, frame, most_elements=MOST_ELEMENTS)

@@ -43,6 +43,7 @@ from ...metadata.topic_names import check_topic_name
 from ...protocol.errors import Code, Refused
 from ...storage.log_directory import LogDirectory, WrongDirectory
 from ...storage.quorum import ReplicaKey, Voter
+from ..event_stream import Events
 from ..log_output import Log
 from ..settings.config import BrokerConfig, validate_topic_configs
 from ..settings.listeners import CONTROLLER_LISTENER
@@ -132,6 +133,7 @@ class Controller:
         on_configs_changed: called with the type and name of the resource.
         on_leaders_changed: called with a topic whose leaders or in-sync replicas have changed.
         on_decided: called after a decision is appended and replayed.
+        events: the stream of events, for decisions; without observers until set.
     """
 
     def __init__(
@@ -153,6 +155,7 @@ class Controller:
         self.on_configs_changed: list[Callable[[int, str], None]] = []
         self.on_leaders_changed: list[Callable[[Topic], None]] = []
         self.on_decided: Callable[[], None] = _no_hook
+        self.events = Events()
         self._metadata_log = metadata_log
         self._directory = directory
         self._node_id = node_id
@@ -170,6 +173,11 @@ class Controller:
         offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
         for delta, record in enumerate(records):
             self.catalog.replay(record, offset + delta)
+        self._emit_appended()
+        if self.events.tell is not None:
+            from ..events import MetadataDecisionAppended
+
+            self.events.tell(MetadataDecisionAppended(offset, tuple(records)))
         self.on_decided()
         changed = [record.topic_id for record in records if type(record) is PartitionChangeRecord]
         for topic_id in dict.fromkeys(changed):
@@ -177,6 +185,14 @@ class Controller:
             if topic is not None:
                 self.topic_logs.take_leader_epochs(topic)
                 _call_hooks(self.on_leaders_changed, topic)
+
+    def _emit_appended(self) -> None:
+        """Emit the event of an append to the metadata log."""
+        if self.events.tell is not None:
+            from ..events import RecordsAppended
+
+            end_offset = self._metadata_log.end_offset
+            self.events.tell(RecordsAppended(CLUSTER_METADATA, 0, end_offset))
 
     def _commit_each(self, records: Iterable[MetadataRecord]) -> None:
         """Append independent changes in batches of limited size.
@@ -271,9 +287,17 @@ class Controller:
         self._commit_each([*fenced(self.catalog, node_id, self._min_isr), change])
 
     def fence_others(self, here: Collection[int]) -> None:
-        """Fence registered brokers that this process does not run.
+        """Move the partitions that absent brokers lead, and fence those brokers.
 
-        They also lose the partitions that they still lead after a clean stop.
+        A broker is absent if it is registered and this process does not run it. It still leads its
+        partitions after a clean stop. Running nodes with an in-sync or eligible replica take them
+        over; a partition without one has no leader.
+
+        Args:
+            here: the ids of the nodes of this process.
+
+        Raises:
+            Refused: KAFKA_STORAGE_ERROR: the metadata log takes no records.
         """
         for node_id in [known for known in self.catalog.brokers if known not in here]:
             self.change_partitions(fenced(self.catalog, node_id, self._min_isr))
@@ -479,6 +503,7 @@ class Controller:
                 self._metadata_log.begin_voters(voter, now_ms=self._clock.now_ms())
             except OSError as failed:
                 raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
+            self._emit_appended()
             self.on_decided()
         self._commit(records)
 

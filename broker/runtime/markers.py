@@ -28,17 +28,17 @@ _NO_LEADER_YET: Final = (
 
 def append(
     partitions: Partitions,
-    place: Partition,
+    partition: Partition,
     producer: Producer,
     *,
     commit: bool,
     coordinator_epoch: int,
 ) -> PartitionLog:
-    """Append one marker; on `__consumer_offsets` it also settles the group's pending offsets.
+    """Append one marker; on `__consumer_offsets` it also ends the group's pending offsets.
 
     Args:
         partitions: of the node that leads the partition.
-        place: topic and partition index.
+        partition: topic and partition index.
 
     Returns:
         the log, which may need a flush before the marker is acknowledged.
@@ -47,44 +47,34 @@ def append(
         Refused: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
             INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
     """
-    log = partitions.open_led_log(*place)
+    log = partitions.open_led_log(*partition)
     partitions.check_in_sync(log)
     try:
         if log.topic == CONSUMER_OFFSETS:
-            _settle_offsets(partitions, log, producer, commit, coordinator_epoch)
-            _tell(partitions, log, producer, commit, coordinator_epoch)
-            return log
-        now_ms = partitions.clock.now_ms()
-        batch = marker(
-            commit=commit,
-            producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch,
-            coordinator_epoch=coordinator_epoch,
-            timestamp_ms=now_ms,
-        )
-        log.append_marker(batch, now_ms=now_ms)
+            _end_on_offsets_log(partitions, log, producer, commit, coordinator_epoch)
+        else:
+            now_ms = partitions.clock.now_ms()
+            batch = marker(
+                commit=commit,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                coordinator_epoch=coordinator_epoch,
+                timestamp_ms=now_ms,
+            )
+            log.append_marker(batch, now_ms=now_ms)
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
-    partitions.appended(log)
-    _tell(partitions, log, producer, commit, coordinator_epoch)
+    partitions.wake_fetches(log)
+    if partitions.events.tell is not None:
+        from ..events import MarkerAppended
+
+        end = log.log_end_offset
+        appended = MarkerAppended(*partition, producer, commit, coordinator_epoch, end)
+        partitions.events.tell(appended)
     return log
 
 
-def _tell(
-    partitions: Partitions,
-    log: PartitionLog,
-    producer: Producer,
-    commit: bool,
-    coordinator_epoch: int,
-) -> None:
-    tell = partitions.events.tell
-    if tell is not None:
-        from ..events import MarkerAppended
-
-        tell(MarkerAppended(log.topic, log.partition, producer, commit, coordinator_epoch))
-
-
-def _settle_offsets(
+def _end_on_offsets_log(
     partitions: Partitions,
     log: PartitionLog,
     producer: Producer,

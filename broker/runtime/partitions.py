@@ -51,7 +51,7 @@ class Partitions(Protocol):
             Refused: NOT_COORDINATOR.
         """
 
-    def appended(self, log: PartitionLog) -> None:
+    def wake_fetches(self, log: PartitionLog) -> None:
         """Wake the fetches that wait for the log."""
 
 

@@ -27,6 +27,7 @@ from .append_errors import TOO_LARGE, of_groups
 
 if TYPE_CHECKING:
     from .flushes import FlushQueue
+    from .group_transitions import GroupTransitions
 
 _LOAD_BYTES = 1 << 20
 _SLICE_S = 0.002
@@ -98,6 +99,7 @@ class Shard(Generic[M]):
             under another one the shard neither decides nor appends.
         events: the stream of events, for decisions and refusals; without observers until set.
         node_id: the id of its node, for the events.
+        group_transitions: emits the transitions of groups; None: the machine has no groups.
         failing_timer: the error of the log for the last decision of a timer; None if it succeeded.
     """
 
@@ -130,6 +132,7 @@ class Shard(Generic[M]):
         self._code_for_clients = code_for_clients
         self.events = Events()
         self.node_id = -1
+        self.group_transitions: GroupTransitions | None = None
         self._last_ticket = 0
         self._parked: dict[int, asyncio.Future[Any]] = {}  # Any: the reply of each request
         self._timer: Timer | None = None
@@ -222,6 +225,8 @@ class Shard(Generic[M]):
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
         """End a producer's transaction on this partition: append the marker and replay it.
 
+        The caller wakes the fetches that wait for the log.
+
         Raises:
             Refused: the log refuses it (TRANSACTION_COORDINATOR_FENCED, storage errors), or the
                 coordinator is unloaded.
@@ -241,7 +246,6 @@ class Shard(Generic[M]):
             from ..events import OffsetsMaterialized
 
             self.events.tell(OffsetsMaterialized(self.partition, producer, commit))
-        self._on_append(self.log)
         self._set_timer(self._now())
 
     def begin_loading(self) -> None:
@@ -329,9 +333,15 @@ class Shard(Generic[M]):
     def _commit(self, outcome: Outcome[Reply], now_ms: int, *, by_timer: bool = False) -> Reply:
         """Append, replay and carry out; return the reply. Raises NotTaken: nothing has changed."""
         if outcome.records:
+            transitions = self.group_transitions
+            if self.events.tell is not None and transitions is not None:
+                transitions.begin(outcome.records)
             try:
                 self._append_all(outcome, now_ms)
             except Refused as refused:
+                if transitions is not None:
+                    transitions.end()
+                self._tell_refusal(refused)
                 self._carry_out_all(filter(_is_sent_even_if_not_logged, outcome.effects))
                 if outcome.instead is not None:
                     other: Outcome[Reply] = outcome.instead(self._code_for_clients(refused.code))
@@ -343,6 +353,8 @@ class Shard(Generic[M]):
 
                 at = self.node_id, self.log.topic, self.partition
                 self.events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
+                if transitions is not None:
+                    transitions.end()
         if outcome.effects and self.log.awaits_flush:
             assert self._flushes is not None, "without them an append flushes"
             self._flushes.when_flushed(self.log, partial(self._carry_out_all, outcome.effects))

@@ -370,6 +370,9 @@ class ClassicGroups(GroupKind):
             for group in self.groups.values()
         )
 
+    def state_of(self, group_id: str) -> str:
+        return self.groups[group_id].state.value
+
     def removal(self, group_id: str) -> Sequence[GroupRemoved]:
         if self._existing(group_id).state is not State.EMPTY:
             raise Refused(Code.NON_EMPTY_GROUP)

@@ -163,6 +163,9 @@ class ConsumerKind(GroupKind):
             for group in self.groups.values()
         )
 
+    def state_of(self, group_id: str) -> str:
+        return self.groups[group_id].state.value
+
     def removal(self, group_id: str) -> Sequence[ConsumerRecord]:
         group = self.groups[group_id]
         if group.members:

@@ -11,13 +11,10 @@ from ottla.broker.events import (
     ClockJumped,
     ConnectionClosed,
     ConnectionOpened,
-    DecisionAppended,
     DecisionRefused,
-    GroupTransition,
     LeadersChanged,
     MarkerAppended,
     OffsetsMaterialized,
-    RecordsAppended,
     RequestAnswered,
     RequestReceived,
 )
@@ -26,56 +23,9 @@ from ottla.protocol.errors import Code
 from ottla.storage.file_events import SegmentRolled
 from tests.broker.fakes import in_virtual_time
 from tests.broker.net.listening_node import Client, listening_node
-from tests.broker.one_node import OneNode, one_node, until
+from tests.broker.observing import Heard, committed, hear
+from tests.broker.one_node import one_node, until
 from tests.log_lines import LogLines
-
-
-class Heard:
-    """An observer that remembers."""
-
-    def __init__(self) -> None:
-        self.events: list[Any] = []
-
-    def __call__(self, event: Any) -> None:
-        self.events.append(event)
-
-    def of(self, *kinds: type) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kinds)]
-
-
-def hear(it: OneNode) -> Heard:
-    heard = Heard()
-    it.node.events.add(heard)
-    return heard
-
-
-async def committed(it: OneNode, *, commit: bool = True) -> dict[str, Any]:
-    """A transaction of `shop` over two partitions of `orders` and the offsets of `readers`."""
-    await it.ask(ApiKey.FIND_COORDINATOR, 6, key_type=1, coordinator_keys=["shop"])
-    it.node.controller.create_internal_topic("__consumer_offsets")
-    begun = await it.ask(
-        ApiKey.INIT_PRODUCER_ID, 4,
-        transactional_id="shop", transaction_timeout_ms=60_000,
-        producer_id=-1, producer_epoch=-1,
-    )  # fmt: skip
-    owner = {name: begun[name] for name in ("producer_id", "producer_epoch")}
-    await it.ask(
-        ApiKey.ADD_PARTITIONS_TO_TXN, 3,
-        v3_and_below_transactional_id="shop",
-        v3_and_below_topics=[{"name": "orders", "partitions": [0, 1]}],
-        **{f"v3_and_below_{name}": value for name, value in owner.items()},
-    )  # fmt: skip
-    await it.ask(ApiKey.ADD_OFFSETS_TO_TXN, 3, transactional_id="shop", group_id="readers", **owner)
-    part = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
-    topics = [{"name": "orders", "partitions": [part]}]
-    await it.ask(
-        ApiKey.TXN_OFFSET_COMMIT, 3,
-        transactional_id="shop", group_id="readers", generation_id=-1, member_id="",
-        topics=topics, **owner,
-    )  # fmt: skip
-    ended = await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=commit, **owner)
-    assert ended["error_code"] == Code.NONE
-    return owner
 
 
 def points(events: list[Any]) -> list[str]:
@@ -94,11 +44,13 @@ async def test_a_transaction_emits_an_event_for_each_step(tmp_path: Path) -> Non
         it.topic("orders", 2)
         heard = hear(it)
         await committed(it)
-        assert points(heard.events) == [
+        reached = points(heard.events)
+        assert reached[reached.index("prepare appended") :] == [
             "prepare appended",
             "offsets materialized", "marker appended", "marker appended", "marker appended",
-            "complete appended",
+            "complete appended", "prepare answered",
         ]  # fmt: skip
+        assert "offset commit appended" in reached
         markers = heard.of(MarkerAppended)
         assert {(each.topic, each.partition) for each in markers} == {
             ("__consumer_offsets", 0), ("orders", 0), ("orders", 1)
@@ -127,15 +79,15 @@ async def test_a_request_emits_an_event_when_it_comes_and_when_it_is_answered(
 
 
 @in_virtual_time
-async def test_appends_and_rolled_segments_emit_events(tmp_path: Path) -> None:
+async def test_the_refusal_of_an_unknown_version_of_api_versions_is_an_answer(
+    tmp_path: Path,
+) -> None:
     async with one_node(tmp_path) as it:
-        it.topic("orders")
         heard = hear(it)
-        it.append("orders", b"a", b"b")
-        assert heard.of(RecordsAppended) == [("orders", 0, 2)]
-        it.log("orders").roll(0)
-        (rolled,) = heard.of(SegmentRolled)
-        assert rolled.path.endswith("orders-0/00000000000000000002.log")
+        await it.answer_to(it.frame(ApiKey.API_VERSIONS, 4)[:2] + b"\x00\x63" + bytes(8))
+        received, answered = heard.events
+        assert (type(received), type(answered)) == (RequestReceived, RequestAnswered)
+        assert tuple(received) == tuple(answered)
 
 
 @in_virtual_time
@@ -148,28 +100,6 @@ async def test_refusals_of_coordinators_emit_events(tmp_path: Path) -> None:
         await it.ask(ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **stale)
         (refused,) = heard.of(DecisionRefused)
         assert (refused.topic, refused.code) == ("__transaction_state", Code.PRODUCER_FENCED)
-
-
-@in_virtual_time
-async def test_transitions_of_classic_groups_emit_events(tmp_path: Path) -> None:
-    async with one_node(tmp_path, group_initial_rebalance_delay_ms="0") as it:
-        it.node.controller.create_internal_topic("__consumer_offsets")
-        heard = hear(it)
-        joined = await it.ask(
-            ApiKey.JOIN_GROUP, 3,
-            group_id="readers", protocol_type="consumer", member_id="",
-            session_timeout_ms=30_000, rebalance_timeout_ms=30_000,
-            protocols=[{"name": "range", "metadata": b""}],
-        )  # fmt: skip
-        member = {"group_id": "readers", "member_id": joined["member_id"]}
-        given = [{"member_id": joined["member_id"], "assignment": b"all"}]
-        await it.ask(ApiKey.SYNC_GROUP, 2, generation_id=1, assignments=given, **member)
-        assert [each[1:] for each in heard.of(GroupTransition)] == [
-            ("readers", "Empty", "PreparingRebalance"),
-            ("readers", "PreparingRebalance", "CompletingRebalance"),
-            ("readers", "CompletingRebalance", "Stable"),
-        ]
-        assert heard.of(DecisionAppended)
 
 
 @in_virtual_time

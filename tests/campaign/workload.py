@@ -16,13 +16,15 @@ from typing import Any
 from uuid import UUID
 
 from ottla.broker.event_stream import Events
-from ottla.broker.events import RequestAnswered
+from ottla.broker.events import RecordsAppended, RequestAnswered
 from ottla.broker.runtime import markers
 from ottla.broker.runtime.controller import Controller
-from ottla.broker.runtime.group_settings import group_settings
+from ottla.broker.runtime.group_settings import group_machine
 from ottla.broker.runtime.shard import Shard
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator import group_records
+from ottla.coordinator.consumer.kind import ConsumerKind
+from ottla.coordinator.consumer.requests import HeartbeatRequest
 from ottla.coordinator.groups import Committer, Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
@@ -77,6 +79,7 @@ class World:
         self.controller.register_broker(1, [HERE])
         self.events = Events()
         self.events.on_change = self._observers_changed
+        self.controller.events = self.events
         self.groups: Shard[Groups] | None = None
         self.transactions: Shard[Transactions] | None = None
         self.refresh()
@@ -97,11 +100,12 @@ class World:
             size = INTERNAL_SEGMENT_BYTES if internal else SEGMENT_BYTES
             log.config = replace(log.config, segment_bytes=size, index_interval_bytes=200)
         if self.groups is None and CONSUMER_OFFSETS in self.catalog.topics:
-            self.groups = self._shard(CONSUMER_OFFSETS, Groups(group_settings(CONFIG)))
+            machine = group_machine(CONFIG, self.catalog)
+            self.groups = self._shard(CONSUMER_OFFSETS, machine)
             self.groups.load()
         if self.transactions is None and TRANSACTION_STATE in self.catalog.topics:
-            machine = Transactions(next_producer_id=lambda: 1000)
-            self.transactions = self._shard(TRANSACTION_STATE, machine)
+            transactions = Transactions(next_producer_id=lambda: 1000)
+            self.transactions = self._shard(TRANSACTION_STATE, transactions)
             self.transactions.load()
 
     def _shard(self, topic: str, machine: Any) -> Shard[Any]:
@@ -117,11 +121,11 @@ class World:
     def _observers_changed(self) -> None:
         self.disk.on_event = self.events.tell
 
-    def answered(self) -> None:
-        """A step is acknowledged."""
+    def answered(self, api_key: ApiKey) -> None:
+        """A step is acknowledged, as a request of this API would be."""
         if self.events.tell is not None:
             here = (self.node_id, "campaign", "campaign")
-            self.events.tell(RequestAnswered(*here, ApiKey.PRODUCE, 0, 0))
+            self.events.tell(RequestAnswered(*here, api_key, 0, 0))
 
     # The partitions, as `markers.append` sees them
 
@@ -142,7 +146,7 @@ class World:
         assert self.groups is not None
         return self.groups
 
-    def appended(self, log: PartitionLog) -> None:
+    def wake_fetches(self, log: PartitionLog) -> None:
         """No fetch waits."""
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
@@ -156,7 +160,10 @@ class World:
     # What a step may do
 
     def append(self, data: bytearray, topic: str = "orders", partition: int = 0) -> None:
-        self.log(topic, partition).append(bytes(data), now_ms=self.time_ms)
+        log = self.log(topic, partition)
+        log.append(bytes(data), now_ms=self.time_ms)
+        if self.events.tell is not None:
+            self.events.tell(RecordsAppended(topic, partition, log.log_end_offset))
 
     def init_producer(self) -> None:
         self.coordinator.run_now(
@@ -200,6 +207,27 @@ class World:
             lambda machine, now: machine.commit(
                 "g", Committer(), [OffsetToCommit("orders", partition, offset)], now=now
             )
+        )
+
+    def join_group(self, member_id: str) -> None:
+        """A member joins the consumer group `readers` (KIP-848)."""
+        self._heartbeat(
+            HeartbeatRequest(
+                "readers", member_id, 0,
+                rebalance_timeout_ms=60_000,
+                subscribed_topic_names=frozenset({"orders"}),
+                owned={},
+            )
+        )  # fmt: skip
+
+    def leave_group(self, member_id: str) -> None:
+        """A member leaves the consumer group `readers`."""
+        self._heartbeat(HeartbeatRequest("readers", member_id, -1))
+
+    def _heartbeat(self, request: HeartbeatRequest) -> None:
+        assert self.groups is not None
+        self.groups.run_now(
+            lambda machine, now: machine.kind(ConsumerKind).consumer_heartbeat(request, now=now)
         )
 
     def end(self, *, commit: bool) -> None:
@@ -266,11 +294,13 @@ class Step:
 
     Attributes:
         again: a client may send it again and changes nothing by that.
+        api_key: of its request.
     """
 
     name: str
     do: Callable[[World], None]
     again: bool = False
+    api_key: ApiKey = ApiKey.PRODUCE
 
 
 def _transaction(sequence: int, *, commit: bool, offset: int) -> list[Step]:
@@ -287,7 +317,7 @@ def _transaction(sequence: int, *, commit: bool, offset: int) -> list[Step]:
         ),
         Step("offsets", partial(World.commit_in_transaction, offset=offset)),
         Step("write other", partial(World.write_in_transaction, sequence=0, partition=1)),
-        Step("end", partial(World.end, commit=commit)),
+        Step("end", partial(World.end, commit=commit), api_key=ApiKey.END_TXN),
         *(
             Step(f"marker {topic}-{partition}", partial(
                 World.write_marker, topic=topic, partition=partition
@@ -315,6 +345,8 @@ def steps() -> list[Step]:
         Step("plain", _append(batch(b"plain" * 9))),
         Step("second", _append(sent_by(1, 2, 3)), again=True),
         Step("commit offset", partial(World.commit_offset, partition=1, offset=1)),
+        Step("join a", partial(World.join_group, member_id="a"), again=True),
+        Step("join b", partial(World.join_group, member_id="b")),
         *_transaction(0, commit=True, offset=4),
         *(Step(f"key {n}", _append(batch(b"v%d" % n, key=b"k%d" % (n % 3)), topic="table"))
           for n in range(9)),
@@ -329,6 +361,7 @@ def steps() -> list[Step]:
         Step("create gone again", lambda world: world.create("gone", 1)),
         Step("into gone again", _append(batch(b"x"), topic="gone")),
         Step("third", _append(sent_by(1, 5, 4)), again=True),
+        Step("leave a", partial(World.leave_group, member_id="a")),
         Step("snapshot again", World.snapshot, again=True),
         Step("create late", lambda world: world.create("late", 1)),
         Step("snapshot at last", World.snapshot, again=True),
@@ -399,7 +432,12 @@ def _machine_seen(machine: Any) -> Any:
         except Exception:
             return None
         return (known.producer, known.state, known.partitions)
-    return {
+    members: dict[str, Any] = {}
+    if machine.kinds.find("readers") is not None:
+        described = machine.kind(ConsumerKind).describe("readers")
+        members = {member.member_id: member for member in described.members}
+        members["epochs"] = (described.state, described.epoch, described.target_epoch)
+    return members | {
         (partition, stable): machine.fetch_offset("g", "orders", partition, require_stable=stable)
         for partition in (0, 1)
         for stable in (False, True)

@@ -98,6 +98,9 @@ class Queues(GroupKind):
     def listed(self) -> Iterable[ListedGroup]:
         return (ListedGroup(group_id, "", "Stable", self.name) for group_id in self.groups)
 
+    def state_of(self, group_id: str) -> str:
+        return "Stable"
+
     def removal(self, group_id: str) -> Sequence[KindRecord]:
         return [QueueRecord(group_id)]
 

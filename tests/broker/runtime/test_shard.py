@@ -498,7 +498,7 @@ async def test_transactional_records_are_pending_until_their_marker() -> None:
     kinds = [(header.is_transactional, header.is_control) for header in place.batches()]
     assert kinds == [(True, False), (True, False), (True, True), (True, True)]
     assert place.batches()[1].producer_epoch == 3
-    assert place.appends == 4
+    assert place.appends == 2
 
 
 @in_virtual_time

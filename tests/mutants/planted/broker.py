@@ -381,8 +381,8 @@ MUTANTS: Final = (
     Mutant(
         "an-unknown-version-of-apiversions-closes",
         "broker/requests/dispatch.py",
-        "if not 0 <= version <= highest:\n                return",
-        "if False:\n                return",
+        "if not 0 <= version <= highest:\n                if self",
+        "if False:\n                if self",
         "a client of the future cannot find out what to speak",
         ("tests/broker/requests/test_dispatch.py", "tests/broker/handlers/test_api_versions.py"),
     ),
