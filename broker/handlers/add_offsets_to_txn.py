@@ -3,7 +3,7 @@
 0-1  another producer epoch is INVALID_PRODUCER_EPOCH
 2    another producer epoch is PRODUCER_FENCED
 3    flexible encoding
-4    may answer TRANSACTION_ABORTABLE (KIP-890)
+4    clients handle TRANSACTION_ABORTABLE (KIP-890), which is never the answer here
 
 The request adds the group's partition of `__consumer_offsets`, which need not exist yet: clients
 look up the group's coordinator, which creates the topic, only afterwards. Any group id is accepted,

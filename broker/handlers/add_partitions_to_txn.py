@@ -3,8 +3,9 @@
 0-1  another producer epoch is INVALID_PRODUCER_EPOCH
 2    another producer epoch is PRODUCER_FENCED
 3    flexible encoding
-4    between brokers: several transactions at once, and `verify_only` (KIP-890)
-5    may answer TRANSACTION_ABORTABLE (KIP-890)
+4    between brokers: several transactions at once; `verify_only` adds nothing, and answers
+     TRANSACTION_ABORTABLE for a partition that is not in the transaction (KIP-890)
+5    as 4, from brokers that handle TRANSACTION_ABORTABLE
 
 A transaction gets all its partitions or none: if one does not exist, the others are
 OPERATION_NOT_ATTEMPTED. Versions up to 3, which clients send, may not add internal topics; from

@@ -1,8 +1,8 @@
 """AddRaftVoter (80), version 0: add a voter to the KRaft quorum (KIP-853).
 
 With kraft.version 0 every valid request is refused, as in Kafka. With 1 it is refused too, with the
-error of a Kafka that cannot reach the new voter: all nodes of Ottla are in one process. Skipped:
-voters in other processes.
+error of a Kafka that cannot reach the new voter: all nodes of Ottla are in one process.
+Skipped: voters in other processes.
 """
 
 from __future__ import annotations

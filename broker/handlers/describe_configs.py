@@ -4,8 +4,8 @@
 3    the type and the documentation of each setting
 4    flexible encoding
 
-A sensitive setting has no value. Settings have the order of Kafka's hash map. Skipped: loggers
-other than the root.
+A sensitive setting has no value. Settings have the order of Kafka's hash map.
+Skipped: loggers other than the root.
 """
 
 from __future__ import annotations

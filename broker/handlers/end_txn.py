@@ -3,7 +3,7 @@
 0-1  another producer epoch is INVALID_PRODUCER_EPOCH
 2    another producer epoch is PRODUCER_FENCED
 3    flexible encoding
-4    may answer TRANSACTION_ABORTABLE (KIP-890)
+4    clients handle TRANSACTION_ABORTABLE (KIP-890), which is never the answer here
 5    each end raises the epoch, and the answer has the new one (KIP-890)
 
 When the answer is sent, the decision is in the log, and so are the markers of the partitions that

@@ -4,7 +4,7 @@
 2    flexible encoding
 3    the client may send its id and epoch, to continue after an error (KIP-360)
 4    a fenced producer gets PRODUCER_FENCED
-5    may answer TRANSACTION_ABORTABLE (KIP-890)
+5    clients handle TRANSACTION_ABORTABLE (KIP-890), which is never the answer here
 6    two-phase commit: transactions without a timeout (KIP-939); offered only with
      `unstable.api.versions.enable`, as in Kafka, whatever `transaction.two.phase.commit.enable` is
 

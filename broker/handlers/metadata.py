@@ -3,12 +3,14 @@
 0     an empty list means all topics
 1     null means all topics, an empty list none; the controller, racks and internal topics
 2     the cluster id
+3     throttle time
 4     a client may switch off topic creation
 5     offline replicas
 7     leader epochs
-8     authorized operations; those of the cluster only up to version 10
+8     authorized operations of topics and of the cluster
 9     flexible encoding
 10    topic ids in the answer
+11    no authorized operations of the cluster; DescribeCluster has them
 12    topics may be requested by id; names beside ids are ignored
 13    the answer has a field for an error of the whole request
 

@@ -1,7 +1,8 @@
 """OffsetCommit (8), versions 2-9: commit a group's offsets.
 
-2-4  the client may set the retention of its offsets; from 5 on the broker's setting counts
+2-4  the client may set the retention of its offsets
 3    the answer has a throttle time
+5    the broker's setting is the retention of all offsets (KIP-211)
 6    the leader epoch of the last record consumed (KIP-320)
 7    static members by group.instance.id (KIP-345)
 8    flexible encoding

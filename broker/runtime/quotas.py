@@ -164,10 +164,10 @@ class Quotas:
         """Count partitions to create or delete; return the throttle time in ms, 0 if strict.
 
         Args:
-            strict: refuse the mutations instead while the client is over its quota (KIP-599).
+            strict: while earlier mutations exceed the quota, raise and count nothing (KIP-599).
 
         Raises:
-            Exceeded: THROTTLING_QUOTA_EXCEEDED, with the throttle time in `wait_ms`.
+            Exceeded: strict, and the quota is exceeded; `wait_ms` has the throttle time.
         """
         limit = self.limit(CONTROLLER_MUTATION_RATE, *who)
         if limit is None:

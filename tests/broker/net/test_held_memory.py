@@ -50,6 +50,22 @@ class Sender:
         return not self._left
 
 
+class HolderBelowTheLimit:
+    """A connection that neither waits nor is closed, because there is memory for all."""
+
+    is_receiving = False
+    unsent_bytes = 0
+
+    def hold(self) -> None:
+        raise AssertionError("it has to wait")
+
+    def release(self) -> None:
+        raise AssertionError("it did not wait")
+
+    def give_up(self, why: str) -> None:
+        raise AssertionError(why)
+
+
 @in_virtual_time
 async def test_requests_of_which_a_part_came_have_a_limit_together(peer: Any) -> None:
     """60 connections with 30 MB each of a larger request took 1.8 GB."""
@@ -156,13 +172,14 @@ async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
     given_back: list[float] = []
     loop = asyncio.get_running_loop()
     requests = RequestMemory(REQUESTS_BYTES, LoopClock(), lambda: given_back.append(loop.time()))
-    for connection in "ab":
-        requests.holds(connection, held_bytes // 2)  # type: ignore[arg-type]
+    one, other = HolderBelowTheLimit(), HolderBelowTheLimit()
+    for connection in (one, other):
+        requests.holds(connection, held_bytes // 2)
     began_s = loop.time()
-    requests.holds("a", 0)  # type: ignore[arg-type]
+    requests.holds(one, 0)
     await asyncio.sleep(10)
     assert given_back == [], "one request is still held"
-    requests.holds("b", 0)  # type: ignore[arg-type]
+    requests.holds(other, 0)
     await asyncio.sleep(10)
     assert given_back == [began_s + 11.0] * times
 
