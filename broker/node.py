@@ -8,6 +8,7 @@ process (cluster.py). It has no sockets and no frames.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from .runtime.marker_channel import MarkerChannel
     from .runtime.marker_requests import MarkerRequests
     from .runtime.quotas import Quotas
-    from .runtime.shard import AnyShard, Shard
+    from .runtime.shard import Shard, ShardServices
     from .runtime.transaction_metrics import TransactionMetrics
 
 _NO_EPOCH = -1
@@ -326,8 +327,7 @@ class Node:
         self._marker_channel = None
         self.start(advertised)
 
-    def carry_out(self, shard: AnyShard, effect: Effect) -> None:
-        """Carry out an effect of a coordinator's decision."""
+    def _carry_out(self, shard: Shard[Transactions], effect: Effect) -> None:
         from ..coordinator.transactions.states import WriteMarkers
 
         if isinstance(effect, WriteMarkers):
@@ -392,14 +392,10 @@ class Node:
                 "transaction.remove.expired.transaction.cleanup.interval.ms"
             ],
         )
-        shard = Shard(
-            log, machine, (encode_now, decode),
-            clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
-            flushes=self.flushes, on_refused=self.storage_trouble.tell,
-            check_may_append=self.cluster.check_in_sync, code_for_clients=of_transactions,
+        return Shard(
+            log, machine, (encode_now, decode), self._shard_services,
+            carry_out=self._carry_out, code_for_clients=of_transactions,
         )  # fmt: skip
-        shard.events, shard.node_id = self.events, self.node_id
-        return shard
 
     def _group_shard(self, partition: int) -> Shard[Groups]:
         from ..coordinator.group_records import decode, encode
@@ -411,15 +407,23 @@ class Node:
         machine = group_machine(self.config, self.catalog)
         transitions = GroupTransitions(machine.kinds, self.events, self.node_id)
         machine.kinds.classic.on_transition = transitions.classic_entered
-        shard = Shard(
-            log, machine, (encode, decode),
-            clock=self.clock, carry_out=self.carry_out, on_append=self.appended,
-            flushes=self.flushes, on_refused=self.storage_trouble.tell,
+        return Shard(
+            log, machine, (encode, decode), self._shard_services, group_transitions=transitions
+        )
+
+    @cached_property
+    def _shard_services(self) -> ShardServices:
+        from .runtime.shard import ShardServices
+
+        return ShardServices(
+            clock=self.clock,
+            on_append=self.appended,
+            on_refused=self.storage_trouble.tell,
+            flushes=self.flushes,
             check_may_append=self.cluster.check_in_sync,
-        )  # fmt: skip
-        shard.events, shard.node_id = self.events, self.node_id
-        shard.group_transitions = transitions
-        return shard
+            events=self.events,
+            node_id=self.node_id,
+        )
 
     def _internal_log(self, topic: str, partition: int) -> PartitionLog:
         log = self.open_log_of(topic, partition)

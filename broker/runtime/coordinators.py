@@ -19,9 +19,9 @@ from .loading import Loading
 if TYPE_CHECKING:
     from ...coordinator.moment import Moment
     from ...coordinator.outcome import Outcome
-    from .shard import Shard
+    from .shard import Machine, Shard
 
-M = TypeVar("M")
+M = TypeVar("M", bound="Machine")
 _log = Log("coordinators")
 
 
@@ -107,7 +107,7 @@ class Coordinator(Generic[M]):
             return
         self._unopened.discard(partition)
         self._shards[partition] = shard
-        self._loading.add(shard, self._loaded)
+        self._loading.add(shard, partial(self._loaded, shard))
 
     def _loaded(self, shard: Shard[M], failed: Refused | Malformed | None) -> None:
         if self._shards.get(shard.partition) is not shard:

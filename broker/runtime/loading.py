@@ -17,12 +17,12 @@ from ..clock import is_in_event_loop
 from ..log_output import Log
 
 if TYPE_CHECKING:
-    from .shard import AnyShard
+    from .shard import Machine, Shard
 
 AT_ONCE_BYTES: Final = 16 << 10
 """Logs up to this total size are loaded at once, in the same turn of the loop."""
 
-Done: TypeAlias = Callable[["AnyShard", Refused | Malformed | None], None]
+Done: TypeAlias = Callable[[Refused | Malformed | None], None]
 _log = Log("loading")
 
 
@@ -34,9 +34,9 @@ class Loading:
     """
 
     def __init__(self) -> None:
-        self._queue: deque[tuple[AnyShard, Done]] = deque()
+        self._queue: deque[tuple[Shard[Machine], Done]] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._current: AnyShard | None = None
+        self._current: Shard[Machine] | None = None
         self._at_once_bytes = AT_ONCE_BYTES
 
     @property
@@ -47,15 +47,15 @@ class Loading:
         """Whether a log is being replayed; records must not be removed from it meanwhile."""
         return self._current is not None and self._current.log is log
 
-    def add(self, shard: AnyShard, done: Done) -> None:
-        """Load a shard, then call `done` with it and the error of its log, or None.
+    def add(self, shard: Shard[Machine], done: Done) -> None:
+        """Load a shard, then call `done` with the error of its log, or None.
 
         Without a running event loop it is loaded at once, whatever its size.
         """
         size_bytes = shard.log.size_bytes if shard.log.log_end_offset else 0
         if size_bytes == 0 or not is_in_event_loop() or size_bytes <= self._at_once_bytes:
             self._at_once_bytes -= size_bytes
-            done(shard, _tried(shard.load))
+            done(_tried(shard.load))
             return
         shard.begin_loading()
         self._queue.append((shard, done))
@@ -78,14 +78,14 @@ class Loading:
             failed = None if shard.is_closed else await _replayed(shard)
             self._current = None
             try:
-                done(shard, failed)
+                done(failed)
             except Exception as fault:  # the other shards must be loaded all the same
                 _log.error("what follows loading failed", topic=shard.log.topic, exc_info=fault)
         self._task = None
         self._at_once_bytes = AT_ONCE_BYTES
 
 
-async def _replayed(shard: AnyShard) -> Refused | Malformed | None:
+async def _replayed(shard: Shard[Machine]) -> Refused | Malformed | None:
     slices = shard.load_in_slices()
     while True:
         try:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...storage.log import PartitionLog
     from ..clock import Clock
     from ..event_stream import Events
-    from .shard import AnyShard
+    from .shard import PendingMachine, Shard
 
 
 class Partitions(Protocol):
@@ -44,7 +44,7 @@ class Partitions(Protocol):
     def check_in_sync(self, log: PartitionLog) -> None:
         """Raise Refused NOT_ENOUGH_REPLICAS if fewer are in sync than `min.insync.replicas`."""
 
-    def group_shard_at(self, partition: int) -> AnyShard:
+    def group_shard_at(self, partition: int) -> Shard[PendingMachine]:
         """The coordinator of the groups in a partition of `__consumer_offsets`.
 
         Raises:

@@ -9,14 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Protocol,
+    TypeVar,
+    TypeVarTuple,
+    Unpack,
+    runtime_checkable,
+)
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Answer, Effect, Outcome, Parked, Producer
 from ...protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
 from ...protocol.control import marker, read_marker
-from ...protocol.errors import Code, Refused
+from ...protocol.errors import Code, Malformed, Refused
 from ...protocol.records import records_in
 from ...storage.log import Origin, PartitionLog
 from ..clock import Clock, Timer, is_in_event_loop
@@ -62,24 +73,47 @@ class Machine(Protocol):
         """
 
 
+@runtime_checkable
 class PendingMachine(Machine, Protocol):
     """A machine with records that are pending until their transaction ends."""
 
-    # Any: of the machine's own kinds
-    def replay_pending(self, record: Any, producer: Producer) -> None: ...
+    def replay_pending(self, record: Any, producer: Producer) -> None: ...  # Any: see above
     def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
 
 
-M = TypeVar("M")
+M = TypeVar("M", bound=Machine, covariant=True)
 Reply = TypeVar("Reply")
+More = TypeVarTuple("More")
 # Any: the records of the shard's machine.
 Encode = Callable[[Any], tuple[bytes, bytes | None]]
 Decode = Callable[[bytes, bytes | None], object]
 
 
-# Any: the machine, which is of another type for each topic.
-AnyShard: TypeAlias = "Shard[Any]"
-"""The shard of any internal topic."""
+@dataclass(frozen=True, slots=True)
+class ShardServices:
+    """What all shards of a node share.
+
+    Attributes:
+        clock: gives the time, and wakes the timers.
+        on_append: called with the log after each append.
+        on_refused: called when the log refuses records.
+        flushes: of the logs, if a log does not flush each append itself.
+        check_may_append: raises Refused while too few replicas are in sync.
+        events: the stream of events, for decisions and refusals.
+        node_id: the id of the node, for the events.
+    """
+
+    clock: Clock
+    on_append: Callable[[PartitionLog], None]
+    on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None
+    flushes: FlushQueue | None = None
+    check_may_append: Callable[[PartitionLog], None] | None = None
+    events: Events = field(default_factory=Events)
+    node_id: int = -1
+
+
+def _no_effects(_shard: object, effect: Effect) -> None:
+    raise TypeError(f"unknown effect {effect!r}")
 
 
 class Shard(Generic[M]):
@@ -87,19 +121,14 @@ class Shard(Generic[M]):
 
     Args:
         machine: a new one; `load` replays the log into it.
-        encode, decode: a record to key and value, and back; decode returns None for unknown ones.
+        codec: a record to key and value, and back; the latter returns None for unknown ones.
         carry_out: carries out an effect, except `Answer`, which the shard handles itself.
-        on_refused: called when the log refuses records.
         code_for_clients: the error code for clients, by the code of the log.
-        flushes: of the log, if the log does not flush each append itself.
-        check_may_append: raises Refused while too few replicas are in sync.
+        group_transitions: emits the transitions of groups; None: the machine has no groups.
 
     Attributes:
         leader_epoch: of the partition when the shard was created, and so the coordinator's epoch;
             under another one the shard neither decides nor appends.
-        events: the stream of events, for decisions and refusals; without observers until set.
-        node_id: the id of its node, for the events.
-        group_transitions: emits the transitions of groups; None: the machine has no groups.
         failing_timer: the error of the log for the last decision of a timer; None if it succeeded.
     """
 
@@ -108,33 +137,31 @@ class Shard(Generic[M]):
         log: PartitionLog,
         machine: M,
         codec: tuple[Encode, Decode],
+        services: ShardServices,
         *,
-        clock: Clock,
-        carry_out: Callable[[AnyShard, Effect], None],
-        on_append: Callable[[PartitionLog], None],
-        on_refused: Callable[[PartitionLog, Refused], None] = lambda log, refused: None,
-        flushes: FlushQueue | None = None,
-        check_may_append: Callable[[PartitionLog], None] | None = None,
+        carry_out: Callable[[Shard[M], Effect], None] = _no_effects,
         code_for_clients: Callable[[Code], Code] = of_groups,
+        group_transitions: GroupTransitions | None = None,
     ) -> None:
         self.log = log
         self.leader_epoch = log.leader_epoch
         self.machine = machine
-        # Any: a `Machine`; a `PendingMachine` if its records may be pending.
-        self._any: Any = machine
+        self._pending_machine: PendingMachine | None = None
+        if isinstance(machine, PendingMachine):
+            self._pending_machine = machine
         self._encode, self._decode = codec
-        self._clock = clock
+        self._clock = services.clock
+        self._on_append = services.on_append
+        self._on_refused = services.on_refused
+        self._flushes = services.flushes
+        self._check_may_append = services.check_may_append
+        self._events = services.events
+        self._node_id = services.node_id
         self._carry_out = carry_out
-        self._on_append = on_append
-        self._on_refused = on_refused
-        self._flushes = flushes
-        self._check_may_append = check_may_append
         self._code_for_clients = code_for_clients
-        self.events = Events()
-        self.node_id = -1
-        self.group_transitions: GroupTransitions | None = None
+        self._group_transitions = group_transitions
         self._last_ticket = 0
-        self._parked: dict[int, asyncio.Future[Any]] = {}  # Any: the reply of each request
+        self._parked_requests: dict[int, asyncio.Future[Any]] = {}  # Any: the reply of each
         self._timer: Timer | None = None
         self._timer_deadline_ms: int | None = None
         self._was_tick_refused = False
@@ -175,15 +202,17 @@ class Shard(Generic[M]):
             await self._flushed()
         return reply
 
-    def run_now(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Reply:
-        """`run` for callers that cannot wait: the marker channel, timers."""
+    def run_now(
+        self, decide: Callable[[M, Moment, Unpack[More]], Outcome[Reply]], *more: *More
+    ) -> Reply:
+        """`run` for callers that cannot wait, with more arguments for the decision."""
         self._check_open()
         now = self._now()
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
             self.tick()  # due timers come first, however late the event loop is
         try:
-            outcome = decide(self.machine, now)
+            outcome = decide(self.machine, now, *more)
         except Refused as refused:
             self._tell_refusal(refused)
             raise
@@ -199,10 +228,10 @@ class Shard(Generic[M]):
         self._last_ticket += 1
         ticket = self._last_ticket
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._parked[ticket] = waiting
+        self._parked_requests[ticket] = waiting
         try:
             try:
-                reply = self.run_now(lambda machine, now: decide(machine, now, ticket))
+                reply = self.run_now(decide, ticket)
             except Refused as refused:
                 raise self._for_clients(refused) from refused.__cause__
             if isinstance(reply, Parked):
@@ -211,7 +240,7 @@ class Shard(Generic[M]):
                 await self._flushed()
             return reply
         finally:
-            self._parked.pop(ticket, None)
+            self._parked_requests.pop(ticket, None)
 
     def ask(self, read: Callable[[M], Reply]) -> Reply:
         """Read from the machine without a change; raises Refused if the shard is unloaded."""
@@ -232,6 +261,7 @@ class Shard(Generic[M]):
                 coordinator is unloaded.
         """
         self._check_open()
+        machine = self._pending()
         now_ms = self._clock.now_ms()
         batch = marker(
             commit=commit,
@@ -241,11 +271,11 @@ class Shard(Generic[M]):
             timestamp_ms=now_ms,
         )
         self.log.append_marker(batch, now_ms=now_ms)
-        self._any.replay_marker(producer, commit=commit)
-        if self.events.tell is not None:
+        machine.replay_marker(producer, commit=commit)
+        if self._events.tell is not None:
             from ..events import OffsetsMaterialized
 
-            self.events.tell(OffsetsMaterialized(self.partition, producer, commit))
+            self._events.tell(OffsetsMaterialized(self.partition, producer, commit))
         self._set_timer(self._now())
 
     def begin_loading(self) -> None:
@@ -292,16 +322,16 @@ class Shard(Generic[M]):
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for waiting in self._parked.values():
+        for waiting in self._parked_requests.values():
             if not waiting.done():
                 waiting.set_exception(Refused(Code.NOT_COORDINATOR))
 
     def _tell_refusal(self, refused: Refused) -> None:
-        if self.events.tell is not None:
+        if self._events.tell is not None:
             from ..events import DecisionRefused
 
-            at = self.node_id, self.log.topic, self.partition
-            self.events.tell(DecisionRefused(*at, refused.code))
+            at = self._node_id, self.log.topic, self.partition
+            self._events.tell(DecisionRefused(*at, refused.code))
 
     def _check_open(self) -> None:
         if self._closed:
@@ -312,6 +342,12 @@ class Shard(Generic[M]):
         if self._loading:
             raise Refused(Code.COORDINATOR_LOAD_IN_PROGRESS)
 
+    def _pending(self) -> PendingMachine:
+        """The machine, for a batch of a transaction. Raises Malformed: it has no such records."""
+        if self._pending_machine is None:
+            raise Malformed(f"a transactional batch in {self.log.topic}")
+        return self._pending_machine
+
     def _replay_batch(self, data: Bytes, position: int, header: BatchHeader) -> None:
         producer = Producer(header.producer_id, header.producer_epoch)
         if header.record_count == 0:
@@ -319,22 +355,22 @@ class Shard(Generic[M]):
         if header.is_control:
             ended = read_marker(data, position, header)
             if ended is not None:
-                self._any.replay_marker(producer, commit=ended.commit)
+                self._pending().replay_marker(producer, commit=ended.commit)
             return
         for stored in records_in(data, position, header):
             record = self._decode(stored.key or b"", stored.value)
             if record is None:
                 continue
             if header.is_transactional:
-                self._any.replay_pending(record, producer)
+                self._pending().replay_pending(record, producer)
             else:
-                self._any.replay(record)
+                self.machine.replay(record)
 
     def _commit(self, outcome: Outcome[Reply], now_ms: int, *, by_timer: bool = False) -> Reply:
         """Append, replay and carry out; return the reply. Raises NotTaken: nothing has changed."""
         if outcome.records:
-            transitions = self.group_transitions
-            if self.events.tell is not None and transitions is not None:
+            transitions = self._group_transitions
+            if self._events.tell is not None and transitions is not None:
                 transitions.begin(outcome.records)
             try:
                 self._append_all(outcome, now_ms)
@@ -348,11 +384,11 @@ class Shard(Generic[M]):
                     assert not other.records, "the log takes nothing"
                     return self._commit(other, now_ms, by_timer=by_timer)
                 raise NotTaken(refused.code, refused.why) from refused.__cause__
-            if self.events.tell is not None:
+            if self._events.tell is not None:
                 from ..events import DecisionAppended
 
-                at = self.node_id, self.log.topic, self.partition
-                self.events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
+                at = self._node_id, self.log.topic, self.partition
+                self._events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
                 if transitions is not None:
                     transitions.end()
         if outcome.effects and self.log.awaits_flush:
@@ -366,7 +402,7 @@ class Shard(Generic[M]):
         """Carry out the effects of a decision after its flush, which succeeded unless `refused`."""
         for effect in effects:
             if isinstance(effect, Answer):
-                waiting = self._parked.get(effect.ticket)
+                waiting = self._parked_requests.get(effect.ticket)
                 if waiting is not None and not waiting.done():
                     if refused is None:
                         waiting.set_result(effect.reply)
@@ -429,9 +465,9 @@ class Shard(Generic[M]):
             raise
         for record in records:
             if producer is None:
-                self._any.replay(record)
+                self.machine.replay(record)
             else:
-                self._any.replay_pending(record, producer)
+                self._pending().replay_pending(record, producer)
         self._on_append(self.log)
 
     def _now(self) -> Moment:
@@ -440,7 +476,7 @@ class Shard(Generic[M]):
     def _set_timer(self, now: Moment) -> None:
         if self._ticks:
             return  # the running tick sets it at its end
-        deadline_ms = None if self._closed or self._loading else self._any.next_deadline(now)
+        deadline_ms = None if self._closed or self._loading else self.machine.next_deadline(now)
         armed_ms = self._timer_deadline_ms
         if deadline_ms == armed_ms:
             return
@@ -472,7 +508,7 @@ class Shard(Generic[M]):
         if self.is_closed:
             return
         now = self._now()
-        deadline_ms = self._any.next_deadline(now)
+        deadline_ms = self.machine.next_deadline(now)
         if deadline_ms is None or deadline_ms > now.monotonic_ms:
             self._set_timer(now)  # the deadline has changed meanwhile
             return
@@ -485,7 +521,7 @@ class Shard(Generic[M]):
             self._set_timer(now)
             return
         # Retry later, and not at each request before.
-        self._timer_deadline_ms, self._was_tick_refused = self._any.next_deadline(now), True
+        self._timer_deadline_ms, self._was_tick_refused = self.machine.next_deadline(now), True
         if is_in_event_loop():
             self._timer = self._clock.call_after_ms(_RETRY_S * 1000, run_in_turn, self.tick)
 
@@ -495,7 +531,7 @@ class Shard(Generic[M]):
         A decision that is too large for the log does not prevent the others.
         """
         turns = Turns()
-        work = self._any.tick(now)
+        work = self.machine.tick(now)
         try:
             for outcome in work:
                 try:
@@ -512,7 +548,7 @@ class Shard(Generic[M]):
             return refused
         finally:
             work.close()
-        left_ms = self._any.next_deadline(now)
+        left_ms = self.machine.next_deadline(now)
         if left_ms is not None and left_ms <= now.monotonic_ms:
             return None  # the slice is over; the rest follows
         was_too_large, self._was_too_large = self._was_too_large, False

@@ -428,7 +428,7 @@ async def test_requests_waiting_at_a_coordinator_end_when_another_takes_over(
         }
         joining = asyncio.ensure_future(it.ask(coordinator, ApiKey.JOIN_GROUP, 3, **asked))
         shard = it.nodes[coordinator].groups.shard_at(0)
-        await until(lambda: shard._parked)
+        await until(lambda: shard._parked_requests)
         it.controller.change_leader(CONSUMER_OFFSETS, 0, other)
         assert Code((await joining)["error_code"]) is Code.NOT_COORDINATOR
 

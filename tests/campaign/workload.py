@@ -20,7 +20,7 @@ from ottla.broker.events import RecordsAppended, RequestAnswered
 from ottla.broker.runtime import markers
 from ottla.broker.runtime.controller import Controller
 from ottla.broker.runtime.group_settings import group_machine
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator import group_records
 from ottla.coordinator.consumer.kind import ConsumerKind
@@ -111,12 +111,8 @@ class World:
     def _shard(self, topic: str, machine: Any) -> Shard[Any]:
         records = group_records if topic == CONSUMER_OFFSETS else transaction_records
         codec: Any = (records.encode, records.decode)
-        shard = Shard(
-            self.log(topic), machine, codec,
-            clock=self.clock, carry_out=_nothing, on_append=_nothing,
-        )  # fmt: skip
-        shard.events = self.events
-        return shard
+        services = ShardServices(self.clock, on_append=_nothing, events=self.events)
+        return Shard(self.log(topic), machine, codec, services, carry_out=_nothing)
 
     def _observers_changed(self) -> None:
         self.disk.on_event = self.events.tell

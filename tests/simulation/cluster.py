@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from ottla.broker.clock import SystemClock
 from ottla.broker.runtime.marker_channel import resume
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.group_records import decode as decode_of_groups
 from ottla.coordinator.group_records import encode as encode_of_groups
@@ -550,10 +550,10 @@ class Cluster:
 
     def _shard(self, log: PartitionLog, machine: Any, codec: Any, carry_out: Any) -> Shard[Any]:
         flushes = self.flushes if self.durability is Durability.DEFERRED else None
-        return Shard(
-            log, machine, codec, clock=self.clock, carry_out=carry_out,
-            on_append=lambda log: None, flushes=flushes, check_may_append=self._check_in_sync,
-        )  # fmt: skip
+        services = ShardServices(
+            self.clock, lambda log: None, flushes=flushes, check_may_append=self._check_in_sync
+        )
+        return Shard(log, machine, codec, services, carry_out=carry_out)
 
     def _check_in_sync(self, log: PartitionLog) -> None:
         """Now and then too few replicas are. Raises Refused."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.clock import SystemClock
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator import group_records
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.groups import Committer, Groups
@@ -49,8 +49,8 @@ class Clock(SystemClock):
 
 def shard_over(log: PartitionLog, machine: Any, codec: Any, clock: Clock) -> Shard[Any]:
     shard = Shard(
-        log, machine, codec, clock=clock,
-        carry_out=lambda *_: None, on_append=lambda _: None,
+        log, machine, codec, ShardServices(clock, on_append=lambda _: None),
+        carry_out=lambda *_: None,
     )  # fmt: skip
     shard.load()
     return shard

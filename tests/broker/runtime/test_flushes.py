@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.runtime.flushes import Flushes
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Parked
 from ottla.protocol.api_keys import ApiKey
@@ -379,8 +379,8 @@ class Notes:
 def shard_of(broker: Broker, rung: list[str]) -> Shard[Notes]:
     return Shard(
         broker.orders, Notes(), (lambda record: (b"k", record.encode()), lambda _, v: v),
-        clock=StillClock(), carry_out=lambda _, effect: rung.append(effect.name),  # type: ignore[attr-defined]
-        on_append=lambda _: None, flushes=broker.flushes,
+        ShardServices(StillClock(), on_append=lambda _: None, flushes=broker.flushes),
+        carry_out=lambda _, effect: rung.append(effect.name),  # type: ignore[attr-defined]
     )  # fmt: skip
 
 

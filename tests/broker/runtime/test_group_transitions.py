@@ -197,5 +197,5 @@ async def test_a_decision_that_the_log_refuses_emits_a_refusal_and_no_transition
         assert refused
         assert {each.code for each in refused} == {Code.NOT_ENOUGH_REPLICAS}
         assert transitions(heard) == []
-        assert shard.group_transitions is not None
-        assert shard.group_transitions._before is None
+        assert shard._group_transitions is not None
+        assert shard._group_transitions._before is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
         several: Any = [Slow(), Slow()]
         work = loading.Loading()
         for each in several:
-            work.add(each, done)
+            work.add(each, partial(done, each))
         assert work.left == 2
         await until(lambda: not work.left)
         assert loaded == several
@@ -214,7 +215,7 @@ def test_a_load_requested_after_all_others_ended_runs() -> None:
         work = loading.Loading()
         for number in range(1, 4):
             shard: Any = Slow()
-            work.add(shard, lambda given, failed: loaded.append(given))
+            work.add(shard, lambda failed: loaded.append(failed))
             await until(lambda: not work.left)
             await asyncio.sleep(0)  # the task that loaded it ends
             assert len(loaded) == number

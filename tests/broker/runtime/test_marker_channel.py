@@ -389,7 +389,7 @@ async def test_the_next_coordinator_completes_decisions_that_were_not_flushed(
         it.controller.change_leader(TRANSACTION_STATE, 0, third)
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
         for given in late:
-            old.carry_out(*given)
+            old._carry_out(*given)
         assert not any(map(len, old.marker_channel.destinations.values()))
         assert markers_of(it, ("orders", 0)) == [(True, 1)]
 

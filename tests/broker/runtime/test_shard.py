@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ottla.broker.runtime import shard as shard_module
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
 from ottla.protocol.batch import build, headers_in
-from ottla.protocol.errors import Code, Refused
+from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import (
     START_MS,
@@ -105,9 +105,8 @@ class Place:
             self.log,
             Words(),
             (encode, decode),
-            clock=LoopClock(),
+            ShardServices(LoopClock(), on_append=self._appended),
             carry_out=self._carry_out,
-            on_append=self._appended,
         )
 
     def _carry_out(self, shard: Shard[Any], effect: Effect) -> None:
@@ -288,7 +287,7 @@ async def test_a_parked_request_gets_the_reply_of_its_ticket() -> None:
 async def test_a_decision_that_does_not_park_is_replied_at_once() -> None:
     place = Place()
     assert await place.shard.run_parked(saying("a", reply="now")) == "now"
-    assert place.shard._parked == {}
+    assert place.shard._parked_requests == {}
 
 
 @in_virtual_time
@@ -305,7 +304,7 @@ async def test_a_refused_request_does_not_wait() -> None:
     place = Place()
     with pytest.raises(Refused):
         await place.shard.run_parked(refusing)
-    assert place.shard._parked == {}
+    assert place.shard._parked_requests == {}
 
 
 @in_virtual_time
@@ -315,7 +314,7 @@ async def test_a_cancelled_request_is_forgotten_and_its_answer_dropped() -> None
     await settle()
     parked.cancel()
     await settle()
-    assert place.shard._parked == {}
+    assert place.shard._parked_requests == {}
     (ticket,) = place.machine.waiting
     await place.shard.run(saying("a", effects=(Answer(ticket, "nobody there"),)))
 
@@ -511,6 +510,34 @@ async def test_a_fenced_marker_is_refused_and_not_replayed() -> None:
         place.shard.write_marker(Producer(7, 5), commit=True, coordinator_epoch=8)
     assert refused.value.code == Code.TRANSACTION_COORDINATOR_FENCED
     assert place.machine.pending == [(Said("me", "more"), Producer(7, 5))]
+
+
+class Letters:
+    """A machine without pending records, as that of `__transaction_state`."""
+
+    def __init__(self) -> None:
+        self.letters: list[Said] = []
+
+    def replay(self, record: Said) -> None:
+        self.letters.append(record)
+
+    def next_deadline(self, now: Moment) -> int | None:
+        return None
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        yield from ()
+
+
+@in_virtual_time
+async def test_a_transactional_batch_is_damage_in_a_log_without_pending_records() -> None:
+    place = Place()
+    await place.shard.run(saying("first"))
+    await place.shard.run(saying("mine", producer=SHOP))
+    services = ShardServices(LoopClock(), on_append=lambda log: None)
+    other = Shard(place.log, Letters(), (encode, decode), services)
+    with pytest.raises(Malformed, match="a transactional batch in orders"):
+        other.load()
+    assert other.machine.letters == [Said("me", "first")]
 
 
 # Unloading

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
@@ -67,9 +67,8 @@ class Place:
             self.log,
             self.machine,
             (lambda record: (record.encode(), b""), lambda key, value: key.decode()),
-            clock=LoopClock(),
+            ShardServices(LoopClock(), on_append=lambda log: None),
             carry_out=lambda shard, effect: None,
-            on_append=lambda log: None,
         )
 
     def plan(self, *names: str, at_ms: int = 0) -> None:

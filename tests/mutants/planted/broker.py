@@ -139,7 +139,7 @@ MUTANTS: Final = (
         "loading-does-not-replay-markers",
         "broker/runtime/shard.py",
         "if ended is not None:\n"
-        "                self._any.replay_marker(producer, commit=ended.commit)\n"
+        "                self._pending().replay_marker(producer, commit=ended.commit)\n"
         "            return",
         "return",
         "offsets of a committed transaction are gone after a restart",
