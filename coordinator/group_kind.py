@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Committer:
-    """The member that a request claims to be from; the defaults stand for no member.
+class ClaimedMember:
+    """The member that a request names as its sender; the defaults mean that it names none.
 
     Attributes:
-        generation_id: or the member's epoch in a consumer group.
-        knows_epochs: whether the request is of a version that members of consumer groups use.
+        member_id: empty if the request names none.
+        generation_id: of a classic group, or the member's epoch in a consumer group; -1 for none.
+        group_instance_id: of a static member (KIP-345), else None.
+        knows_epochs: whether the request's version is one that members of consumer groups use
+            (OffsetCommit 9 and later).
     """
 
     member_id: str = ""
@@ -62,29 +65,45 @@ class GroupKind(ABC):
     def join(
         self, request: JoinRequest, *, ticket: int, now: Moment
     ) -> Outcome[JoinReply | Parked]:
-        """JoinGroup (11). Raises Refused."""
+        """JoinGroup (11).
+
+        Args:
+            ticket: the number of the request, for an `Answer` if it is parked.
+            now: the time on both clocks.
+
+        Raises:
+            Refused: the error code of the answer.
+        """
 
     @abstractmethod
     def sync(
         self, request: SyncRequest, *, ticket: int, now: Moment
     ) -> Outcome[SyncReply | Parked]:
-        """SyncGroup (14). Raises Refused."""
+        """SyncGroup (14); arguments and errors as for `join`."""
 
     @abstractmethod
-    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
-        """Heartbeat (12). Raises Refused."""
+    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
+        """Heartbeat (12): NONE, or REBALANCE_IN_PROGRESS if the member has to join again.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
 
     @abstractmethod
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment
     ) -> Outcome[tuple[Code, ...]]:
-        """LeaveGroup (13): a code for each leaving member, in order. Raises Refused."""
+        """LeaveGroup (13): a code for each leaving member, in order.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID if there is no such group.
+        """
 
     # ---- offsets
 
     @abstractmethod
-    def check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
-        """Check that a commit is from a current member, or that the group lets others commit.
+    def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
+        """Check that a commit is from a current member, or that the group allows other senders.
 
         Args:
             transactional: the request is TxnOffsetCommit (28), not OffsetCommit (8).
@@ -100,7 +119,11 @@ class GroupKind(ABC):
 
     @abstractmethod
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        """Check that OffsetFetch (9) is from a current member, where the kind demands that.
+        """Check that OffsetFetch (9) is from a current member, if the kind requires that.
+
+        Args:
+            member_id: None if the request names no member.
+            member_epoch: -1 if the request has none.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION.
@@ -108,7 +131,7 @@ class GroupKind(ABC):
 
     @abstractmethod
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
-        """A function that tells whether the group is subscribed to a topic, by the topic's name.
+        """A function from a topic's name to whether the group is subscribed to the topic.
 
         Raises:
             Refused: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (the members' topics are unknown).
@@ -118,11 +141,11 @@ class GroupKind(ABC):
     def expiry(
         self, group_id: str, *, now_ms: int, retention_ms: int
     ) -> Callable[[OffsetCommitted], bool]:
-        """A function that tells whether a committed offset of the group has expired.
+        """A function from a committed offset of the group to whether it has expired.
 
         Args:
-            now_ms: the wall time.
-            retention_ms: `offsets.retention.minutes`.
+            now_ms: the wall time, in ms.
+            retention_ms: `offsets.retention.minutes`, in ms.
         """
 
     # ---- views and deletion
@@ -168,6 +191,6 @@ def check_group_id(group_id: str) -> None:
         raise Refused(Code.INVALID_GROUP_ID)
 
 
-def never(record: OffsetCommitted) -> bool:
-    """The expiry of offsets that do not expire."""
+def never_expires(record: OffsetCommitted) -> bool:
+    """Whether an offset has expired, for offsets that do not expire."""
     return False

@@ -21,7 +21,7 @@ from .classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from .group_kind import Committer, GroupKind, ListedGroup, check_group_id
+from .group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id
 from .group_kinds import GROUP_KINDS
 from .group_records import (
     GroupRecord,
@@ -36,7 +36,7 @@ from .offset_cleaning import OffsetCleaning
 from .offsets import Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
 
-__all__ = ["Committer", "DescribedGroup", "FetchedOffset", "Groups", "ListedGroup"]
+__all__ = ["ClaimedMember", "DescribedGroup", "FetchedOffset", "Groups", "ListedGroup"]
 
 K = TypeVar("K", bound=GroupKind)
 
@@ -76,10 +76,11 @@ class Groups:
         topic_id_of: Callable[[str], UUID | None] | None = None,
     ) -> None:
         """Args:
-        setups: what each kind of group needs to know of its broker, by the kind's name; called
-            with the first group of the kind.
-        topic_id_of: the id of a topic, None when there is no such topic. Without this function
-            all topics that offsets are committed for exist.
+        settings: the broker's limits for groups.
+        setups: for each kind's name a function that returns what the kind needs of its broker
+            (for "consumer" a `ConsumerSetup`); called with the first group of the kind.
+        topic_id_of: the id of a topic, None if there is no such topic. Without this function all
+            topics that offsets are committed for exist.
         """
         self._settings = settings
         self.kinds = LoadedKinds(settings, setups or {})
@@ -89,7 +90,7 @@ class Groups:
         self._cleaning = OffsetCleaning(self._offsets, settings, self.kinds)
 
     def kind(self, kind_class: type[K]) -> K:
-        """One kind of group, for what only this kind has; imported with its first group."""
+        """One kind of group, for requests that only this kind has; imported at its first use."""
         return self.kinds.get(kind_class)
 
     # ---- requests of the classic protocol
@@ -108,7 +109,7 @@ class Groups:
         check_group_id(request.group_id)
         return self.kinds.of(request.group_id).sync(request, ticket=ticket, now=now)
 
-    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
+    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
         """Heartbeat (12); see `ClassicGroups.heartbeat` and `ClassicMembers.heartbeat`."""
         check_group_id(group_id)
         return self.kinds.of(group_id).heartbeat(group_id, member, now=now)
@@ -125,7 +126,7 @@ class Groups:
     def commit(
         self,
         group_id: str,
-        committer: Committer,
+        committer: ClaimedMember,
         offsets: Sequence[OffsetToCommit],
         *,
         retention_ms: int | None = None,
@@ -134,7 +135,14 @@ class Groups:
         """OffsetCommit (8): a code for each offset.
 
         Args:
-            retention_ms: how long they are kept, if the client says so (versions 2-4).
+            group_id: may be empty, for a consumer without a group.
+            committer: the member that the request names as its sender.
+            offsets: of partitions that exist.
+            retention_ms: how long they are kept, if the request has that field (versions 2-4).
+            now: the time on both clocks.
+
+        Returns:
+            For each offset NONE or OFFSET_METADATA_TOO_LARGE, in order.
 
         Raises:
             Refused: GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
@@ -152,7 +160,7 @@ class Groups:
     def commit_in_transaction(
         self,
         group_id: str,
-        committer: Committer,
+        committer: ClaimedMember,
         producer: Producer,
         offsets: Sequence[OffsetToCommit],
         *,
@@ -164,7 +172,7 @@ class Groups:
 
         Raises:
             Refused: INVALID_GROUP_ID, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION
-                (also for a generation of a group that is not there).
+                (also for a generation of an unknown group).
         """
         check_group_id(group_id)
         kind = self.kinds.of(group_id)
@@ -182,7 +190,12 @@ class Groups:
     def fetch_offset(
         self, group_id: str, topic: str, partition: int, *, require_stable: bool
     ) -> FetchedOffset:
-        """The committed offset; UNSTABLE_OFFSET_COMMIT while a transaction holds another one."""
+        """The committed offset, for OffsetFetch (9).
+
+        Args:
+            require_stable: answer UNSTABLE_OFFSET_COMMIT while an open transaction has a pending
+                offset of the partition (KIP-447).
+        """
         if require_stable and self._offsets.is_pending(group_id, topic, partition):
             return FetchedOffset(error=Code.UNSTABLE_OFFSET_COMMIT)
         held = self._offsets.committed(group_id, topic, partition)
@@ -209,7 +222,7 @@ class Groups:
 
         Raises:
             Refused: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP (its members are no
-                consumers, so that the coordinator cannot know their topics).
+                consumers, so the coordinator does not know their topics).
         """
         check_group_id(group_id)
         is_subscribed_to = self.kinds.of(group_id).subscriptions(group_id)
@@ -223,9 +236,9 @@ class Groups:
         return Outcome(tuple(codes), self._offsets.removal(group_id, free))
 
     def forget_topic(self, topic: str) -> Outcome[None]:
-        """Note a deleted topic: its offsets no longer count, and `tick` removes them.
+        """Note a deleted topic: its offsets are invalid from now on, and `tick` removes them.
 
-        They do not count for a new topic of the same name either, however long the removal takes.
+        They are not valid for a new topic of the same name either, however long the removal takes.
         """
         if self._offsets.forget_topic(topic):
             self._cleaning.begin()
@@ -324,7 +337,7 @@ class Groups:
     # ---- time
 
     def next_deadline(self, now: Moment) -> int | None:
-        """When `tick` has something to do; 0 for at once, None while there are no groups.
+        """When `tick` is next due, by the monotonic time in ms; 0 for now, None without groups.
 
         It does not depend on `now`: deadlines in wall time are checked at intervals.
         """

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from ..protocol.java_hash import kept_hash_code
+from ..protocol.java_hash import cached_hash_code
 
 _LEAST_CAPACITY: Final = 16
 _FIBONACCI: Final = 0x9E3779B97F4A7C15
@@ -19,12 +19,12 @@ _LONG: Final = (1 << 64) - 1
 
 
 def _spread(text: str) -> int:
-    code = kept_hash_code(text) & _WORD
+    code = cached_hash_code(text) & _WORD
     return code ^ (code >> 16)
 
 
 def _fibonacci(text: str) -> int:
-    return (kept_hash_code(text) * _FIBONACCI) & _LONG
+    return (cached_hash_code(text) * _FIBONACCI) & _LONG
 
 
 def _spread_id(topic_id: uuid.UUID) -> int:

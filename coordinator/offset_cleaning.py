@@ -1,6 +1,6 @@
 """The removal of expired offsets, of offsets of deleted topics, and of groups left empty.
 
-It visits a few offsets at a time, so that any number of them can expire while requests are served
+It checks a few offsets at a time, so that any number of them can expire while requests are served
 (GroupCoordinatorShard.cleanupGroupMetadata and onPartitionsDeleted in Kafka).
 """
 
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ..protocol.errors import Refused
 from .classic.requests import GroupSettings
-from .group_kind import never
+from .group_kind import never_expires
 from .group_records import GroupRecord
 from .loaded_kinds import LoadedKinds
 from .moment import Moment
@@ -19,12 +19,17 @@ from .offsets import Offsets, Partition
 from .outcome import Outcome
 from .volatile import Volatile
 
-LOOKED_AT_TOGETHER: Final = 100
+OFFSETS_PER_DECISION: Final = 100
 """How many offsets one decision checks."""
 
 
-class _Few(NamedTuple):
-    """Some offsets of a group to check; no partitions: all of the group were checked."""
+class _Portion(NamedTuple):
+    """Some offsets of a group, which one decision checks.
+
+    Attributes:
+        partitions: empty after the last portion of a group: the group itself is checked.
+        expires: whether offsets may expire; else only offsets of deleted topics are removed.
+    """
 
     group_id: str
     partitions: list[Partition]
@@ -39,12 +44,12 @@ class OffsetCleaning(Volatile):
         self._settings = settings
         self._kinds = kinds
         self._expiry_due_ms: int | None = None
-        self._round: Iterator[_Few] | None = None
-        self._at: _Few | None = None
+        self._round: Iterator[_Portion] | None = None
+        self._portion: _Portion | None = None
         self._is_another_wanted = False
 
     def next_deadline(self) -> int:
-        """When `tick` has something to do; 0 for at once."""
+        """When `tick` is next due, by the monotonic time in ms; 0 for now."""
         if self._expiry_due_ms is None or self._round is not None:
             return 0
         return self._expiry_due_ms
@@ -52,32 +57,32 @@ class OffsetCleaning(Volatile):
     def begin(self) -> None:
         """Start a round that removes offsets of deleted topics, at the next `tick`."""
         if self._round is None:
-            self._round = self._all(expires=False)
+            self._round = self._portions(expires=False)
         else:
             self._is_another_wanted = True
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Remove what is due, see `Machine.tick`."""
         interval_ms = self._settings.offsets_retention_check_interval_ms
-        if self._expiry_due_ms is None:  # the log was loaded: topics may be gone that it knows
+        if self._expiry_due_ms is None:  # just loaded: topics may have been deleted meanwhile
             self._expiry_due_ms = now.monotonic_ms + interval_ms
             self.begin()
         elif now.monotonic_ms >= self._expiry_due_ms:
             self._expiry_due_ms = now.monotonic_ms + interval_ms
-            self._round, self._at = self._all(expires=True), None
+            self._round, self._portion = self._portions(expires=True), None
         removed: tuple[GroupRecord, ...] = ()
         while self._round is not None:
-            if self._at is None:
-                self._at = next(self._round, None)
-                if self._at is None:
+            if self._portion is None:
+                self._portion = next(self._round, None)
+                if self._portion is None:
                     self._end_round()
                     continue
-            records = self._removal(self._at, now.wall_ms)
+            records = self._removal(self._portion, now.wall_ms)
             if not records or records == removed:
-                # All that could go has gone. A tombstone that leaves something behind must not
-                # keep the round from coming to an end.
-                records, self._at = (), None
-            # The same few are looked at again: the log may not have taken the tombstones.
+                # All that could be removed is removed. A tombstone without effect must not keep the
+                # round from ending.
+                records, self._portion = (), None
+            # The same portion is checked again: the log may have refused the tombstones.
             removed = records
             yield Outcome(None, records, is_atomic=False)
 
@@ -87,31 +92,31 @@ class OffsetCleaning(Volatile):
             self._is_another_wanted = False
             self.begin()
         else:
-            self._offsets.end_forgetting()
+            self._offsets.end_cleaning_round()
 
-    def _all(self, *, expires: bool) -> Iterator[_Few]:
+    def _portions(self, *, expires: bool) -> Iterator[_Portion]:
         """All offsets of all groups that exist now; some may be removed meanwhile."""
         listed = [group_id for kind in self._kinds.all for group_id in kind.groups]
         for group_id in listed:
-            partitions = self._offsets.held_partitions(group_id)
-            for first in range(0, len(partitions), LOOKED_AT_TOGETHER):
-                yield _Few(group_id, partitions[first : first + LOOKED_AT_TOGETHER], expires)
-            yield _Few(group_id, [], expires)
+            partitions = self._offsets.partitions_with_offsets(group_id)
+            for first in range(0, len(partitions), OFFSETS_PER_DECISION):
+                yield _Portion(group_id, partitions[first : first + OFFSETS_PER_DECISION], expires)
+            yield _Portion(group_id, [], expires)
 
-    def _removal(self, few: _Few, now_ms: int) -> tuple[GroupRecord, ...]:
-        group_id, partitions, expires = few
+    def _removal(self, portion: _Portion, now_ms: int) -> tuple[GroupRecord, ...]:
+        group_id, partitions, expires = portion
         kind = self._kinds.of(group_id)
         if partitions:
             retention_ms = self._settings.offsets_retention_ms
             is_expired = (
                 kind.expiry(group_id, now_ms=now_ms, retention_ms=retention_ms)
                 if expires
-                else never
+                else never_expires
             )
-            return self._offsets.removal_of_gone(group_id, partitions, is_expired)
+            return self._offsets.removal_of_expired(group_id, partitions, is_expired)
         if not expires or self._offsets.has_any(group_id):
             return ()
         try:
             return tuple(kind.removal(group_id))
-        except Refused:  # it has members, or is gone
+        except Refused:  # it has members, or was removed
             return ()

@@ -1,7 +1,7 @@
 """Committed offsets of groups, and pending offsets of transactions that have no marker yet.
 
 Follows Kafka's OffsetMetadataManager. Of two commits for a partition the later one in the log
-counts, not the one whose transaction ended later: the marker of a pending commit does not undo a
+is valid, not the one whose transaction ended later: the marker of a pending commit does not undo a
 plain commit made after it.
 """
 
@@ -20,10 +20,11 @@ Partition = tuple[str, int]
 
 
 class OffsetToCommit(NamedTuple):
-    """What a client wants to be committed for one partition of a topic that exists.
+    """The offset that a client commits for one partition of an existing topic.
 
     Attributes:
-        topic_id: of that topic: the offset counts for no other one of the same name.
+        leader_epoch: of the last consumed record; -1 for unknown.
+        topic_id: of the topic: the offset is not valid for another topic of the same name.
     """
 
     topic: str
@@ -48,11 +49,14 @@ class Offsets:
     """The offsets of one partition of `__consumer_offsets`. The caller checks groups.
 
     Args:
-        topic_id_of: the id of a topic, None when there is no such topic. Without this function all
+        metadata_max_size: the longest metadata of a commit, in UTF-16 units.
+        topic_id_of: the id of a topic, None if there is no such topic. Without this function all
             topics exist.
     """
 
-    VOLATILE: ClassVar = frozenset({"_forgotten", "_is_some_in_use"})  # the metadata log has them
+    VOLATILE: ClassVar = frozenset(
+        {"_deleted_topics", "_has_undeleted"}
+    )  # rebuilt from the metadata log
 
     def __init__(
         self,
@@ -62,36 +66,36 @@ class Offsets:
     ) -> None:
         self._metadata_max_size = metadata_max_size
         self._topic_id_of = topic_id_of
-        # Deleted topics: offsets at these positions of the log and before them no longer count.
-        self._forgotten: dict[str, int] = {}
-        self._is_some_in_use = False  # an offset that counts no more could not be removed yet
+        # Deleted topics: their offsets at these positions of the log, and before, are invalid.
+        self._deleted_topics: dict[str, int] = {}
+        self._has_undeleted = False  # an invalid offset could not be removed yet
         self._committed: dict[str, _Topics] = {}
         self._pending: dict[int, dict[str, _Topics]] = {}  # by producer id
-        self._producers: dict[str, set[int]] = {}  # which have pending offsets of a group
+        self._producers: dict[str, set[int]] = {}  # with pending offsets, by group
         self._replayed = 0
 
-    # ---- questions
+    # ---- queries
 
     def committed(self, group_id: str, topic: str, partition: int) -> OffsetCommitted | None:
-        """The offset that counts now."""
-        placed = self._committed.get(group_id, {}).get(topic, {}).get(partition)
-        return placed.record if placed is not None and self._counts(placed) else None
+        """The valid committed offset of a partition; None if there is none."""
+        logged = self._committed.get(group_id, {}).get(topic, {}).get(partition)
+        return logged.record if logged is not None and self._is_valid(logged) else None
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether an open transaction holds an offset for the partition (KIP-447)."""
-        return any(map(self._counts, self._pending_for(group_id, topic, partition)))
+        return any(map(self._is_valid, self._pending_for(group_id, topic, partition)))
 
     def _pending_for(self, group_id: str, topic: str, partition: int) -> list[_Logged]:
         return [
-            placed
+            logged
             for producer_id in self._producers.get(group_id, ())
-            if (placed := self._pending[producer_id][group_id].get(topic, {}).get(partition))
+            if (logged := self._pending[producer_id][group_id].get(topic, {}).get(partition))
         ]
 
-    def _counts(self, placed: _Logged) -> bool:
-        """Whether an offset is of the topic that has its name now, not of one deleted before."""
-        record = placed.record
-        if placed.position <= self._forgotten.get(record.topic, 0):
+    def _is_valid(self, logged: _Logged) -> bool:
+        """Whether an offset is of the topic that has its name now, not of a deleted one."""
+        record = logged.record
+        if logged.position <= self._deleted_topics.get(record.topic, 0):
             return False
         if self._topic_id_of is None:
             return True
@@ -99,23 +103,23 @@ class Offsets:
         return topic_id is not None and record.topic_id in (None, topic_id)
 
     def has_any(self, group_id: str) -> bool:
-        """Whether a group has offsets, or a transaction that may bring some."""
+        """Whether a group has committed or pending offsets."""
         return group_id in self._committed or group_id in self._producers
 
-    def held_partitions(self, group_id: str) -> list[Partition]:
-        """The partitions with a committed or pending offset, whether it counts or not."""
+    def partitions_with_offsets(self, group_id: str) -> list[Partition]:
+        """The partitions with a committed or pending offset, valid or not."""
         held = dict.fromkeys(_partitions(self._committed.get(group_id, {})))
         for producer_id in self._producers.get(group_id, ()):
             held.update(dict.fromkeys(_partitions(self._pending[producer_id][group_id])))
         return list(held)
 
     def partitions_of(self, group_id: str) -> dict[str, list[int]]:
-        """The partitions with a committed offset, by topic."""
+        """The partitions with a valid committed offset, by topic."""
         found = {}
         for topic, partitions in self._committed.get(group_id, {}).items():
-            counting = [index for index, placed in partitions.items() if self._counts(placed)]
-            if counting:
-                found[topic] = counting
+            valid = [index for index, logged in partitions.items() if self._is_valid(logged)]
+            if valid:
+                found[topic] = valid
         return found
 
     # ---- decisions
@@ -128,7 +132,16 @@ class Offsets:
         retention_ms: int | None,
         now_ms: int,
     ) -> tuple[tuple[Code, ...], tuple[OffsetCommitted, ...]]:
-        """A code for each offset, and the records of those that are taken."""
+        """Decide OffsetCommit (8) or TxnOffsetCommit (28).
+
+        Args:
+            retention_ms: how long the offsets are kept; None: as the settings say.
+            now_ms: the wall time, in ms.
+
+        Returns:
+            A code for each offset (NONE, OFFSET_METADATA_TOO_LARGE), and the records of the
+            accepted ones.
+        """
         expire_ms = None if retention_ms is None else _as_long(now_ms + retention_ms)
         codes, records = [], []
         for offset in offsets:
@@ -170,10 +183,11 @@ class Offsets:
     def removal_of_group(self, group_id: str) -> tuple[OffsetRemoved, ...]:
         """Tombstones for all offsets of a group."""
         return tuple(
-            OffsetRemoved(group_id, *partition) for partition in self.held_partitions(group_id)
+            OffsetRemoved(group_id, *partition)
+            for partition in self.partitions_with_offsets(group_id)
         )
 
-    def removal_of_gone(
+    def removal_of_expired(
         self,
         group_id: str,
         partitions: Iterable[Partition],
@@ -182,33 +196,33 @@ class Offsets:
         """Tombstones for expired offsets and for offsets of deleted topics.
 
         A tombstone removes every offset of a partition, pending ones too. A partition that has both
-        an offset that counts and one that does not therefore gets none yet.
+        a valid offset and an invalid one therefore gets none yet.
         """
         removed = []
         for topic, partition in partitions:
-            placed = self._committed.get(group_id, {}).get(topic, {}).get(partition)
+            logged = self._committed.get(group_id, {}).get(topic, {}).get(partition)
             pending = self._pending_for(group_id, topic, partition)
-            counting = sum(map(self._counts, pending))
-            live = placed if placed is not None and self._counts(placed) else None
-            is_dead = placed is not live or counting < len(pending)
-            if is_dead and (live is not None or counting):
-                self._is_some_in_use = True
+            valid = sum(map(self._is_valid, pending))
+            live = logged if logged is not None and self._is_valid(logged) else None
+            is_dead = logged is not live or valid < len(pending)
+            if is_dead and (live is not None or valid):
+                self._has_undeleted = True
             elif is_dead or (live is not None and not pending and is_expired(live.record)):
                 removed.append(OffsetRemoved(group_id, topic, partition))
         return tuple(removed)
 
     def forget_topic(self, topic: str) -> bool:
-        """A topic was deleted: its offsets count no more; whether there may be any to remove."""
+        """Make the offsets of a deleted topic invalid; whether there may be any to remove."""
         if not self._committed and not self._pending:
             return False
-        self._forgotten[topic] = self._replayed
+        self._deleted_topics[topic] = self._replayed
         return True
 
-    def end_forgetting(self) -> None:
+    def end_cleaning_round(self) -> None:
         """End a round: all offsets were checked, and all that could be removed were removed."""
-        if not self._is_some_in_use:
-            self._forgotten.clear()
-        self._is_some_in_use = False
+        if not self._has_undeleted:
+            self._deleted_topics.clear()
+        self._has_undeleted = False
 
     # ---- replay
 
@@ -224,23 +238,23 @@ class Offsets:
             self._forget_if_empty(record.group_id, producer_id)
 
     def replay_pending(self, record: OffsetCommitted, producer: Producer) -> None:
-        """An offset that counts from the commit marker of its transaction on."""
+        """Apply an offset that is committed by the commit marker of its transaction."""
         self._replayed += 1
         pending = self._pending.setdefault(producer.producer_id, {})
         _put(pending, _Logged(self._replayed, record))
         self._producers.setdefault(record.group_id, set()).add(producer.producer_id)
 
     def replay_marker(self, producer: Producer, *, commit: bool) -> None:
-        """Apply a marker: the pending offsets of the producer count now, or are dropped."""
+        """Apply a marker: the pending offsets of the producer are committed or dropped."""
         pending = self._pending.pop(producer.producer_id, {})
         for group_id, topics in pending.items():
             self._forget_producer(group_id, producer.producer_id)
             if commit:
                 for topic, partitions in topics.items():
-                    for partition, placed in partitions.items():
+                    for partition, logged in partitions.items():
                         held = self._committed.get(group_id, {}).get(topic, {}).get(partition)
-                        if held is None or held.position < placed.position:
-                            _put(self._committed, placed)
+                        if held is None or held.position < logged.position:
+                            _put(self._committed, logged)
 
     def _forget_if_empty(self, group_id: str, producer_id: int) -> None:
         pending = self._pending[producer_id]
@@ -260,9 +274,9 @@ def _partitions(topics: Mapping[str, Mapping[int, _Logged]]) -> Iterator[Partiti
     return ((topic, partition) for topic, partitions in topics.items() for partition in partitions)
 
 
-def _put(by_group: dict[str, _Topics], placed: _Logged) -> None:
-    record = placed.record
-    by_group.setdefault(record.group_id, {}).setdefault(record.topic, {})[record.partition] = placed
+def _put(by_group: dict[str, _Topics], logged: _Logged) -> None:
+    record = logged.record
+    by_group.setdefault(record.group_id, {}).setdefault(record.topic, {})[record.partition] = logged
 
 
 def _remove(by_group: dict[str, _Topics], record: OffsetRemoved) -> None:
@@ -276,5 +290,5 @@ def _remove(by_group: dict[str, _Topics], record: OffsetRemoved) -> None:
 
 
 def _as_long(number: int) -> int:
-    """What 64 bits make of a number too large for them: there is room for no other in a record."""
+    """A number as a signed 64-bit integer, which overflows as in Java."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)

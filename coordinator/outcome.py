@@ -34,6 +34,7 @@ class Answer(Effect):
     """A request that was parked under `ticket` now has its reply.
 
     Attributes:
+        ticket: the number under which the shard keeps the parked request.
         send_even_if_not_logged: the answer does not depend on the records of the outcome, and is
             sent even if the log refuses them.
     """
@@ -61,11 +62,11 @@ class Outcome(Generic[Reply]):
         reply: of the request; `PARKED` if a later `Answer` brings it.
         records: appended to the log as one batch, then replayed one by one.
         effects: actions after the replay, in order.
-        is_atomic: whether the log takes all records or none. False where each record is true
+        is_atomic: whether the log takes all records or none. If False, each record is valid
             without the others: they may become several batches, so that any number of them fits
             (CoordinatorResult's `isAtomic` in Kafka).
-        instead: the decision if the log refuses the records, by the error code for clients; it has
-            no records. None: the request is refused with that code.
+        if_refused: makes another decision, without records, if the log refuses these records; its
+            argument is the error code for clients. None: the request is refused with that code.
         producer: when set, the batch is transactional under this producer id and epoch, and the
             records are pending until its marker (offsets committed in a transaction).
     """
@@ -76,4 +77,4 @@ class Outcome(Generic[Reply]):
     producer: Producer | None = None
     is_atomic: bool = True
     # Any: it is set before the type of the reply is known.
-    instead: Callable[[Code], Outcome[Any]] | None = None
+    if_refused: Callable[[Code], Outcome[Any]] | None = None

@@ -5,13 +5,15 @@ if the log does not take the records. After a restart volatile state is empty. T
 it (sessions begin again) or does without it (members join again).
 
 A class is volatile as a whole (it derives from `Volatile`), or it names its volatile attributes in
-`VOLATILE`. tests/coordinator/test_volatile_state.py decides without replay and compares the rest.
+`VOLATILE`. A classic group is volatile as a whole, because it is a working copy: joins change it at
+once, and it equals its record when no rebalance is under way.
+tests/coordinator/test_volatile_state.py decides without replay and compares the rest.
 """
 
 from __future__ import annotations
 
 
 class Volatile:
-    """A class without durable state: timers, and rebalances that no leader has finished."""
+    """A class without durable state: timers, and rebalances whose leader has sent no assignment."""
 
     __slots__ = ()

@@ -33,7 +33,7 @@ def _short_hash_code(text: str) -> int:
     return java_hash_code(text)
 
 
-def kept_hash_code(text: str) -> int:
+def cached_hash_code(text: str) -> int:
     """The same, cached for names of usual length only, because clients may choose long ones."""
     return _short_hash_code(text) if len(text) <= _SHORT else java_hash_code(text)
 

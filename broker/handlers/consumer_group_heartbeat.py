@@ -107,7 +107,7 @@ def _heartbeat(
         client_id=context.client_id or "",
         client_host=f"/{context.connection.host}",  # as Java prints an address without a name
         may_see=may_see,
-        must_bring_its_id=context.version >= _OWN_ID_SINCE,
+        requires_member_id=context.version >= _OWN_ID_SINCE,
     )
 
 

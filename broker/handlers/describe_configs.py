@@ -18,7 +18,7 @@ from ...metadata.catalog import ResourceType
 from ...metadata.topic_names import check_topic_name
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...protocol.java_hash import in_scala_hash_map, kept_hash_code
+from ...protocol.java_hash import cached_hash_code, in_scala_hash_map
 from ..requests.config_changes import REPLICATION_RATES
 from ..requests.context import Context
 from ..requests.dispatch import serves
@@ -98,7 +98,7 @@ async def _configs(node: Node, context: Context, resource: DescribeConfigsResour
 
 
 def _hash_of(entry: Entry) -> int:
-    return kept_hash_code(entry["name"])
+    return cached_hash_code(entry["name"])
 
 
 def _finish(

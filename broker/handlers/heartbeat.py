@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...coordinator.groups import Committer
+from ...coordinator.groups import ClaimedMember
 from ...protocol.api_keys import ApiKey
 from ..requests.context import Context
 from ..requests.dispatch import serves
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @serves(ApiKey.HEARTBEAT, versions=(0, 4))
 async def heartbeat(node: Node, context: Context, request: HeartbeatRequest) -> HeartbeatResponse:
-    member = Committer(request.member_id, request.generation_id, request.group_instance_id)
+    member = ClaimedMember(request.member_id, request.generation_id, request.group_instance_id)
     code = await node.groups.shard_of(request.group_id).run(
         lambda machine, now: machine.heartbeat(request.group_id, member, now=now)
     )

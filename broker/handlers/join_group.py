@@ -69,7 +69,7 @@ def _join_request(context: Context, request: JoinGroupRequest) -> JoinRequest:
     rebalance_timeout_ms = request.rebalance_timeout_ms
     if context.version < _REBALANCE_TIMEOUT_SINCE:
         rebalance_timeout_ms = request.session_timeout_ms
-    fresh_id = uuid4()
+    random_id = uuid4()
     return JoinRequest(
         request.group_id,
         request.member_id,
@@ -80,8 +80,8 @@ def _join_request(context: Context, request: JoinGroupRequest) -> JoinRequest:
         rebalance_timeout_ms=rebalance_timeout_ms,
         client_id=context.client_id or "",
         client_host=f"/{context.connection.host}",  # as Java prints an address without a name
-        fresh_id=str(fresh_id),
-        fresh_consumer_id=encode_uuid(fresh_id),
-        must_know_its_id=context.version >= _MEMBER_ID_REQUIRED_SINCE,
+        random_id=str(random_id),
+        random_consumer_id=encode_uuid(random_id),
+        requires_known_member_id=context.version >= _MEMBER_ID_REQUIRED_SINCE,
         may_skip_assignment=context.version >= _SKIP_ASSIGNMENT_SINCE,
     )

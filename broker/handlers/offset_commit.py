@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ...coordinator.groups import Committer
+from ...coordinator.groups import ClaimedMember
 from ...coordinator.offsets import OffsetToCommit
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -51,7 +51,7 @@ async def offset_commit(
     offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
-        committer = Committer(
+        committer = ClaimedMember(
             request.member_id,
             request.generation_id_or_member_epoch,
             request.group_instance_id,

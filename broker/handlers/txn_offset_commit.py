@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ...coordinator.groups import Committer
+from ...coordinator.groups import ClaimedMember
 from ...coordinator.outcome import Outcome, Producer
 from ...metadata.catalog import CONSUMER_OFFSETS
 from ...protocol.api_keys import ApiKey
@@ -46,7 +46,9 @@ async def txn_offset_commit(
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
         producer = Producer(request.producer_id, request.producer_epoch)
-        committer = Committer(request.member_id, request.generation_id, request.group_instance_id)
+        committer = ClaimedMember(
+            request.member_id, request.generation_id, request.group_instance_id
+        )
         try:
             if not request.group_id:
                 raise Refused(Code.INVALID_GROUP_ID)

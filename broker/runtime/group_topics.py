@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from ...coordinator.consumer.topics import TopicFacts
+from ...coordinator.consumer.topics import TopicMetadata
 from ...metadata.catalog import Catalog, Topic
 
 
@@ -36,12 +36,12 @@ class CatalogTopics:
             self._seen_version = version
         return self._newest_version
 
-    def by_name(self, name: str) -> TopicFacts | None:
+    def by_name(self, name: str) -> TopicMetadata | None:
         """The topic; None when there is none."""
         topic = self._catalog.topics.get(name)
         return None if topic is None else self._facts(topic)
 
-    def by_id(self, topic_id: UUID) -> TopicFacts | None:
+    def by_id(self, topic_id: UUID) -> TopicMetadata | None:
         """The topic; None when there is none."""
         topic = self._catalog.topic_by_id(topic_id)
         return None if topic is None else self._facts(topic)
@@ -51,13 +51,13 @@ class CatalogTopics:
         names = self._catalog.topics
         return names if may_see is None else [name for name in names if may_see(name)]
 
-    def _facts(self, topic: Topic) -> TopicFacts:
+    def _facts(self, topic: Topic) -> TopicMetadata:
         racks = {
             node_id: broker.rack
             for node_id, broker in self._catalog.brokers.items()
             if broker.rack is not None
         }
-        return TopicFacts(
+        return TopicMetadata(
             topic.topic_id,
             topic.name,
             len(topic.partitions),

@@ -379,8 +379,8 @@ class Shard(Generic[M]):
                     transitions.end()
                 self._tell_refusal(refused)
                 self._carry_out_all(filter(_is_sent_even_if_not_logged, outcome.effects))
-                if outcome.instead is not None:
-                    other: Outcome[Reply] = outcome.instead(self._code_for_clients(refused.code))
+                if outcome.if_refused is not None:
+                    other: Outcome[Reply] = outcome.if_refused(self._code_for_clients(refused.code))
                     assert not other.records, "the log takes nothing"
                     return self._commit(other, now_ms, by_timer=by_timer)
                 raise NotTaken(refused.code, refused.why) from refused.__cause__

@@ -26,7 +26,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 
 class State(Enum):
-    """Where a classic group stands; the values are the names that clients see."""
+    """The state of a classic group (ClassicGroupState); the values are Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -54,9 +54,9 @@ class Member:
     """A member as it last joined.
 
     Attributes:
-        join_ticket: of the JoinGroup that waits for the rebalance; None when none does.
-        sync_ticket: of the SyncGroup that waits for the leader's assignment.
-        is_new: it has not been answered since it joined: its session is not kept up by waiting.
+        join_ticket: of the parked JoinGroup, which waits for the rebalance; None if none is parked.
+        sync_ticket: of the parked SyncGroup, which waits for the leader's assignment.
+        is_new: its first JoinGroup has no answer yet: its session expires although it waits.
     """
 
     member_id: str
@@ -73,7 +73,7 @@ class Member:
 
     @classmethod
     def from_stored(cls, stored: StoredMember, protocol: str) -> Member:
-        """What the log knows of a member: of its protocols, the one that was chosen."""
+        """The member of a record, which has only one of its protocols: the chosen one."""
         return cls(
             stored.member_id,
             stored.group_instance_id,
@@ -86,7 +86,7 @@ class Member:
         )
 
     def stored(self, protocol: str, assignment: bytes) -> StoredMember:
-        """What the log is to know of this member."""
+        """The member as the group's record stores it."""
         return StoredMember(
             self.member_id,
             self.group_instance_id,
@@ -100,11 +100,11 @@ class Member:
 
     @property
     def keeps_its_session(self) -> bool:
-        """Whether it waits for us, so that it cannot be blamed for not sending heartbeats."""
+        """Whether its session cannot expire: a parked request keeps it from sending heartbeats."""
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
     def metadata(self, protocol: str) -> bytes:
-        """What it sent with a protocol that it supports."""
+        """The metadata that it sent for a protocol that it supports."""
         return next(metadata for name, metadata in self.protocols if name == protocol)
 
     def supports(self, protocol: str) -> bool:
@@ -124,10 +124,11 @@ class InitialDelay:
 
 
 class ClassicGroup(Volatile):
-    """The state of one group. Its methods answer questions and take single steps.
+    """The state of one group. Its methods are queries and single changes.
 
-    It is a working copy: a rebalance changes it as members join, and writes a record when the
-    leader has assigned. At rest (`EMPTY` or `STABLE`, nothing unwritten) it equals that record.
+    It is a working copy: a rebalance changes it as members join, and writes a record once the
+    leader has sent the assignment. In `EMPTY` and `STABLE`, without an unwritten record, it equals
+    the record in the log.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -140,7 +141,7 @@ class ClassicGroup(Volatile):
         self.generation_id = 0
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
-        self.pending_members: set[str] = set()  # were given an id, and have not joined with it
+        self.pending_members: set[str] = set()  # have an id, and have not joined with it
         self.pending_syncs: set[str] = set()  # have the new generation, and have not synced
         self.initial_delay: InitialDelay | None = None  # while an empty group awaits its members
         self.subscribed_topics: frozenset[str] | None = None
@@ -149,7 +150,7 @@ class ClassicGroup(Volatile):
 
     @classmethod
     def from_stored(cls, record: GroupStored) -> ClassicGroup:
-        """The group as the log has it, after a restart."""
+        """The group of a record, after a restart."""
         group = cls(record.group_id)
         group.state = State.STABLE if record.members else State.EMPTY
         group.state_timestamp_ms = record.current_state_timestamp_ms
@@ -163,7 +164,11 @@ class ClassicGroup(Volatile):
         return group
 
     def stored(self, assignments: Mapping[str, bytes]) -> GroupStored:
-        """The record of this group with its members' assignments."""
+        """The record of this group (GroupMetadataValue).
+
+        Args:
+            assignments: by member id; a member without one has an empty assignment.
+        """
         members = tuple(
             member.stored(self.protocol or "", assignments.get(member.member_id, b""))
             for member in self.members.values()
@@ -178,7 +183,7 @@ class ClassicGroup(Volatile):
             members,
         )
 
-    def settle(self, record: GroupStored) -> None:
+    def apply_written(self, record: GroupStored) -> None:
         """Apply the record that is now in the log: an assignment, or a group without members.
 
         The first record of a new group changes nothing.
@@ -200,7 +205,7 @@ class ClassicGroup(Volatile):
                 self.enter(State.EMPTY, record.current_state_timestamp_ms)
 
     def enter(self, state: State, now_ms: int) -> None:
-        """Step into a state that may follow the present one."""
+        """Change the state; `MAY_FOLLOW` has the possible changes. `now_ms` is the wall time."""
         assert self.state in MAY_FOLLOW[state], (self.group_id, self.state, state)
         before, self.state = self.state, state
         if self.on_transition is not None:
@@ -219,7 +224,7 @@ class ClassicGroup(Volatile):
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Forget a member or a member id; the first of the others leads if it was the leader."""
+        """Remove a member or a pending id; if it led, the first of the others is the leader."""
         removed = self.members.pop(member_id, None)
         if removed is not None and removed.group_instance_id is not None:
             del self._static_members[removed.group_instance_id]
@@ -240,7 +245,7 @@ class ClassicGroup(Volatile):
         return self._static_members.get(group_instance_id) if group_instance_id else None
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> Member:
-        """The member, if the request is its own.
+        """The member that a request comes from.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when another member id now belongs to
@@ -269,7 +274,7 @@ class ClassicGroup(Volatile):
 
     @property
     def all_have_joined(self) -> bool:
-        """Whether all members have joined, and all who were given a member id."""
+        """Whether all members have joined, and no member id is pending."""
         return not self.pending_members and all(
             member.join_ticket is not None for member in self.members.values()
         )
@@ -287,7 +292,7 @@ class ClassicGroup(Volatile):
         return member is not None or len(self.members) < max_size
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether a member with these protocols fits: the type, and one that all support."""
+        """Whether a member fits: it has the group's type, and all support one of its protocols."""
         if self.state is State.EMPTY:
             return bool(protocol_type and protocols)
         return protocol_type == self.protocol_type and any(
@@ -295,10 +300,10 @@ class ClassicGroup(Volatile):
         )
 
     def voted_protocol(self) -> str:
-        """Of the protocols that all support, the one most members like best; the group has members.
+        """The protocol with the most votes among those that all support; the group has members.
 
-        Each member votes for the first of its own that all support. Of those with as many votes
-        the first in the order of Java's hash map wins, as in Kafka.
+        Each member votes for the first of its own that all support. Of protocols with equal votes
+        the first in the order of Java's hash map is chosen, as in Kafka.
         """
         candidates = frozenset.intersection(
             *(frozenset(name for name, _ in m.protocols) for m in self.members.values())
@@ -314,7 +319,7 @@ class ClassicGroup(Volatile):
         return max(names_in_order(votes), key=votes.__getitem__)
 
     def elect_a_leader(self) -> bool:
-        """Make sure that the leader has joined; False when no member has."""
+        """Make a member that has joined the leader, if the leader has not; False if none has."""
         leader = self.members.get(self.leader) if self.leader is not None else None
         if leader is not None and leader.join_ticket is None:
             leader = next(self.waiting_to_join(), None)
@@ -324,7 +329,7 @@ class ClassicGroup(Volatile):
         return True
 
     def begin_generation(self, now_ms: int) -> None:
-        """The members that joined are a new generation; their leader is to send the assignment."""
+        """Begin a generation of the members that joined; its leader will send the assignment."""
         self.generation_id += 1
         self.protocol = self.voted_protocol()
         self.subscribed_topics = self._subscriptions()
@@ -345,7 +350,7 @@ class ClassicGroup(Volatile):
         return topic in self.subscribed_topics
 
     def expiry(self, *, now_ms: int, retention_ms: int) -> Callable[[OffsetCommitted], bool]:
-        """A function that tells whether an offset expired (ClassicGroup.offsetExpirationCondition).
+        """A function: whether an offset has expired (ClassicGroup.offsetExpirationCondition).
 
         An offset expires by its age; in a group that all members have left, by the time since
         then. It does not expire while its topic is consumed, during a rebalance, and while the
@@ -375,7 +380,7 @@ class ClassicGroup(Volatile):
         self.subscribed_topics = self._subscriptions()
 
     def _subscriptions(self) -> frozenset[str] | None:
-        """The topics of all consumers; None when they cannot be known."""
+        """The topics of all consumers; None if they are unknown."""
         if not self.uses_consumer_protocol:
             return None
         if not self.members:
@@ -394,7 +399,7 @@ class ClassicGroup(Volatile):
 def topics_of_subscription(metadata: bytes) -> Sequence[str] | None:
     """The topics in a consumer's metadata (ConsumerProtocolSubscription, as version 0 reads it).
 
-    None when it is not one: the metadata is the members' own affair.
+    None if the metadata is no subscription: its format is up to the members.
     """
     try:
         (version, count) = struct.unpack_from(">hi", metadata)

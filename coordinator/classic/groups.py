@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
-from ..group_kind import Committer, GroupKind, ListedGroup, never
+from ..group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from ..group_kinds import CLASSIC
 from ..group_records import GroupRemoved, GroupStored, OffsetCommitted
 from ..moment import Moment
@@ -39,11 +39,13 @@ class ClassicGroups(GroupKind):
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
-        self.on_transition: OnTransition | None = None  # of the groups that come from now on
+        self.on_transition: OnTransition | None = None  # of groups created from now on
         self.groups: dict[str, ClassicGroup] = {}
         self._rebalances = Rebalances(settings)
-        self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
-        self._adopted: dict[str, _Adopted] = {}  # consumer groups until now; not in the log yet
+        self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
+        self._adopted: dict[
+            str, _Adopted
+        ] = {}  # consumer groups whose record as classic groups is not in the log yet
 
     def get(self, group_id: str) -> ClassicGroup | None:
         return self.groups.get(group_id)
@@ -55,27 +57,31 @@ class ClassicGroups(GroupKind):
     ) -> Outcome[JoinReply | Parked]:
         """JoinGroup (11): become a member, or take part in a rebalance.
 
+        Args:
+            ticket: the number of the request, for the `Answer` at the end of the rebalance.
+            now: the time on both clocks.
+
         Raises:
             Refused: INVALID_SESSION_TIMEOUT, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
                 FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR.
         """
         self.check_session_timeout(request)
-        member_id = request.member_id or request.given_member_id
+        member_id = request.member_id or request.new_member_id
         settings = self._settings
         turn = Turn(now, ticket)
         group = self.groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 raise Refused(Code.UNKNOWN_MEMBER_ID)
-            return self._join_first(request, member_id, turn)
+            return self._join_new_group(request, member_id, turn)
         if not group.has_room(request.member_id, settings.max_size):
             self._rebalances.forget(group, request.member_id)
             return Outcome(JoinReply("", Code.GROUP_MAX_SIZE_REACHED))
         if not group.supports(request.protocol_type, request.protocols):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
         if not request.member_id:
-            return self._join_anew(group, request, member_id, turn)
-        return self._join_known(group, request, turn)
+            return self._join_without_id(group, request, member_id, turn)
+        return self._join_with_id(group, request, turn)
 
     def check_session_timeout(self, request: JoinRequest) -> None:
         """Raises Refused(INVALID_SESSION_TIMEOUT)."""
@@ -84,7 +90,7 @@ class ClassicGroups(GroupKind):
         if not lowest <= request.session_timeout_ms <= highest:
             raise Refused(Code.INVALID_SESSION_TIMEOUT)
 
-    def _join_first(
+    def _join_new_group(
         self, request: JoinRequest, member_id: str, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """Create the group and its record, even if the member is refused."""
@@ -93,18 +99,18 @@ class ClassicGroups(GroupKind):
         turn.write(group, group.stored({}))
         if not group.supports(request.protocol_type, request.protocols):
             return turn.outcome(JoinReply("", Code.INCONSISTENT_GROUP_PROTOCOL))
-        return self._join_anew(group, request, member_id, turn)
+        return self._join_without_id(group, request, member_id, turn)
 
-    def _join_anew(
+    def _join_without_id(
         self, group: ClassicGroup, request: JoinRequest, member_id: str, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
-        """A member without an id: it is given one."""
+        """A member without an id: it gets one, or takes the place of its static member."""
         instance = request.group_instance_id
         if instance is not None:
             old_member_id = group.static_member_id(instance)
             if old_member_id is not None:
                 return self._replace_static(group, request, old_member_id, member_id, turn)
-        elif request.must_know_its_id:
+        elif request.requires_known_member_id:
             group.pending_members.add(member_id)
             due_ms = turn.now_ms + request.session_timeout_ms
             self._rebalances.begin_session(group, member_id, due_ms)
@@ -112,7 +118,7 @@ class ClassicGroups(GroupKind):
         self._add_member(group, request, member_id, turn)
         return turn.parked()
 
-    def _join_known(
+    def _join_with_id(
         self, group: ClassicGroup, request: JoinRequest, turn: Turn
     ) -> Outcome[JoinReply | Parked]:
         """A member that has its id: its first join with it, or one of a rebalance."""
@@ -126,14 +132,14 @@ class ClassicGroups(GroupKind):
         same = member.protocols == request.protocols
         match group.state:
             case State.COMPLETING_REBALANCE if same:
-                # It did not get the answer: that one is still true.
+                # A retry: the answer of this generation was lost.
                 return turn.outcome(joined(group, member))
             case State.STABLE if same and group.leader != member_id:
                 return turn.outcome(joined(group, member))
             case _:
                 # A leader that joins again wants a new assignment (its metadata changed).
                 group.put(_rejoined(member, request, turn))
-                self._rebalances.go_on(group, turn)
+                self._rebalances.prepare_or_complete(group, turn)
                 return turn.parked()
 
     def _add_member(
@@ -157,7 +163,7 @@ class ClassicGroups(GroupKind):
         group.put(member)
         due_ms = turn.now_ms + self._settings.new_member_join_timeout_ms
         self._rebalances.begin_session(group, member_id, due_ms)
-        self._rebalances.go_on(group, turn)
+        self._rebalances.prepare_or_complete(group, turn)
 
     def _replace_static(
         self,
@@ -167,7 +173,7 @@ class ClassicGroups(GroupKind):
         member_id: str,
         turn: Turn,
     ) -> Outcome[JoinReply | Parked]:
-        """A static member is back under a new id: the old one is fenced (KIP-345)."""
+        """A static member joins again under a new id, which fences the old one (KIP-345)."""
         old = group.members[old_member_id]
         turn.answer(old.join_ticket, JoinReply(old_member_id, Code.FENCED_INSTANCE_ID))
         turn.answer(old.sync_ticket, SyncReply(Code.FENCED_INSTANCE_ID))
@@ -180,15 +186,16 @@ class ClassicGroups(GroupKind):
         self._rebalances.extend_session(group, member, turn.now_ms)
         if group.state is not State.STABLE:
             if group.state is State.COMPLETING_REBALANCE:
-                self._rebalances.prepare(group, turn)
+                self._rebalances.prepare_rebalance(group, turn)
             else:
-                self._rebalances.complete_if_all_are_here(group, turn)
+                self._rebalances.complete_join_if_ready(group, turn)
             return turn.parked()
         if group.voted_protocol() != group.protocol:
-            self._rebalances.go_on(group, turn)
+            self._rebalances.prepare_or_complete(group, turn)
             return turn.parked()
         # The same protocol: the assignment stays, so the other members need not rejoin. The answer
-        # must keep a leader from assigning: version 9 says so, older ones name the old leader.
+        # must keep a leader from assigning: version 9 has a field for that, older versions name
+        # the old leader.
         answered = group.members[member_id] = replace(member, join_ticket=None)
         group.learn_subscriptions()
         assignments = {m.member_id: m.assignment for m in group.members.values()}
@@ -203,7 +210,7 @@ class ClassicGroups(GroupKind):
             reply = replace(joined(group, old), member_id="", members=(), error=error)
             return Outcome(replace(reply, leader=was_leader))
 
-        turn.instead = refused
+        turn.if_refused = refused
         reply = joined(group, answered)
         if request.may_skip_assignment:
             reply = replace(reply, skip_assignment=group.leader == member_id)
@@ -216,7 +223,11 @@ class ClassicGroups(GroupKind):
     def sync(
         self, request: SyncRequest, *, ticket: int, now: Moment
     ) -> Outcome[SyncReply | Parked]:
-        """SyncGroup (14): the leader brings the assignment, the others wait for it.
+        """SyncGroup (14): the leader sends the assignment, the others wait for it.
+
+        Args:
+            ticket: the number of the request, for the `Answer` with the assignment.
+            now: the time on both clocks.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
@@ -253,11 +264,11 @@ class ClassicGroups(GroupKind):
         turn.write(group, group.stored(assignments))
 
         def refused(error: Code) -> Outcome[object]:
-            anew = Turn(Moment(turn.wall_ms, turn.now_ms), turn.ticket)
-            self._rebalances.assignment_refused(group, error, anew)
-            return anew.parked()
+            after = Turn(Moment(turn.wall_ms, turn.now_ms), turn.ticket)
+            self._rebalances.assignment_refused(group, error, after)
+            return after.parked()
 
-        turn.instead = refused
+        turn.if_refused = refused
         for member in tuple(group.members.values()):
             if member.sync_ticket is not None:
                 assignment = assignments.get(member.member_id, b"")
@@ -266,8 +277,8 @@ class ClassicGroups(GroupKind):
 
     # ---- Heartbeat, LeaveGroup
 
-    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
-        """Heartbeat (12): extend the session; REBALANCE_IN_PROGRESS asks the member to rejoin.
+    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
+        """Heartbeat (12): extend the session; REBALANCE_IN_PROGRESS: the member has to rejoin.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
@@ -297,7 +308,7 @@ class ClassicGroups(GroupKind):
         turn = Turn(now)
         codes = tuple(self._leave(group, identity, turn) for identity in leaving)
         if Code.NONE in codes and group.state is not State.EMPTY:
-            self._rebalances.go_on(group, turn)
+            self._rebalances.prepare_or_complete(group, turn)
         return turn.outcome(codes)
 
     def _leave(self, group: ClassicGroup, identity: LeavingMember, turn: Turn) -> Code:
@@ -316,11 +327,11 @@ class ClassicGroups(GroupKind):
 
     # ---- offsets
 
-    def check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
-        """Whether a commit is from a member of the present generation, or of no member at all.
+    def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
+        """Check that a commit is from a member of the current generation, or from no member.
 
         Raises:
-            Refused: GROUP_ID_NOT_FOUND (a generation of a group that is not there),
+            Refused: GROUP_ID_NOT_FOUND (a generation of an unknown group),
                 UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
         group = self.groups.get(group_id)
@@ -348,7 +359,7 @@ class ClassicGroups(GroupKind):
             self._rebalances.extend_session(group, group.members[member_id], now.monotonic_ms)
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        """Everyone may fetch the offsets of a classic group."""
+        """Pass: the sender need not be a member to fetch the offsets of a classic group."""
 
     def subscriptions(self, group_id: str) -> Callable[[str], bool]:
         group = self._existing(group_id)
@@ -360,7 +371,11 @@ class ClassicGroups(GroupKind):
         self, group_id: str, *, now_ms: int, retention_ms: int
     ) -> Callable[[OffsetCommitted], bool]:
         group = self.groups.get(group_id)
-        return never if group is None else group.expiry(now_ms=now_ms, retention_ms=retention_ms)
+        return (
+            never_expires
+            if group is None
+            else group.expiry(now_ms=now_ms, retention_ms=retention_ms)
+        )
 
     # ---- views and deletion
 
@@ -396,8 +411,8 @@ class ClassicGroups(GroupKind):
         elif adopted is not None and adopted.record == record:
             self._take_over(adopted)
         elif group is not None and group.unwritten == record:
-            group.settle(record)
-            self._rebalances.settled(group)
+            group.apply_written(record)
+            self._rebalances.cancel_unneeded_timers(group)
         else:
             if group is not None:
                 self._drop(group)
@@ -405,14 +420,17 @@ class ClassicGroups(GroupKind):
             self._loaded[record.group_id] = None
 
     def replay_offset(self, group_id: str) -> None:
-        """A group of which only offsets are known is an empty one."""
+        """Create an empty group for offsets whose group has no record."""
         if group_id not in self.groups:
             self._add(ClassicGroup(group_id))
 
     def adopt(self, group: ClassicGroup, record: GroupStored, now: Moment, rebalance: bool) -> None:
-        """A consumer group is a classic one once the record is in the log.
+        """Take over a consumer group that becomes a classic one by the replay of its record.
 
         Args:
+            group: its new state.
+            record: of that state; in the decision's outcome.
+            now: the time on both clocks.
             rebalance: whether its members have to join again.
         """
         self._adopted[group.group_id] = _Adopted(group, record, now, rebalance)
@@ -428,7 +446,7 @@ class ClassicGroups(GroupKind):
         for member in group.members.values():
             self._rebalances.extend_session(group, member, turn.now_ms)
         if adopted.rebalance:
-            self._rebalances.prepare(group, turn)
+            self._rebalances.prepare_rebalance(group, turn)
             assert not turn.records, "no member has joined yet"
 
     def forget(self, group_id: str) -> None:

@@ -22,11 +22,11 @@ from .group import ClassicGroup, InitialDelay, Member, State
 from .requests import GroupSettings, JoinedMember, JoinReply, SyncReply
 
 _RETRY_MS = 1_000
-"""How long after the log refused the record of an empty group it is tried again."""
+"""The pause before the next try, after the log refused the record of an empty group."""
 
 
 class Timer(Enum):
-    """What a timer of a group waits for."""
+    """The kinds of timers; each value says what the timer waits for."""
 
     SESSION = "the heartbeat of a member"
     JOIN = "the members to rejoin"
@@ -47,20 +47,26 @@ Reply = TypeVar("Reply")
 class Turn:
     """A decision in progress: its records and effects so far.
 
+    Args:
+        now: the time on both clocks.
+        ticket: of the request that is decided, if it may be parked.
+
     Attributes:
         now_ms: the monotonic time, for deadlines.
-        wall_ms: the time for records.
+        wall_ms: the wall time, for records.
+        written: the ids of the groups of the records.
+        if_refused: see `Outcome.if_refused`.
     """
 
-    __slots__ = ("effects", "instead", "now_ms", "records", "ticket", "wall_ms", "written")
+    __slots__ = ("effects", "if_refused", "now_ms", "records", "ticket", "wall_ms", "written")
 
     def __init__(self, now: Moment, ticket: int | None = None) -> None:
         self.wall_ms, self.now_ms = now
-        self.ticket = ticket  # of the request that is being decided, if it may be parked
+        self.ticket = ticket
         self.records: list[GroupRecord] = []
         self.effects: list[Effect] = []
-        self.written: set[str] = set()  # the groups of the records
-        self.instead: Callable[[Code], Outcome[object]] | None = None
+        self.written: set[str] = set()
+        self.if_refused: Callable[[Code], Outcome[object]] | None = None
 
     def write(self, group: ClassicGroup, record: GroupStored) -> None:
         """Add the record of the group; once in a turn."""
@@ -91,7 +97,7 @@ class Turn:
 
     def outcome(self, reply: Reply) -> Outcome[Reply]:
         """The outcome, with the reply to the request."""
-        return Outcome(reply, tuple(self.records), tuple(self.effects), instead=self.instead)
+        return Outcome(reply, tuple(self.records), tuple(self.effects), if_refused=self.if_refused)
 
 
 class Rebalances(Volatile):
@@ -101,15 +107,18 @@ class Rebalances(Volatile):
         self._settings = settings
         self._deadlines: Deadlines[TimerKey] = Deadlines()
 
-    def go_on(self, group: ClassicGroup, turn: Turn) -> None:
-        """Begin a rebalance, or let the one under way end if this was the last it waited for."""
-        if group.state is State.PREPARING_REBALANCE:
-            self.complete_if_all_are_here(group, turn)
-        else:
-            self.prepare(group, turn)
+    def prepare_or_complete(self, group: ClassicGroup, turn: Turn) -> None:
+        """Begin a rebalance, or end the joins of the current one if no join is missing.
 
-    def prepare(self, group: ClassicGroup, turn: Turn) -> None:
-        """Make all members join again; an empty group first waits for more of them."""
+        Kafka's maybePrepareRebalanceOrCompleteJoin.
+        """
+        if group.state is State.PREPARING_REBALANCE:
+            self.complete_join_if_ready(group, turn)
+        else:
+            self.prepare_rebalance(group, turn)
+
+    def prepare_rebalance(self, group: ClassicGroup, turn: Turn) -> None:
+        """Make all members join again; an empty group first waits for more members."""
         if group.state is State.COMPLETING_REBALANCE:
             for member in tuple(group.members.values()):
                 group.put(replace(member, assignment=b"", sync_ticket=None))
@@ -126,24 +135,27 @@ class Rebalances(Volatile):
             group.initial_delay = InitialDelay(delay_ms, remaining_ms)
             self._wait_for_joins(group, delay_ms, turn)
         elif group.all_have_joined:
-            self.complete(group, turn)
+            self.complete_join(group, turn)
         else:
             self._wait_for_joins(group, group.rebalance_timeout_ms, turn)
 
     def _wait_for_joins(self, group: ClassicGroup, delay_ms: int, turn: Turn) -> None:
         self._deadlines.set(TimerKey(Timer.JOIN, group.group_id), turn.now_ms + delay_ms)
 
-    def complete_if_all_are_here(self, group: ClassicGroup, turn: Turn) -> None:
-        """Go on without waiting longer, but not before the delay of an empty group is over."""
+    def complete_join_if_ready(self, group: ClassicGroup, turn: Turn) -> None:
+        """End the joins if all have joined and the initial delay of an empty group is over."""
         if (
             group.state is State.PREPARING_REBALANCE
             and group.initial_delay is None
             and group.all_have_joined
         ):
-            self.complete(group, turn)
+            self.complete_join(group, turn)
 
-    def complete(self, group: ClassicGroup, turn: Turn) -> None:
-        """Continue with those who joined; keep late static members, drop late dynamic ones."""
+    def complete_join(self, group: ClassicGroup, turn: Turn) -> None:
+        """Begin a generation of the members that joined (completeClassicGroupJoin).
+
+        Static members that have not joined stay in the group; dynamic ones are removed.
+        """
         self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         for member in tuple(group.members.values()):
             if member.join_ticket is None and member.group_instance_id is None:
@@ -158,7 +170,7 @@ class Rebalances(Volatile):
                 current_state_timestamp_ms=turn.wall_ms,
             )
             turn.write(group, empty)
-            self._wait_for_joins(group, _RETRY_MS, turn)  # unless the log takes the record
+            self._wait_for_joins(group, _RETRY_MS, turn)  # cancelled when the log takes the record
         elif not group.elect_a_leader():
             self._wait_for_joins(group, group.rebalance_timeout_ms, turn)  # for static members
         else:
@@ -198,10 +210,10 @@ class Rebalances(Volatile):
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """Note that a member has synced."""
         group.pending_syncs.discard(member_id)
-        self.settled(group)
+        self.cancel_unneeded_timers(group)
 
-    def settled(self, group: ClassicGroup) -> None:
-        """Cancel the timers that the present state has no use for."""
+    def cancel_unneeded_timers(self, group: ClassicGroup) -> None:
+        """Cancel the timers that the group's state does not need."""
         if group.state is State.EMPTY:
             self._deadlines.cancel(TimerKey(Timer.JOIN, group.group_id))
         if group.state is State.STABLE and not group.pending_syncs:
@@ -220,7 +232,7 @@ class Rebalances(Volatile):
             self.extend_session(group, member, turn.now_ms)
         is_too_large = len(group.members) > self._settings.max_size
         if is_too_large and group.state is not State.PREPARING_REBALANCE:
-            self.prepare(group, turn)  # the limit was lowered: some must go
+            self.prepare_rebalance(group, turn)  # group.max.size was lowered
 
     def extend_session(self, group: ClassicGroup, member: Member, now_ms: int) -> None:
         """Restart the member's session."""
@@ -239,7 +251,7 @@ class Rebalances(Volatile):
             if member.sync_ticket is not None:
                 turn.answer(member.sync_ticket, SyncReply(error))
                 self.extend_session(group, member, turn.now_ms)
-        self.prepare(group, turn)
+        self.prepare_rebalance(group, turn)
 
     def _session_expired(self, group: ClassicGroup, member_id: str, turn: Turn) -> None:
         member = group.members.get(member_id)
@@ -250,9 +262,9 @@ class Rebalances(Volatile):
         self.forget(group, member_id)
         if group.state is State.PREPARING_REBALANCE:
             if group.all_have_joined:
-                self.complete(group, turn)
+                self.complete_join(group, turn)
         elif member is not None:
-            self.prepare(group, turn)
+            self.prepare_rebalance(group, turn)
 
     def _joins_expired(self, group: ClassicGroup, turn: Turn) -> None:
         delay = group.initial_delay
@@ -262,12 +274,12 @@ class Rebalances(Volatile):
             group.initial_delay = InitialDelay(again_ms, remaining_ms)
             self._wait_for_joins(group, again_ms, turn)
         else:
-            self.complete(group, turn)
+            self.complete_join(group, turn)
 
     def _syncs_expired(self, group: ClassicGroup, turn: Turn) -> None:
         for member_id in tuple(group.pending_syncs):
             self.forget(group, member_id)
-        self.prepare(group, turn)
+        self.prepare_rebalance(group, turn)
 
 
 def joined(group: ClassicGroup, member: Member) -> JoinReply:

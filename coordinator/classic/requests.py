@@ -21,8 +21,8 @@ class GroupSettings:
     """The broker's limits for groups, with Kafka's defaults; in ms where the name says so.
 
     Attributes:
-        new_member_join_timeout_ms: how long a rebalance may last before a member that joined it
-            counts as gone (a constant of Kafka's).
+        new_member_join_timeout_ms: the session of a new member until its JoinGroup is answered (a
+            constant of Kafka's).
         offset_metadata_max_size: in UTF-16 units, as Java counts (offset.metadata.max.bytes).
     """
 
@@ -42,9 +42,10 @@ class JoinRequest:
 
     Attributes:
         member_id: empty for a member that has none yet.
-        fresh_id: a random id, used if the member needs one.
-        fresh_consumer_id: the same for a consumer group, where nothing is put before it.
-        must_know_its_id: a dynamic member is given its id first, and joins with it (version 4+).
+        random_id: a random text; the id of a new member ends with it.
+        random_consumer_id: a random text: the id of a new member of a consumer group.
+        requires_known_member_id: a dynamic member gets its id first, and joins with it (version 4
+            and later).
         may_skip_assignment: the leader understands that there is nothing to assign (version 9+).
     """
 
@@ -57,20 +58,20 @@ class JoinRequest:
     rebalance_timeout_ms: int
     client_id: str
     client_host: str
-    fresh_id: str
-    fresh_consumer_id: str = ""
-    must_know_its_id: bool = True
+    random_id: str
+    random_consumer_id: str = ""
+    requires_known_member_id: bool = True
     may_skip_assignment: bool = False
 
     @property
-    def given_member_id(self) -> str:
-        """The id of a member that has none: behind its client's, or instance's, comes a random one.
+    def new_member_id(self) -> str:
+        """The id of a new member: the client id, or the instance id, and `random_id`.
 
         Raises:
-            Refused: UNKNOWN_SERVER_ERROR: no message has room for it, which Kafka notices late.
+            Refused: UNKNOWN_SERVER_ERROR: it is too long for a message.
         """
         prefix = self.client_id if self.group_instance_id is None else self.group_instance_id
-        member_id = f"{prefix}-{self.fresh_id}"
+        member_id = f"{prefix}-{self.random_id}"
         if len(member_id.encode()) > MAX_TEXT_BYTES:
             raise Refused(Code.UNKNOWN_SERVER_ERROR, "the member's id would be too long")
         return member_id
@@ -122,7 +123,7 @@ class SyncReply:
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves: a member id, or a static member by its instance alone."""
+    """A member that leaves: its member id, or a static member's instance id alone."""
 
     member_id: str
     group_instance_id: str | None = None

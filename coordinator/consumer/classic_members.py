@@ -41,12 +41,12 @@ class ClassicMembers:
         """
         turn = ConsumerTurn(now)
         instance_id = request.group_instance_id
-        member_id = request.member_id or request.fresh_consumer_id or request.fresh_id
+        member_id = request.member_id or request.random_consumer_id or request.random_id
         self._steps.check_room(group, member_id)
         names = [name for name, _ in request.protocols]
         if not group.supports_classic(request.protocol_type, names):
             raise Refused(Code.INCONSISTENT_GROUP_PROTOCOL)
-        if not request.member_id and instance_id is None and request.must_know_its_id:
+        if not request.member_id and instance_id is None and request.requires_known_member_id:
             return turn.outcome(JoinReply(member_id, Code.MEMBER_ID_REQUIRED))
         before = group.static_member(instance_id)
         old = self._member_for(group, request, member_id, turn)
@@ -93,7 +93,7 @@ class ClassicMembers:
         if instance_id is None:
             return group.members.get(member_id) or ConsumerMember(member_id)
         if request.member_id:
-            return group.own_member(member_id, instance_id)
+            return group.check_member(member_id, instance_id)
         known = group.static_member(instance_id)
         if known is None:
             return ConsumerMember(member_id)
@@ -196,14 +196,14 @@ def _leaving(group: ConsumerGroup, identity: LeavingMember) -> ConsumerMember:
     if instance_id is not None and not member_id:
         known = group.static_member(instance_id)
         member_id = "" if known is None else known.member_id
-    return group.own_member(member_id, instance_id)
+    return group.check_member(member_id, instance_id)
 
 
 def _checked(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
 ) -> tuple[ConsumerMember, ClassicMember]:
     """The member of a request of the classic protocol, if it speaks that."""
-    member = group.own_member(member_id, instance_id)
+    member = group.check_member(member_id, instance_id)
     if member.classic is None:
         raise Refused(Code.UNKNOWN_MEMBER_ID)
     if generation_id != member.member_epoch:

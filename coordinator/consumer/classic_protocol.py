@@ -75,12 +75,12 @@ def by_id(named: Mapping[str, frozenset[int]], topics: Topics) -> Assignment:
     """
     found = {}
     for name, indexes in named.items():
-        facts = topics.by_name(name)
-        if facts is None:
+        topic = topics.by_name(name)
+        if topic is None:
             continue
-        existing = indexes.intersection(range(facts.partition_count))
+        existing = indexes.intersection(range(topic.partition_count))
         if existing:
-            found[facts.topic_id] = existing
+            found[topic.topic_id] = existing
     return found
 
 
@@ -89,9 +89,9 @@ def write_assignment(assignment: Assignment, topics: Topics, *, version: int) ->
     found = [(topics.by_id(topic_id), indexes) for topic_id, indexes in assignment.items()]
     fields: ConsumerProtocolAssignmentFields = {
         "assigned_partitions": [
-            {"topic": facts.name, "partitions": sorted(indexes)}
-            for facts, indexes in found
-            if facts is not None
+            {"topic": topic.name, "partitions": sorted(indexes)}
+            for topic, indexes in found
+            if topic is not None
         ],
         "user_data": None,
     }

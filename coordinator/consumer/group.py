@@ -110,7 +110,7 @@ class ConsumerGroup:
         member_id = self._static_members.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
-    def own_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
+    def check_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
         """The member, if a request with this instance may speak for it.
 
         Raises:
@@ -248,9 +248,9 @@ class ConsumerGroup:
                 self._set_target(record.member_id, record.partitions)
                 self.targets[record.member_id] = record.partitions
             case MemberSubscription():
-                self._subscribe(record.member)
+                self._apply_subscription(record.member)
             case CurrentMember():
-                self._stand(record)
+                self._apply_current(record)
             case ResolvedRegex():
                 self._forget_regex(record.regex)
                 self.resolved[record.regex] = record
@@ -273,7 +273,7 @@ class ConsumerGroup:
                         self.group_id, name, LEAVING_EPOCH, LEAVING_EPOCH,
                         self.members[name].state, NOTHING, NOTHING,
                     )  # fmt: skip
-                    self._stand(gone)
+                    self._apply_current(gone)
             case Kind.TARGET_MEMBER:
                 self._set_target(name, NOTHING)
                 self.targets.pop(name, None)
@@ -284,7 +284,7 @@ class ConsumerGroup:
             case Kind.SUBSCRIPTION_METADATA:
                 self.has_subscription_metadata = False
 
-    def _subscribe(self, subscription: ConsumerMember) -> None:
+    def _apply_subscription(self, subscription: ConsumerMember) -> None:
         """Apply the record of a subscription; it leaves epochs, state and partitions alone."""
         old = self.members.get(subscription.member_id)
         new = subscription
@@ -299,7 +299,7 @@ class ConsumerGroup:
             )
         self._put(old, new)
 
-    def _stand(self, record: CurrentMember) -> None:
+    def _apply_current(self, record: CurrentMember) -> None:
         old = self.members.get(record.member_id)
         new = replace(
             old or ConsumerMember(record.member_id),

@@ -162,7 +162,7 @@ class ConsumerGroups:
         """The member that sent the request, or a new one if it joins."""
         joins = request.member_epoch == JOINING_EPOCH
         if not joins:
-            member = group.own_member(request.member_id, request.instance_id)
+            member = group.check_member(request.member_id, request.instance_id)
         elif request.instance_id is None:
             known = group.members.get(request.member_id)
             member = known or ConsumerMember(request.member_id)
@@ -184,7 +184,7 @@ class ConsumerGroups:
         group = self.groups.get(request.group_id)
         if group is None:
             raise _not_found(request.group_id, is_classic=is_classic)
-        member = group.own_member(request.member_id, request.instance_id)
+        member = group.check_member(request.member_id, request.instance_id)
         reply = HeartbeatReply(request.member_id, request.member_epoch)
         is_back_soon = request.member_epoch == STATIC_LEAVING_EPOCH
         if request.instance_id is not None and is_back_soon:
@@ -385,7 +385,7 @@ def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:
         Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR.
     """
     epoch = request.member_epoch
-    needs_id = request.must_bring_its_id or epoch > JOINING_EPOCH or epoch == LEAVING_EPOCH
+    needs_id = request.requires_member_id or epoch > JOINING_EPOCH or epoch == LEAVING_EPOCH
     for wrong, why in (
         (needs_id and not request.member_id.strip(), "MemberId can't be empty."),
         (not request.group_id.strip(), "GroupId can't be empty."),

@@ -20,7 +20,7 @@ from ..classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from ..group_kind import Committer, GroupKind, ListedGroup, check_group_id, never
+from ..group_kind import ClaimedMember, GroupKind, ListedGroup, check_group_id, never_expires
 from ..group_kinds import CONSUMER
 from ..moment import Moment
 from ..outcome import Outcome, Parked
@@ -100,7 +100,7 @@ class ConsumerKind(GroupKind):
             return self._classic.sync(request, ticket=ticket, now=now)
         return self._classic_members.sync(group, request, now=now)
 
-    def heartbeat(self, group_id: str, member: Committer, *, now: Moment) -> Outcome[Code]:
+    def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
         return self._classic_members.heartbeat(
             self.groups[group_id],
             member.member_id,
@@ -116,7 +116,7 @@ class ConsumerKind(GroupKind):
 
     # ---- offsets
 
-    def check_commit(self, group_id: str, committer: Committer, *, transactional: bool) -> None:
+    def check_commit(self, group_id: str, committer: ClaimedMember, *, transactional: bool) -> None:
         group = self.groups[group_id]
         has_no_member = committer.generation_id == -1 and not committer.member_id
         if committer.generation_id < 0 and not group.members:
@@ -144,7 +144,7 @@ class ConsumerKind(GroupKind):
         """An offset expires by its age, once the group is not subscribed to its topic."""
         group = self.groups.get(group_id)
         if group is None:
-            return never
+            return never_expires
 
         def is_expired(record: OffsetCommitted) -> bool:
             if record.topic in group.subscribers:

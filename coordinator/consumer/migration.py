@@ -41,7 +41,7 @@ def upgraded(
         why = "the group size exceeds the consumer group maximum size"
     if why is None:
         try:
-            return _converted(classic, topics), _sent_away(classic)
+            return _converted(classic, topics), _rebalance_answers(classic)
         except Malformed:
             why = "the embedded consumer protocol is malformed"
         except _CustomAssignor:
@@ -93,7 +93,7 @@ def _consumer_member(member: Member, protocol: str, epoch: int, topics: Topics) 
     )
 
 
-def _sent_away(classic: ClassicGroup) -> list[Effect]:
+def _rebalance_answers(classic: ClassicGroup) -> list[Effect]:
     answers: list[Effect] = []
     for member in classic.members.values():
         if member.join_ticket is not None:

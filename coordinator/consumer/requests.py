@@ -45,7 +45,7 @@ class HeartbeatRequest:
         rebalance_timeout_ms: -1 when it has not changed.
         owned: the partitions that the member has now.
         may_see: whether the client may see a topic, by name; None: it may see all.
-        must_bring_its_id: a member makes up its own id (version 1+).
+        requires_member_id: a member makes up its own id (version 1+).
     """
 
     group_id: str
@@ -61,7 +61,7 @@ class HeartbeatRequest:
     client_id: str = ""
     client_host: str = ""
     may_see: Callable[[str], bool] | None = field(default=None, compare=False)
-    must_bring_its_id: bool = True
+    requires_member_id: bool = True
 
     @property
     def is_full(self) -> bool:

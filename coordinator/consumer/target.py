@@ -122,6 +122,6 @@ class _Subscribed:
     def _resolved(self, names: frozenset[str], regex: str) -> TopicIds:
         if regex in self._group.resolved:
             names |= self._group.resolved[regex].topics
-        found = [facts for facts in map(self._topics.by_name, names) if facts is not None]
+        found = [topic for topic in map(self._topics.by_name, names) if topic is not None]
         self.partition_counts |= {each.topic_id: each.partition_count for each in found}
         return frozenset(each.topic_id for each in found)

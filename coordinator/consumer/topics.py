@@ -14,7 +14,7 @@ _MAGIC: Final = b"\0"
 _SIGN: Final = 1 << 63
 
 
-class TopicFacts(NamedTuple):
+class TopicMetadata(NamedTuple):
     """A topic as an assignor sees it.
 
     Attributes:
@@ -38,8 +38,8 @@ class Topics(Protocol):
     def newest_version(self) -> int:
         """The version at which the last topic was made, or was first seen."""
 
-    def by_name(self, name: str) -> TopicFacts | None: ...
-    def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None: ...
+    def by_name(self, name: str) -> TopicMetadata | None: ...
+    def by_id(self, topic_id: uuid.UUID) -> TopicMetadata | None: ...
 
     def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
         """The names of all topics, or of those for which `may_see` returns true."""
@@ -50,10 +50,10 @@ class NoTopics:
 
     version = newest_version = 0
 
-    def by_name(self, name: str) -> TopicFacts | None:
+    def by_name(self, name: str) -> TopicMetadata | None:
         return None
 
-    def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None:
+    def by_id(self, topic_id: uuid.UUID) -> TopicMetadata | None:
         return None
 
     def names_for(self, may_see: Callable[[str], bool] | None) -> Iterable[str]:
@@ -66,20 +66,20 @@ def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     It differs when a topic is made, deleted or gets partitions. Kafka computes the same.
     """
     hashes = [
-        topic_hash(facts) for facts in map(topics.by_name, sorted(names)) if facts is not None
+        topic_hash(topic) for topic in map(topics.by_name, sorted(names)) if topic is not None
     ]
     return _hash(b"".join(struct.pack("<q", each) for each in hashes)) if hashes else 0
 
 
 @lru_cache(maxsize=4096)
-def topic_hash(facts: TopicFacts) -> int:
+def topic_hash(topic: TopicMetadata) -> int:
     """The hash of one topic: id, name, and its partitions with their racks."""
-    high, low = facts.topic_id.int >> 64, facts.topic_id.int & ((1 << 64) - 1)
-    parts = [_MAGIC, struct.pack("<QQ", high, low), _text(facts.name)]
-    parts.append(struct.pack("<i", facts.partition_count))
-    for partition in range(facts.partition_count):
+    high, low = topic.topic_id.int >> 64, topic.topic_id.int & ((1 << 64) - 1)
+    parts = [_MAGIC, struct.pack("<QQ", high, low), _text(topic.name)]
+    parts.append(struct.pack("<i", topic.partition_count))
+    for partition in range(topic.partition_count):
         parts.append(struct.pack("<i", partition))
-        racks = facts.racks[partition] if facts.racks else ()
+        racks = topic.racks[partition] if topic.racks else ()
         parts += [struct.pack("<i", len(rack)) + _text(rack) for rack in racks]
     return _hash(b"".join(parts))
 
@@ -135,11 +135,11 @@ def compiled(regex: str) -> Regex:
         raise Refused(
             Code.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression: "
-            f"{_in_words_of_re2j(text)}.",
+            f"{_re2j_message(text)}.",
         ) from None
 
 
-def _in_words_of_re2j(why: str) -> str:
+def _re2j_message(why: str) -> str:
     """What Kafka's RE2 says where the C++ one says this."""
     kind = why.partition(":")[0]
     return _RE2J.get(kind, kind)

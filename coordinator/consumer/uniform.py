@@ -15,14 +15,14 @@ from .assignment import Assigned, Spec
 from .member import NOTHING
 
 _MAX_ROUNDS: Final = 16
-_NOBODY: Final = -1
+_UNASSIGNED: Final = -1
 
 
 def heterogeneous(spec: Spec) -> Assigned:
     """Assign; see the module."""
     assignment = _Uniform(spec)
     assignment.keep()
-    assignment.deal()
+    assignment.assign_free()
     assignment.balance()
     return assignment.result()
 
@@ -80,7 +80,7 @@ class _Range:
                 self._most_start -= 1
             self._next_most = self._most_end - 1
         if self._next_most < 0:
-            return _NOBODY
+            return _UNASSIGNED
         member = self._sorted[self._next_most]
         self._next_most -= 1
         return member
@@ -104,7 +104,8 @@ class _Uniform:
                 self._subscribers.setdefault(topic_id, []).append(member)
         self._loads = [0] * len(self._ids)
         self._owners = {
-            topic_id: [_NOBODY] * spec.partition_counts[topic_id] for topic_id in self._subscribers
+            topic_id: [_UNASSIGNED] * spec.partition_counts[topic_id]
+            for topic_id in self._subscribers
         }
 
     def keep(self) -> None:
@@ -116,10 +117,10 @@ class _Uniform:
                     for index in indexes:
                         self._owners[topic_id][index] = member
 
-    def deal(self) -> None:
+    def assign_free(self) -> None:
         """Assign the partitions without an owner."""
         free = {
-            topic_id: [index for index, owner in enumerate(owners) if owner == _NOBODY]
+            topic_id: [index for index, owner in enumerate(owners) if owner == _UNASSIGNED]
             for topic_id, owners in self._owners.items()
         }
         for topic_id in self._by_weight([each for each, indexes in free.items() if indexes]):
@@ -143,7 +144,7 @@ class _Uniform:
         assigned: list[dict[uuid.UUID, set[int]]] = [{} for _ in self._ids]
         for topic_id, owners in self._owners.items():
             for index, member in enumerate(owners):
-                if member != _NOBODY:
+                if member != _UNASSIGNED:
                     assigned[member].setdefault(topic_id, set()).add(index)
         return {
             member_id: {topic_id: frozenset(indexes) for topic_id, indexes in mine.items()}
@@ -168,7 +169,7 @@ class _Uniform:
 
     def _give(self, topic_id: uuid.UUID, index: int, member: int) -> None:
         owners = self._owners[topic_id]
-        if owners[index] != _NOBODY:
+        if owners[index] != _UNASSIGNED:
             self._loads[owners[index]] -= 1
         owners[index] = member
         self._loads[member] += 1
@@ -184,10 +185,10 @@ class _Uniform:
         moved = 0
         while not members.is_balanced:
             source = members.most_loaded()
-            while source != _NOBODY and not movable.get(source):
+            while source != _UNASSIGNED and not movable.get(source):
                 members.exclude_last()
                 source = members.most_loaded()
-            if source == _NOBODY:
+            if source == _UNASSIGNED:
                 break
             index = movable[source].pop()
             target = members.least_loaded()

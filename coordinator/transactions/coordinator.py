@@ -35,9 +35,9 @@ from .states import (
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 # The wall clock may step: it is looked at again after so long at the latest, as Kafka does.
-_LOOK_AT_TIMEOUTS_MS: Final = 10_000
-_LOOK_AT_UNUSED_MS: Final = 60 * 60 * 1000
-EXPIRE_TOGETHER: Final = 100
+_TIMEOUT_RECHECK_MS: Final = 10_000
+_EXPIRATION_RECHECK_MS: Final = 60 * 60 * 1000
+EXPIRED_PER_DECISION: Final = 100
 """How many transactional ids are forgotten by one decision."""
 _RETRY_MS: Final = 1_000
 
@@ -133,8 +133,8 @@ class Transactions:
                 now_ms,
             )
             return Outcome(fresh.producer, (fresh,))
-        _check_at_rest_or_open(known)
-        if expected is not None and not _may_be(known, expected):
+        _check_not_prepared(known)
+        if expected is not None and not _is_or_was_owner(known, expected):
             raise Refused(Code.PRODUCER_FENCED, f"{expected} is not {known.producer}")
         if known.state is State.ONGOING:
             aborted = self._fenced(known, now_ms=now_ms)
@@ -166,7 +166,7 @@ class Transactions:
                 CONCURRENT_TRANSACTIONS, UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._known(transactional_id)
-        _check_at_rest_or_open(known)
+        _check_not_prepared(known)
         _check_owner(known, producer)
         added = frozenset(partitions)
         if known.state is State.ONGOING and added <= known.partitions:
@@ -185,7 +185,7 @@ class Transactions:
         """
         known = self._known(transactional_id)
         _check_owner(known, producer)
-        _check_at_rest_or_open(known)
+        _check_not_prepared(known)
         return frozenset(partitions) - known.partitions
 
     def verify_partitions(
@@ -217,7 +217,7 @@ class Transactions:
         """
         known = self._known(transactional_id)
         _check_owner(known, producer)
-        _check_at_rest_or_open(known)
+        _check_not_prepared(known)
         match known.state, commit:
             case State.ONGOING, _:
                 prepared = known.prepared(commit=commit, now_ms=now_ms)
@@ -241,13 +241,13 @@ class Transactions:
             Refused: as for `end`, and UNSUPPORTED_VERSION (see `_check_level`).
         """
         known = self._known(transactional_id)
-        _check_at_rest_or_open(known)
+        _check_not_prepared(known)
         retries_rotation = known.previous_producer_id == producer.producer_id and (
             producer.producer_epoch,
             known.producer_epoch,
         ) == (LAST_EPOCH, 0)
         if known.producer_id != producer.producer_id and not retries_rotation:
-            raise _not_its_id(known, producer)
+            raise _wrong_producer_id(known, producer)
         # Kafka compares the epoch alone: if EndTxn 4 ended the transaction, it answers the current
         # epoch to any producer with the previous one, also to a fenced one.
         is_its_own = known.last_producer_epoch == producer.producer_epoch
@@ -336,7 +336,7 @@ class Transactions:
         due_ms = self.next_wall_deadline()
         if due_ms is None:
             return None
-        look_ms = _LOOK_AT_UNUSED_MS if self._timeouts.next() is None else _LOOK_AT_TIMEOUTS_MS
+        look_ms = _EXPIRATION_RECHECK_MS if self._timeouts.next() is None else _TIMEOUT_RECHECK_MS
         return now.monotonic_ms + min(max(0, due_ms - now.wall_ms), look_ms)
 
     def next_wall_deadline(self) -> int | None:
@@ -344,10 +344,10 @@ class Transactions:
         deadlines = []
         due_ms = self._timeouts.next()
         if due_ms is not None:
-            deadlines.append(_noticed_ms(due_ms, self._timeout_check_ms))
+            deadlines.append(_next_check_ms(due_ms, self._timeout_check_ms))
         due_ms = self._expirations.next()
         if due_ms is not None:
-            deadlines.append(_noticed_ms(due_ms, self._expiration_check_ms))
+            deadlines.append(_next_check_ms(due_ms, self._expiration_check_ms))
         return min(deadlines, default=None)
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
@@ -366,7 +366,7 @@ class Transactions:
             yield Outcome(None, (aborted,), self._markers(aborted))
         looked_ms = now_ms - now_ms % self._expiration_check_ms
         unused = self._expirations.take_due(looked_ms)
-        while expired := tuple(Expired(each) for each in islice(unused, EXPIRE_TOGETHER)):
+        while expired := tuple(Expired(each) for each in islice(unused, EXPIRED_PER_DECISION)):
             for each in expired:
                 self._expirations.set(each.transactional_id, now_ms + _RETRY_MS)
             yield Outcome(None, expired, is_atomic=False)
@@ -386,11 +386,11 @@ class Transactions:
             self._expirations.cancel(transactional_id)
         if isinstance(record, Transaction):
             self._by_id[transactional_id] = record
-            self._await(record)
+            self._set_deadline(record)
         elif before is not None:
             del self._by_id[transactional_id]
 
-    def _await(self, known: Transaction) -> None:
+    def _set_deadline(self, known: Transaction) -> None:
         """Set the deadline of its timeout or expiration."""
         if known.state is State.ONGOING:
             self._ongoing[known.transactional_id] = known
@@ -458,12 +458,12 @@ class Transactions:
         return (WriteMarkers(prepared, self._coordinator_epoch),)
 
 
-def _noticed_ms(deadline_ms: int, interval_ms: int) -> int:
+def _next_check_ms(deadline_ms: int, interval_ms: int) -> int:
     """When a deadline is noticed: at the next multiple of the interval between two looks."""
     return -(-deadline_ms // interval_ms) * interval_ms
 
 
-def _may_be(known: Transaction, expected: Producer) -> bool:
+def _is_or_was_owner(known: Transaction, expected: Producer) -> bool:
     """Whether `expected` is the owner of the id, or was it until its epochs were used up."""
     return expected.producer_id == known.producer_id or (
         expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_EPOCH
@@ -482,14 +482,14 @@ def _check_epoch_to_end(
         raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
 
 
-def _not_its_id(known: Transaction, producer: Producer) -> Refused:
+def _wrong_producer_id(known: Transaction, producer: Producer) -> Refused:
     return Refused(
         Code.INVALID_PRODUCER_ID_MAPPING,
         f"{known.transactional_id} has producer id {known.producer_id}, not {producer.producer_id}",
     )
 
 
-def _check_at_rest_or_open(known: Transaction) -> None:
+def _check_not_prepared(known: Transaction) -> None:
     """Refuse while markers are written: the next request must not overtake them.
 
     In Kafka this is the pending transition to Complete; each request checks it before or after
@@ -512,7 +512,7 @@ def _check_owner(known: Transaction, producer: Producer) -> None:
         Refused: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """
     if known.producer_id != producer.producer_id:
-        raise _not_its_id(known, producer)
+        raise _wrong_producer_id(known, producer)
     if known.producer_epoch != producer.producer_epoch or producer.producer_epoch > LAST_EPOCH:
         raise Refused(Code.PRODUCER_FENCED, f"{producer} is not {known.producer}")
 

@@ -25,7 +25,7 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator import group_records
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.requests import HeartbeatRequest
-from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.groups import ClaimedMember, Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions import records as transaction_records
@@ -193,7 +193,7 @@ class World:
         assert self.groups is not None
         self.groups.run_now(
             lambda machine, now: machine.commit_in_transaction(
-                "g", Committer(), self.shop, [OffsetToCommit("orders", 0, offset)], now=now
+                "g", ClaimedMember(), self.shop, [OffsetToCommit("orders", 0, offset)], now=now
             )
         )
 
@@ -201,7 +201,7 @@ class World:
         assert self.groups is not None
         self.groups.run_now(
             lambda machine, now: machine.commit(
-                "g", Committer(), [OffsetToCommit("orders", partition, offset)], now=now
+                "g", ClaimedMember(), [OffsetToCommit("orders", partition, offset)], now=now
             )
         )
 

@@ -16,7 +16,7 @@ from ottla.coordinator.classic.requests import (
     SyncRequest,
 )
 from ottla.coordinator.group_records import GroupRecord, decode, encode
-from ottla.coordinator.groups import Committer, DescribedGroup, Groups
+from ottla.coordinator.groups import ClaimedMember, DescribedGroup, Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import PARKED, Answer, Outcome, Producer
@@ -127,25 +127,27 @@ class GroupTalk:
         return "Dead" if described is None else described.state
 
     def commit(
-        self, offset: int, committer: Committer | None = None, *, topic: str = "orders"
+        self, offset: int, committer: ClaimedMember | None = None, *, topic: str = "orders"
     ) -> Code:
         """Commit for partition 0; the code, whether it was refused or not."""
         offsets = [OffsetToCommit(topic, 0, offset)]
         try:
-            outcome = self.machine.commit(GROUP, committer or Committer(), offsets, now=self.now)
+            outcome = self.machine.commit(
+                GROUP, committer or ClaimedMember(), offsets, now=self.now
+            )
         except Refused as refused:
             return refused.code
         (code,) = self.told(outcome)
         return code
 
     def commit_in(
-        self, producer: Producer, offset: int, committer: Committer | None = None
+        self, producer: Producer, offset: int, committer: ClaimedMember | None = None
     ) -> Code:
         """Commit for partition 0 of `orders` in a producer's transaction."""
         try:
             outcome = self.machine.commit_in_transaction(
                 GROUP,
-                committer or Committer(),
+                committer or ClaimedMember(),
                 producer,
                 [OffsetToCommit("orders", 0, offset)],
                 now=self.now,
@@ -189,8 +191,8 @@ class Client:
         self._ticket = 0
 
     @property
-    def committer(self) -> Committer:
-        return Committer(self.member_id, self.generation_id, self.instance)
+    def committer(self) -> ClaimedMember:
+        return ClaimedMember(self.member_id, self.generation_id, self.instance)
 
     def ask_for_id(self) -> Code:
         """JoinGroup without an id, as a dynamic member begins."""
@@ -275,8 +277,8 @@ class Client:
             rebalance_timeout_ms=self.rebalance_ms,
             client_id=self.name,
             client_host="/127.0.0.1",
-            fresh_id=str(self._ticket),
-            must_know_its_id=self.version >= 4,
+            random_id=str(self._ticket),
+            requires_known_member_id=self.version >= 4,
             may_skip_assignment=self.version >= 9,
         )
         try:

@@ -15,7 +15,7 @@ from ottla.coordinator.classic.groups import ClassicGroups
 from ottla.coordinator.classic.requests import GroupSettings
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.records import ConsumerRemoved, GroupEpoch, Kind
-from ottla.coordinator.group_kind import Committer, GroupKind, ListedGroup, never
+from ottla.coordinator.group_kind import ClaimedMember, GroupKind, ListedGroup, never_expires
 from ottla.coordinator.group_kinds import GROUP_KINDS, GroupKindEntry, KindRecord
 from ottla.coordinator.group_records import GroupStored, decode, encode
 from ottla.coordinator.groups import Groups
@@ -93,7 +93,7 @@ class Queues(GroupKind):
         return lambda topic: topic == "orders"
 
     def expiry(self, group_id: str, *, now_ms: int, retention_ms: int) -> Callable[[Any], bool]:
-        return never
+        return never_expires
 
     def listed(self) -> Iterable[ListedGroup]:
         return (ListedGroup(group_id, "", "Stable", self.name) for group_id in self.groups)
@@ -148,7 +148,7 @@ def test_a_new_kind_needs_a_folder_and_a_line_of_the_table() -> None:
         machine.leave("jobs", [], now=at(0))
     assert machine.next_deadline(at(0)) is not None, "its offsets are cleaned like all others"
     offset = OffsetToCommit("orders", 0, 5)
-    for each in machine.commit("jobs", Committer(), [offset], now=at(0)).records:
+    for each in machine.commit("jobs", ClaimedMember(), [offset], now=at(0)).records:
         machine.replay(each)
     deleted = machine.delete_offsets("jobs", [("orders", 0)])
     assert deleted.reply == (Code.GROUP_SUBSCRIBED_TO_TOPIC,)

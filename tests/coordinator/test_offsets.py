@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.group_records import OffsetCommitted
-from ottla.coordinator.groups import Committer, FetchedOffset
+from ottla.coordinator.groups import ClaimedMember, FetchedOffset
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Refused
@@ -67,11 +67,11 @@ def test_a_commit_is_answered_as_the_table_says(
 ) -> None:
     talk, a = group_in(state)
     committer = {
-        "nobody": Committer(),
-        "stranger": Committer("nobody-1", 1),
+        "nobody": ClaimedMember(),
+        "stranger": ClaimedMember("nobody-1", 1),
         "member": a.committer,
-        "old": Committer(a.member_id, a.generation_id - 1),
-        "ungenerated": Committer(a.member_id, -1),
+        "old": ClaimedMember(a.member_id, a.generation_id - 1),
+        "ungenerated": ClaimedMember(a.member_id, -1),
     }[who]
     plain, _, other = cell.rstrip("]").partition("[")
     answer = talk.commit_in(PRODUCER, 5, committer) if transactional else talk.commit(5, committer)
@@ -87,13 +87,13 @@ def test_no_state_is_missing_from_the_table() -> None:
 
 def test_a_commit_in_a_transaction_without_a_group_id_is_refused() -> None:
     with pytest.raises(Refused, match="INVALID_GROUP_ID"):
-        GroupTalk().machine.commit_in_transaction("", Committer(), PRODUCER, [], now=at(0))
+        GroupTalk().machine.commit_in_transaction("", ClaimedMember(), PRODUCER, [], now=at(0))
 
 
 def test_committed_offsets_are_fetched_unchanged() -> None:
     talk = GroupTalk()
     offsets = [OffsetToCommit("orders", 0, 5, 3, "no\0te"), OffsetToCommit("orders", 1, 6)]
-    talk.told(talk.machine.commit(GROUP, Committer(), offsets, now=talk.now))
+    talk.told(talk.machine.commit(GROUP, ClaimedMember(), offsets, now=talk.now))
     talk.restart()
     fetch = talk.machine.fetch_offset
     assert fetch(GROUP, "orders", 0, require_stable=False) == FetchedOffset(5, 3, "no\0te")
@@ -130,7 +130,7 @@ def test_the_size_of_metadata_is_counted_as_java_does(metadata: str | None, code
         OffsetToCommit("orders", 0, 5, metadata=metadata),
         OffsetToCommit("orders", 1, 6),
     ]
-    outcome = talk.machine.commit(GROUP, Committer(), offsets, now=at(0))
+    outcome = talk.machine.commit(GROUP, ClaimedMember(), offsets, now=at(0))
     assert talk.told(outcome) == (code, Code.NONE), "the others are committed"
     assert talk.offset() == (5 if code is Code.NONE else -1)
 
@@ -138,7 +138,7 @@ def test_the_size_of_metadata_is_counted_as_java_does(metadata: str | None, code
 def test_a_group_is_not_made_by_a_commit_of_which_nothing_is_taken() -> None:
     talk = GroupTalk(offset_metadata_max_size=0)
     offsets = [OffsetToCommit("orders", 0, 5, metadata="a")]
-    talk.told(talk.machine.commit(GROUP, Committer(), offsets, now=at(0)))
+    talk.told(talk.machine.commit(GROUP, ClaimedMember(), offsets, now=at(0)))
     assert talk.state == "Dead"
 
 
@@ -218,7 +218,7 @@ def test_offsets_of_a_topic_that_is_deleted_go_for_every_group() -> None:
     for group_id in (GROUP, "others"):
         for topic in ("orders", "stock"):
             offsets = [OffsetToCommit(topic, partition, 5) for partition in (0, 1)]
-            talk.told(talk.machine.commit(group_id, Committer(), offsets, now=at(0)))
+            talk.told(talk.machine.commit(group_id, ClaimedMember(), offsets, now=at(0)))
     talk.commit_in(PRODUCER, 9)
     before = len(talk.log)
     talk.told(talk.machine.forget_topic("orders"))
@@ -316,7 +316,9 @@ def test_nothing_expires_during_a_rebalance() -> None:
 def test_a_client_may_say_how_long_its_offsets_are_kept() -> None:
     talk = GroupTalk()
     offsets = [OffsetToCommit("orders", 0, 5)]
-    talk.told(talk.machine.commit(GROUP, Committer(), offsets, retention_ms=DAY_MS, now=talk.now))
+    talk.told(
+        talk.machine.commit(GROUP, ClaimedMember(), offsets, retention_ms=DAY_MS, now=talk.now)
+    )
     talk.restart()
     talk.pass_time(DAY_MS - CHECK_MS)
     assert talk.offset() == 5
@@ -329,7 +331,7 @@ def test_a_retention_beyond_all_time_ends_at_once(retention_ms: int) -> None:
     talk = GroupTalk()
     offsets = [OffsetToCommit("orders", 0, 5)]
     outcome = talk.machine.commit(
-        GROUP, Committer(), offsets, retention_ms=retention_ms, now=talk.now
+        GROUP, ClaimedMember(), offsets, retention_ms=retention_ms, now=talk.now
     )
     talk.told(outcome)
     talk.restart()

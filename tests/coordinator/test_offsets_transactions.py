@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.group_records import GroupRemoved
-from ottla.coordinator.groups import Committer
+from ottla.coordinator.groups import ClaimedMember
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code
@@ -109,7 +109,9 @@ def test_deleting_an_offset_leaves_the_rest_of_the_transaction() -> None:
     for group_id, topics in ((GROUP, ("orders", "stock")), ("others", ("orders",))):
         offsets = [OffsetToCommit(topic, 0, 9) for topic in topics]
         talk.told(
-            talk.machine.commit_in_transaction(group_id, Committer(), PRODUCER, offsets, now=at(0))
+            talk.machine.commit_in_transaction(
+                group_id, ClaimedMember(), PRODUCER, offsets, now=at(0)
+            )
         )
     for topic in ("orders", "stock"):
         assert talk.offset(topic, stable=True) is Code.UNSTABLE_OFFSET_COMMIT

@@ -109,11 +109,11 @@ def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
 
 @_bug(within=400)
 def _who_comes_during_the_markers_is_not_asked_to_wait() -> list[Patch]:
-    right = machine_module._check_at_rest_or_open
+    right = machine_module._check_not_prepared
     return [
         (
             machine_module,
-            "_check_at_rest_or_open",
+            "_check_not_prepared",
             lambda known: right(known) if known.next_producer_id == -1 else None,
         )
     ]
@@ -202,14 +202,14 @@ def _a_marker_that_is_refused_for_now_is_not_sent_again() -> list[Patch]:
 
 @_bug(within=400)
 def _ids_expire_while_they_are_prepared() -> list[Patch]:
-    right = Transactions._await
+    right = Transactions._set_deadline
 
     def wait(self: Transactions, known: Transaction) -> None:
         is_prepared = known.state is State.PREPARE_COMMIT
         right(self, replace(known, state=State.EMPTY) if is_prepared else known)
 
     return [
-        (Transactions, "_await", wait),
+        (Transactions, "_set_deadline", wait),
         (machine_module, "MAY_FOLLOW", _ANYTHING_MAY_FOLLOW),
     ]
 

@@ -153,7 +153,7 @@ async def _delete_groups(at: Scene) -> Codes:
     return {Code(result["error_code"]) for result in answer["results"]}
 
 
-async def _join_anew(at: Scene) -> Codes:
+async def _join_without_id(at: Scene) -> Codes:
     return {Code((await join(at.it, "new"))["error_code"])}
 
 
@@ -211,7 +211,7 @@ OF_GROUPS: dict[str, Callable[[Scene], Awaitable[Codes]]] = {
     "OffsetCommit": _commit_offset,
     "OffsetDelete": _delete_offset,
     "DeleteGroups": _delete_groups,
-    "JoinGroup of a new group": _join_anew,
+    "JoinGroup of a new group": _join_without_id,
     "JoinGroup of a static member": _join_in_place,
     "SyncGroup": _sync,
     "LeaveGroup": _leave,

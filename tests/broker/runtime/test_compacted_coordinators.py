@@ -13,7 +13,7 @@ from ottla.broker.clock import SystemClock
 from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator import group_records
 from ottla.coordinator.classic.requests import GroupSettings
-from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.groups import ClaimedMember, Groups
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions import records as transaction_records
@@ -101,12 +101,12 @@ def commit_something(shard: Shard[Groups], chance: random.Random) -> None:
     match chance.randrange(8):
         case 0 | 1 | 2:
             shard.run_now(
-                lambda machine, now: machine.commit(group, Committer(), [offset], now=now)
+                lambda machine, now: machine.commit(group, ClaimedMember(), [offset], now=now)
             )
         case 3 | 4:
             shard.run_now(
                 lambda machine, now: machine.commit_in_transaction(
-                    group, Committer(), producer, [offset], now=now
+                    group, ClaimedMember(), producer, [offset], now=now
                 )
             )
         case 5 | 6:

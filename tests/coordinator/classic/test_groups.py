@@ -11,7 +11,7 @@ import pytest
 
 from ottla.coordinator.classic.group import MAY_FOLLOW, State
 from ottla.coordinator.classic.requests import JoinReply, JoinRequest, LeavingMember, SyncRequest
-from ottla.coordinator.groups import Committer
+from ottla.coordinator.groups import ClaimedMember
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.group_conversation import (
     GROUP,
@@ -385,7 +385,7 @@ def test_requests_without_a_group_id_are_refused() -> None:
     machine = GroupTalk().machine
     sync = SyncRequest("", 0, "m")
     for refused in (
-        lambda: machine.heartbeat("", Committer("m", 0), now=at(0)),
+        lambda: machine.heartbeat("", ClaimedMember("m", 0), now=at(0)),
         lambda: machine.leave("", [LeavingMember("m")], now=at(0)),
         lambda: machine.sync(sync, ticket=1, now=at(0)),
         lambda: machine.delete_offsets("", []),
@@ -423,10 +423,10 @@ def test_timeouts_are_those_of_the_request() -> None:
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
 
 
-@pytest.mark.parametrize("must_know_its_id", [False, True])
+@pytest.mark.parametrize("requires_known_member_id", [False, True])
 @pytest.mark.parametrize("instance", [None, "i" * 32_740])
 def test_a_member_whose_id_is_too_long_is_refused_without_a_change(
-    instance: str | None, must_know_its_id: bool
+    instance: str | None, requires_known_member_id: bool
 ) -> None:
     """Kafka answers so, too, but late: the group can then not be described any more."""
     talk = GroupTalk()
@@ -434,7 +434,7 @@ def test_a_member_whose_id_is_too_long_is_refused_without_a_change(
         GROUP, "", instance, "consumer", RANGE,
         session_timeout_ms=SESSION_MS, rebalance_timeout_ms=REBALANCE_MS,
         client_id="c" * 32_740 if instance is None else "c", client_host="/h",
-        fresh_id="0" * 36, must_know_its_id=must_know_its_id,
+        random_id="0" * 36, requires_known_member_id=requires_known_member_id,
     )  # fmt: skip
     with pytest.raises(Refused) as refused:
         talk.machine.join(request, ticket=1, now=talk.now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordinator.classic.requests import JoinReply, LeavingMember, SyncRequest
-from ottla.coordinator.groups import Committer
+from ottla.coordinator.groups import ClaimedMember
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Answer, Effect
 from ottla.protocol.errors import Code
@@ -272,7 +272,7 @@ def test_a_rebalance_ends_the_wait_for_the_syncs_of_the_one_before() -> None:
 def test_a_deleted_group_waits_for_no_member(how: str) -> None:
     talk = GroupTalk()
     talk.told(
-        talk.machine.commit("others", Committer(), [OffsetToCommit("orders", 0, 5)], now=at(0))
+        talk.machine.commit("others", ClaimedMember(), [OffsetToCommit("orders", 0, 5)], now=at(0))
     )
     a = Client(talk, "a", instance=None if how == "pending" else "i")
     if how == "pending":

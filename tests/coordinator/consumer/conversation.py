@@ -17,7 +17,7 @@ from ottla.coordinator.consumer.requests import (
     HeartbeatReply,
     HeartbeatRequest,
 )
-from ottla.coordinator.consumer.topics import TopicFacts
+from ottla.coordinator.consumer.topics import TopicMetadata
 from ottla.coordinator.groups import Groups
 from ottla.protocol.errors import Code, Refused
 from tests.coordinator.group_conversation import GROUP, GroupTalk
@@ -34,14 +34,16 @@ class FakeTopics:
 
     def __init__(self, **counts: int) -> None:
         self.version = self.newest_version = 1
-        self._topics: dict[str, TopicFacts] = {}
+        self._topics: dict[str, TopicMetadata] = {}
         self._made = 0
         for name, count in counts.items():
             self.make(name, count)
 
     def make(self, name: str, count: int = 1) -> None:
         self._made += 1
-        self._topics[name] = TopicFacts(uuid.UUID(int=self._made << 64 | self._made), name, count)
+        self._topics[name] = TopicMetadata(
+            uuid.UUID(int=self._made << 64 | self._made), name, count
+        )
         self.version += 1
         self.newest_version = self.version
 
@@ -53,10 +55,10 @@ class FakeTopics:
         del self._topics[name]
         self.version += 1
 
-    def by_name(self, name: str) -> TopicFacts | None:
+    def by_name(self, name: str) -> TopicMetadata | None:
         return self._topics.get(name)
 
-    def by_id(self, topic_id: uuid.UUID) -> TopicFacts | None:
+    def by_id(self, topic_id: uuid.UUID) -> TopicMetadata | None:
         return next((each for each in self._topics.values() if each.topic_id == topic_id), None)
 
     def names_for(self, may_see: Any) -> Iterable[str]:

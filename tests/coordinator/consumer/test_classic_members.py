@@ -14,7 +14,7 @@ from ottla.coordinator.classic.group import Protocols
 from ottla.coordinator.classic.requests import JoinReply, LeavingMember
 from ottla.coordinator.consumer.classic_protocol import read_assignment, write_assignment
 from ottla.coordinator.consumer.records import TargetMember
-from ottla.coordinator.groups import Committer
+from ottla.coordinator.groups import ClaimedMember
 from ottla.coordinator.outcome import Producer
 from ottla.protocol.errors import Code, Malformed, Refused
 from ottla.protocol.messages import encode_data
@@ -239,20 +239,20 @@ def test_commits_are_checked_by_the_member_and_its_epoch() -> None:
     a, m = Consumer(talk, "a"), Classic(talk, "m")
     a.join()
     m.join()
-    assert talk.commit(1, Committer("a", 1)) is Code.NONE
-    assert talk.commit(2, Committer("a", 0)) is Code.STALE_MEMBER_EPOCH
-    assert talk.commit(2, Committer("a", 2)) is Code.STALE_MEMBER_EPOCH
-    assert talk.commit(2, Committer("a", 1, knows_epochs=False)) is Code.UNSUPPORTED_VERSION
-    assert talk.commit(2, Committer("x", 1)) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit(1, ClaimedMember("a", 1)) is Code.NONE
+    assert talk.commit(2, ClaimedMember("a", 0)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit(2, ClaimedMember("a", 2)) is Code.STALE_MEMBER_EPOCH
+    assert talk.commit(2, ClaimedMember("a", 1, knows_epochs=False)) is Code.UNSUPPORTED_VERSION
+    assert talk.commit(2, ClaimedMember("x", 1)) is Code.UNKNOWN_MEMBER_ID
     assert talk.commit(2) is Code.UNKNOWN_MEMBER_ID
-    assert talk.commit(3, Committer(m.member_id, 2, knows_epochs=False)) is Code.NONE
-    assert talk.commit(4, Committer(m.member_id, 1)) is Code.ILLEGAL_GENERATION
+    assert talk.commit(3, ClaimedMember(m.member_id, 2, knows_epochs=False)) is Code.NONE
+    assert talk.commit(4, ClaimedMember(m.member_id, 1)) is Code.ILLEGAL_GENERATION
     assert talk.offset() == 3
     producer = Producer(7, 0)
-    assert talk.commit_in(producer, 5, Committer("a", 0)) is Code.ILLEGAL_GENERATION
-    assert talk.commit_in(producer, 5, Committer("a", 1, knows_epochs=False)) is Code.NONE
+    assert talk.commit_in(producer, 5, ClaimedMember("a", 0)) is Code.ILLEGAL_GENERATION
+    assert talk.commit_in(producer, 5, ClaimedMember("a", 1, knows_epochs=False)) is Code.NONE
     assert talk.commit_in(producer, 6) is Code.NONE, "of no member at all"
-    assert talk.commit_in(producer, 6, Committer("", 1)) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit_in(producer, 6, ClaimedMember("", 1)) is Code.UNKNOWN_MEMBER_ID
 
 
 def test_fetching_offsets_as_a_member_requires_membership() -> None:
@@ -278,7 +278,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
     talk = ConsumerTalk(FakeTopics(orders=1, stock=1))
     a = Consumer(talk, "a")
     a.join()
-    talk.commit(1, Committer("a", 1), topic="stock")
+    talk.commit(1, ClaimedMember("a", 1), topic="stock")
     outcome = talk.machine.delete_offsets(GROUP, [("orders", 0), ("stock", 0)])
     assert talk.told(outcome) == (Code.GROUP_SUBSCRIBED_TO_TOPIC, Code.NONE)
     assert talk.offset("stock") == -1
@@ -507,7 +507,7 @@ def test_an_empty_consumer_group_becomes_classic_at_a_classic_join() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "a")
     a.join()
-    talk.commit(3, Committer("a", 1))
+    talk.commit(3, ClaimedMember("a", 1))
     a.leave()
     m = Classic(talk, "m")
     m.join()
@@ -578,7 +578,7 @@ def test_a_commit_of_an_unknown_member_is_refused_in_an_empty_group_too() -> Non
     a = Consumer(talk, "a")
     a.join()
     a.leave()
-    assert talk.commit(1, Committer("a", 1)) is Code.UNKNOWN_MEMBER_ID
+    assert talk.commit(1, ClaimedMember("a", 1)) is Code.UNKNOWN_MEMBER_ID
 
 
 def test_a_group_is_replaced_even_if_the_log_refused_its_last_leave() -> None:

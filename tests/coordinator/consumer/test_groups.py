@@ -212,9 +212,9 @@ def test_a_request_that_makes_no_sense_is_refused(
 def test_before_version_1_the_id_may_come_from_the_broker() -> None:
     talk = ConsumerTalk()
     a = Consumer(talk, "")
-    assert a.beat(epoch=3, must_bring_its_id=False) is Code.INVALID_REQUEST
-    assert a.beat(epoch=-1, must_bring_its_id=False) is Code.INVALID_REQUEST
-    assert a.beat(epoch=-2, must_bring_its_id=False) is Code.INVALID_REQUEST, "no instance"
+    assert a.beat(epoch=3, requires_member_id=False) is Code.INVALID_REQUEST
+    assert a.beat(epoch=-1, requires_member_id=False) is Code.INVALID_REQUEST
+    assert a.beat(epoch=-2, requires_member_id=False) is Code.INVALID_REQUEST, "no instance"
 
 
 def test_an_unknown_assignor_is_refused() -> None:

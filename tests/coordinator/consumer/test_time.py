@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.coordinator.consumer.member import STATIC_LEAVING_EPOCH
-from ottla.coordinator.groups import Committer
+from ottla.coordinator.groups import ClaimedMember
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.protocol.errors import Code
 from tests.coordinator.consumer.conversation import (
@@ -135,7 +135,7 @@ def test_offsets_of_consumed_topics_stay_and_others_expire_by_age() -> None:
     )
     a = Consumer(talk, "a")
     a.join()
-    member = Committer("a", a.epoch)
+    member = ClaimedMember("a", a.epoch)
     assert talk.commit(1, member) is Code.NONE
     assert talk.commit(2, member, topic="stock") is Code.NONE
     for _ in range(4):
@@ -156,7 +156,7 @@ def test_an_offset_with_a_retention_of_its_own_goes_by_that() -> None:
     a.join()
     a.leave()
     outcome = talk.machine.commit(
-        GROUP, Committer(), [OffsetToCommit("orders", 0, 1)], retention_ms=5_000, now=talk.now
+        GROUP, ClaimedMember(), [OffsetToCommit("orders", 0, 1)], retention_ms=5_000, now=talk.now
     )
     talk.told(outcome)
     talk.pass_time(4_000)

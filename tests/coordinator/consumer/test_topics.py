@@ -8,7 +8,7 @@ import pytest
 
 from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.steps import REGEX_PAUSE_MS
-from ottla.coordinator.consumer.topics import NoTopics, TopicFacts, matches, metadata_hash
+from ottla.coordinator.consumer.topics import NoTopics, TopicMetadata, matches, metadata_hash
 from ottla.protocol.errors import Code
 from tests.coordinator.consumer.conversation import (
     Consumer,
@@ -253,7 +253,7 @@ def test_the_hash_is_that_of_apache_kafka() -> None:
     """What Kafka 4.1.1 logged for two topics with these ids."""
     topics = FakeTopics()
     topics._topics = {
-        name: TopicFacts(uuid.UUID(topic_id), name, count)
+        name: TopicMetadata(uuid.UUID(topic_id), name, count)
         for name, topic_id, count in HASHED_TOPICS
     }
     assert metadata_hash([name for name, _, _ in HASHED_TOPICS], topics) == KAFKAS_HASH

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.coordinator.outcome import Outcome, Producer
-from ottla.coordinator.transactions.coordinator import DAY_MS, EXPIRE_TOGETHER, Transactions
+from ottla.coordinator.transactions.coordinator import DAY_MS, EXPIRED_PER_DECISION, Transactions
 from ottla.coordinator.transactions.states import AT_REST, NO_TIMEOUT_MS, Expired, State
 from ottla.protocol.errors import Refused
 from tests.coordinator.moments import at
@@ -140,14 +140,14 @@ def test_an_abort_that_the_log_does_not_take_is_decided_again_later() -> None:
 
 def test_unused_transactional_ids_are_forgotten_in_divisible_batches() -> None:
     machine = Transactions(next_producer_id=lambda: 1, transactional_id_expiration_ms=100)
-    for number in range(EXPIRE_TOGETHER + 5):
+    for number in range(EXPIRED_PER_DECISION + 5):
         told(machine, machine.init_producer_id(f"idle-{number}", timeout_ms=50, now_ms=0))
     sizes = []
     for outcome in machine.tick(at(100)):
         assert not outcome.is_atomic
         sizes.append(len(outcome.records))
         told(machine, outcome)
-    assert sizes == [EXPIRE_TOGETHER, 5]
+    assert sizes == [EXPIRED_PER_DECISION, 5]
     assert machine == new_machine()
 
 

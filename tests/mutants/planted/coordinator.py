@@ -22,7 +22,7 @@ MUTANTS: Final = (
         "an-id-of-another-producer-is-let-in",
         "coordinator/transactions/coordinator.py",
         "if known.producer_id != producer.producer_id:\n"
-        "        raise _not_its_id(known, producer)\n"
+        "        raise _wrong_producer_id(known, producer)\n"
         "    if",
         "if",
         "a producer ends the transaction of another one",
@@ -257,7 +257,7 @@ MUTANTS: Final = (
     Mutant(
         "a-pending-offset-overtakes-a-later-one",
         "coordinator/offsets.py",
-        "if held is None or held.position < placed.position:",
+        "if held is None or held.position < logged.position:",
         "if True:",
         "a group goes back to an older offset",
         ("tests/coordinator/test_offsets_transactions.py",),
@@ -265,7 +265,7 @@ MUTANTS: Final = (
     Mutant(
         "pending-offsets-are-not-seen",
         "coordinator/offsets.py",
-        "return any(map(self._counts, self._pending_for(group_id, topic, partition)))",
+        "return any(map(self._is_valid, self._pending_for(group_id, topic, partition)))",
         "return False",
         "a consumer reads again what a transaction is about to commit",
         ("tests/coordinator/test_offsets_transactions.py",),
@@ -281,7 +281,7 @@ MUTANTS: Final = (
     Mutant(
         "offsets-of-a-deleted-topic-stay",
         "coordinator/offsets.py",
-        "self._forgotten[topic] = self._replayed",
+        "self._deleted_topics[topic] = self._replayed",
         "pass",
         "a topic made anew begins at an offset of the old one",
         ("tests/coordinator/test_offsets_transactions.py", "tests/coordinator/test_offsets.py"),
@@ -522,8 +522,8 @@ MUTANTS: Final = (
     Mutant(
         "the-wall-clock-is-looked-at-once",
         "coordinator/transactions/coordinator.py",
-        "_LOOK_AT_TIMEOUTS_MS: Final = 10_000\n",
-        "_LOOK_AT_TIMEOUTS_MS: Final = 1 << 50\n",
+        "_TIMEOUT_RECHECK_MS: Final = 10_000\n",
+        "_TIMEOUT_RECHECK_MS: Final = 1 << 50\n",
         "after a clock that was set back is set right, transactions stay open past their timeout",
         ("tests/coordinator/test_wall_clock.py",),
     ),

@@ -21,7 +21,7 @@ from ottla.coordinator.classic.requests import (
     SyncReply,
     SyncRequest,
 )
-from ottla.coordinator.consumer.topics import TopicFacts
+from ottla.coordinator.consumer.topics import TopicMetadata
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome
@@ -34,10 +34,10 @@ from . import dealing
 from .client import RETRIABLE, Client
 from .oracle import Held
 
-Seen = tuple[tuple[str, TopicFacts | None], ...]
+Seen = tuple[tuple[str, TopicMetadata | None], ...]
 """Topics as they were when somebody assigned their partitions."""
 
-_NEVER: Final = TopicFacts(uuid.UUID(int=0), "", 0)
+_NEVER: Final = TopicMetadata(uuid.UUID(int=0), "", 0)
 _AGAIN: Final = (*RETRIABLE, Code.REBALANCE_IN_PROGRESS)
 
 
@@ -128,7 +128,7 @@ class ClassicClient(Client):
         )
 
         def decide(machine: Groups, now: Moment, ticket: int) -> Outcome[Any]:
-            fresh = replace(request, fresh_id=f"{self.name}-{ticket}")  # made where it arrives
+            fresh = replace(request, random_id=f"{self.name}-{ticket}")  # made where it arrives
             return machine.join(fresh, ticket=ticket, now=now)
 
         return (

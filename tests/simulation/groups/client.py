@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.groups import ClaimedMember, Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Outcome, Producer
@@ -246,7 +246,7 @@ class Client:
         """What it has, as the member that it is now: somebody does who has been asleep."""
         return self._commit_all(self._committer())
 
-    def _commit_all(self, committer: Committer) -> Steps[None]:
+    def _commit_all(self, committer: ClaimedMember) -> Steps[None]:
         for held in sorted(self._positions):
             if held in self.owned and held in self._positions:
                 busy = self._transaction is not None and not self._transaction.has_ended
@@ -257,8 +257,8 @@ class Client:
                 else:
                     yield from self._commit(held, committer)
 
-    def _committer(self) -> Committer:
-        return Committer(self.member_id, self.generation, self.instance)
+    def _committer(self) -> ClaimedMember:
+        return ClaimedMember(self.member_id, self.generation, self.instance)
 
     def _fetch(self, held: Held) -> Steps[None]:
         generation = self.generation
@@ -307,7 +307,7 @@ class Client:
     def _to_commit(held: Held, offset: int) -> OffsetToCommit:
         return OffsetToCommit(held.topic, held.partition, offset, topic_id=held.topic_id)
 
-    def _commit(self, held: Held, committer: Committer | None = None) -> Steps[None]:
+    def _commit(self, held: Held, committer: ClaimedMember | None = None) -> Steps[None]:
         offset = self._advance(held)
         committer = committer or self._committer()
         promise = self._promise(held, offset)
@@ -328,7 +328,9 @@ class Client:
             self.around.oracle.keep(promise)
         self._told(codes)
 
-    def _commit_in_transaction(self, held: Held, committer: Committer | None = None) -> Steps[None]:
+    def _commit_in_transaction(
+        self, held: Held, committer: ClaimedMember | None = None
+    ) -> Steps[None]:
         offset = self._advance(held)
         committer = committer or self._committer()
         number = self._number(held)

@@ -176,8 +176,8 @@ class Coordinator:
                 self._answer(
                     [each for each in outcome.effects if _is_sent_even_if_not_logged(each)]
                 )
-                if outcome.instead is not None:
-                    return self._commit(outcome.instead(refused.code))
+                if outcome.if_refused is not None:
+                    return self._commit(outcome.if_refused(refused.code))
                 raise
         self._answer(outcome.effects)
         return outcome.reply

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Final
 
-from ottla.coordinator.groups import Committer, Groups
+from ottla.coordinator.groups import ClaimedMember, Groups
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.offsets import OffsetToCommit
 from ottla.coordinator.outcome import Outcome
@@ -214,4 +214,4 @@ class Faults:
 
 
 def _committed(group_id: str, offset: OffsetToCommit, machine: Groups, now: Moment) -> Outcome[Any]:
-    return machine.commit(group_id, Committer(), [offset], now=now)
+    return machine.commit(group_id, ClaimedMember(), [offset], now=now)

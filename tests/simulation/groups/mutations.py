@@ -23,7 +23,7 @@ from ottla.coordinator.consumer.kind import ConsumerKind
 from ottla.coordinator.consumer.member import NOTHING, ConsumerMember
 from ottla.coordinator.consumer.records import CurrentMember, GroupEpoch, Kind
 from ottla.coordinator.consumer.steps import ConsumerTurn, Steps, Timer
-from ottla.coordinator.group_kind import Committer, GroupKind
+from ottla.coordinator.group_kind import ClaimedMember, GroupKind
 from ottla.coordinator.group_records import GroupStored, OffsetCommitted
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.moment import Moment
@@ -48,12 +48,12 @@ def _any_generation_may_commit() -> list[Patch]:
     right = ClassicGroups.check_commit
 
     def check(
-        self: ClassicGroups, group_id: str, committer: Committer, *, transactional: bool
+        self: ClassicGroups, group_id: str, committer: ClaimedMember, *, transactional: bool
     ) -> None:
         group = self.get(group_id)
         if group is not None and committer.generation_id >= 0:
             member_id = next(iter(group.members), committer.member_id)
-            committer = Committer(member_id, group.generation_id)
+            committer = ClaimedMember(member_id, group.generation_id)
         right(self, group_id, committer, transactional=transactional)
 
     return [
@@ -232,7 +232,7 @@ def _a_downgrade_disturbs_nobody() -> list[Patch]:
 
 @_bug(within=300)
 def _who_waits_is_forgotten_by_an_upgrade() -> list[Patch]:
-    return [(consumer_migration, "_sent_away", lambda classic: [])]
+    return [(consumer_migration, "_rebalance_answers", lambda classic: [])]
 
 
 @_bug(within=100)
@@ -300,17 +300,17 @@ def _commits_are_answered_and_not_written() -> list[Patch]:
 
 @_bug(within=50)
 def _offsets_expire_while_they_are_read() -> list[Patch]:
-    right = Offsets.removal_of_gone
+    right = Offsets.removal_of_expired
 
     def removal(self: Offsets, group_id: str, places: Any, is_expired: Any) -> Any:
         return right(self, group_id, places, lambda record: True)
 
-    return [(Offsets, "removal_of_gone", removal)]
+    return [(Offsets, "removal_of_expired", removal)]
 
 
 @_bug(within=100)
 def _offsets_of_a_deleted_topic_count_for_the_next_one_of_its_name() -> list[Patch]:
-    return [(Offsets, "_counts", lambda self, placed: True)]
+    return [(Offsets, "_is_valid", lambda self, logged: True)]
 
 
 @_bug(within=100)

@@ -170,7 +170,7 @@ class Oracle:
             assert not readers, f"{position} expires while {readers} read it"
         for pending in self._pending.values():
             pending.pop(position, None)
-        assert position[1:] not in machine._offsets.held_partitions(position[0]), (
+        assert position[1:] not in machine._offsets.partitions_with_offsets(position[0]), (
             f"{position}: something is left behind its tombstone"
         )
         self._acknowledged.pop(position, None)
