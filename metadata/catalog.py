@@ -11,7 +11,7 @@ from bisect import insort
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
@@ -21,7 +21,6 @@ from .client_quotas import ClientQuotas
 from .foreign_records import ForeignRecords
 from .placement import Assignments
 from .records import (
-    LEADER_UNCHANGED,
     NO_LEADER,
     ZERO_ID,
     AbortTransactionRecord,
@@ -58,6 +57,7 @@ from .topics import (
     ResourceType,
     Topic,
     has_collision_characters,
+    partition_after,
     partition_of,
     topic_of,
     unified,
@@ -458,22 +458,8 @@ class Catalog:
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
         topic = self.topics[self._names[record.topic_id]]
-        changes: dict[str, Any] = {
-            name: value
-            for name in (
-                "isr", "replicas", "directories", "eligible_leader_replicas", "last_known_elr",
-                "removing_replicas", "adding_replicas",
-            )
-            if (value := getattr(record, name)) is not None
-        }  # fmt: skip
         partitions = list(topic.partitions)
-        before = partitions[record.partition_id]
-        if record.leader != LEADER_UNCHANGED:
-            changes |= {"leader_id": record.leader, "leader_epoch": before.leader_epoch + 1}
-        if record.leader_recovery_state >= 0:
-            changes["leader_recovery_state"] = record.leader_recovery_state
-        changes["partition_epoch"] = before.partition_epoch + 1
-        partitions[record.partition_id] = replace(before, **changes)
+        partitions[record.partition_id] = partition_after(record, partitions[record.partition_id])
         self.topics[topic.name] = replace(topic, partitions=tuple(partitions))
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:

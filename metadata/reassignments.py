@@ -8,7 +8,7 @@ new replica is in sync as soon as its broker is active; a reassignment waits onl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from uuid import UUID
 
 from ..protocol.errors import Code, Refused
 from . import placement
@@ -88,9 +88,7 @@ def _towards(
     removing = tuple(sorted({*known.replicas} - {*wanted}))
     in_sync = _in_sync(catalog, known, wanted)
     if in_sync.issuperset(wanted):
-        return _changed(
-            catalog, topic, known, wanted, isr=wanted, adding_replicas=(), removing_replicas=()
-        )
+        return _changed(catalog, topic, known, wanted, isr=wanted)
     replicas = wanted + removing
     return _changed(
         catalog,
@@ -98,8 +96,8 @@ def _towards(
         known,
         replicas,
         isr=tuple(each for each in replicas if each in in_sync),
-        adding_replicas=adding,
-        removing_replicas=removing,
+        adding=adding,
+        removing=removing,
     )
 
 
@@ -112,16 +110,20 @@ def _taken_back(catalog: Catalog, topic: Topic, known: Partition) -> PartitionCh
             f"Unable to revert partition assignment for {topic.name}:{known.index} because it "
             "would require an unclean leader election.",
         )
-    return _changed(
-        catalog, topic, known, replicas, isr=isr, adding_replicas=(), removing_replicas=()
-    )
+    return _changed(catalog, topic, known, replicas, isr=isr)
 
 
 def _changed(
-    catalog: Catalog, topic: Topic, known: Partition, replicas: tuple[int, ...], **fields: Any
+    catalog: Catalog,
+    topic: Topic,
+    known: Partition,
+    replicas: tuple[int, ...],
+    *,
+    isr: tuple[int, ...],
+    adding: tuple[int, ...] = (),
+    removing: tuple[int, ...] = (),
 ) -> PartitionChangeRecord:
     """The record; keeps the leader if possible, with a new epoch if a replica was removed."""
-    isr = fields["isr"]
     leader_id = known.leader_id
     if leader_id not in isr or not is_active(catalog, leader_id):
         leader_id = first_active(catalog, (each for each in replicas if each in isr))
@@ -130,14 +132,16 @@ def _changed(
         known.index,
         topic.topic_id,
         leader=leader_id if is_new else LEADER_UNCHANGED,
+        isr=isr,
         replicas=replicas,
+        adding_replicas=adding,
+        removing_replicas=removing,
         directories=tuple(_directory_of(catalog, each) for each in replicas),
         eligible_leader_replicas=() if leader_id != NO_LEADER else None,
         last_known_elr=() if leader_id != NO_LEADER else None,
-        **fields,
     )
 
 
-def _directory_of(catalog: Catalog, node_id: int) -> Any:
+def _directory_of(catalog: Catalog, node_id: int) -> UUID:
     broker = catalog.brokers.get(node_id)
     return next(iter(broker.log_dirs), ZERO_ID) if broker is not None else ZERO_ID

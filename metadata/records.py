@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from ..protocol import codec
@@ -26,10 +26,9 @@ LEADER_UNCHANGED: Final = -2
 ZERO_ID: Final = UUID(int=0)
 
 
+@dataclass(frozen=True, slots=True)
 class MetadataRecord:
     """One decision of the controller."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +264,11 @@ class ForeignRecord(MetadataRecord):
     value: bytes
 
 
+Struct: TypeAlias = EndPoint | FeatureRange | EntityData
+"""A part of a record with fields of its own."""
+
+Item = TypeVar("Item", bound=MetadataRecord | Struct)
+
 # The schema's number, and the version that is written at metadata.version 27 (4.1-IV1).
 _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
     RegisterBrokerRecord: (0, 3),
@@ -291,11 +295,48 @@ _WRITTEN: Final[Mapping[type[MetadataRecord], tuple[int, int]]] = {
 _TYPES: Final = {number: kind for kind, (number, _) in _WRITTEN.items()}
 # The codec has no structs without fields; these records consist of empty tagged fields.
 _EMPTY: Final = frozenset({NoOpRecord, EndTransactionRecord, AbortTransactionRecord})
-_NESTED: Final[Mapping[str, type]] = {
-    "end_points": EndPoint,
-    "features": FeatureRange,
-    "entity": EntityData,
-}
+
+
+if TYPE_CHECKING:  # mypy fails if a class lacks a field of its schema, or a type differs
+    from ..protocol.api_types import records as schemas
+
+    _SCHEMAS: tuple[
+        type[schemas.AccessControlEntryRecord],
+        type[schemas.BeginTransactionRecord],
+        type[schemas.BrokerRegistrationChangeRecord],
+        type[schemas.ClearElrRecord],
+        type[schemas.ClientQuotaRecord],
+        type[schemas.ConfigRecord],
+        type[schemas.FeatureLevelRecord],
+        type[schemas.PartitionChangeRecord],
+        type[schemas.PartitionRecord],
+        type[schemas.ProducerIdsRecord],
+        type[schemas.RegisterBrokerRecord],
+        type[schemas.RemoveAccessControlEntryRecord],
+        type[schemas.RemoveTopicRecord],
+        type[schemas.RemoveUserScramCredentialRecord],
+        type[schemas.TopicRecord],
+        type[schemas.UnregisterBrokerRecord],
+        type[schemas.UserScramCredentialRecord],
+    ] = (
+        AccessControlEntryRecord,
+        BeginTransactionRecord,
+        BrokerRegistrationChangeRecord,
+        ClearElrRecord,
+        ClientQuotaRecord,
+        ConfigRecord,
+        FeatureLevelRecord,
+        PartitionChangeRecord,
+        PartitionRecord,
+        ProducerIdsRecord,
+        RegisterBrokerRecord,
+        RemoveAccessControlEntryRecord,
+        RemoveTopicRecord,
+        RemoveUserScramCredentialRecord,
+        TopicRecord,
+        UnregisterBrokerRecord,
+        UserScramCredentialRecord,
+    )
 
 
 def encode(record: MetadataRecord) -> bytes:
@@ -309,11 +350,11 @@ def encode(record: MetadataRecord) -> bytes:
     return front + encode_data(type(record).__name__, version, _fields(record))[_VERSION_SIZE:]
 
 
-def _fields(item: Any) -> dict[str, Any]:
+def _fields(item: MetadataRecord | Struct) -> dict[str, object]:
     """Name and value of each field, as the codec needs them: tuples as lists, structs as dicts."""
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for field in fields(item):
-        value = getattr(item, field.name)
+        value: object = getattr(item, field.name)
         if isinstance(value, tuple):
             nested = field.name in _NESTED
             value = [_fields(each) for each in value] if nested else list(value)
@@ -345,9 +386,12 @@ def decode(value: Bytes) -> MetadataRecord:
             raise Malformed(f"{kind.__name__} ends early")
         return kind()
     decoder = _decoders.get((kind, version)) or _decoder(kind, version)
+    read = _readers.get(kind)
+    if read is None:
+        read = _readers[kind] = _reader(kind)
     try:
         item, position = decoder(view, position)
-        record: MetadataRecord = _reader(kind)(item)
+        record = read(item)
     except Exception as broken:  # the compiled coders raise many exceptions for cut bytes
         raise Malformed(f"{kind.__name__}: {type(broken).__name__}: {broken}") from None
     if position > len(view):
@@ -356,7 +400,7 @@ def decode(value: Bytes) -> MetadataRecord:
 
 
 _decoders: dict[tuple[type, int], Decoder] = {}
-_readers: dict[type, Callable[[Any], Any]] = {}
+_readers: dict[type[MetadataRecord], Callable[[object], MetadataRecord]] = {}
 
 
 def _decoder(kind: type, version: int) -> Decoder:
@@ -369,20 +413,25 @@ def _decoder(kind: type, version: int) -> Decoder:
     return made
 
 
-def _reader(kind: type) -> Callable[[Any], Any]:
-    """A function from the codec's object to ours, cached per type."""
-    if kind in _readers:
-        return _readers[kind]
+def _reader(kind: type[Item]) -> Callable[[object], Item]:
+    """A function from the codec's object to ours."""
     names = [field.name for field in fields(kind)]
+    make: Callable[..., Item] = kind
 
-    def read(item: Any) -> Any:
-        return kind(*(_plain(name, getattr(item, name)) for name in names))
+    def read(item: object) -> Item:
+        return make(*(_plain(name, getattr(item, name)) for name in names))
 
-    _readers[kind] = read
     return read
 
 
-def _plain(name: str, value: Any) -> Any:
+_NESTED: Final[Mapping[str, Callable[[object], object]]] = {
+    "end_points": _reader(EndPoint),
+    "features": _reader(FeatureRange),
+    "entity": _reader(EntityData),
+}
+
+
+def _plain(name: str, value: object) -> object:
     """Lists as tuples, nested structs as our classes, and the zero id as a UUID."""
     if name.endswith("_id") and value is None:
         return ZERO_ID  # the codec reads sixteen zero bytes as None
@@ -390,5 +439,5 @@ def _plain(name: str, value: Any) -> Any:
         return value
     nested = _NESTED.get(name)
     if nested is not None:
-        return tuple(_reader(nested)(item) for item in value)
+        return tuple(map(nested, value))
     return tuple(ZERO_ID if element is None else element for element in value)

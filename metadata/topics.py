@@ -8,10 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
-from .records import EndPoint, FeatureRange, MetadataRecord, PartitionRecord, TopicRecord
+from .records import (
+    LEADER_UNCHANGED,
+    EndPoint,
+    FeatureRange,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    TopicRecord,
+)
+
+Values = TypeVar("Values", tuple[int, ...], tuple[UUID, ...])
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 TRANSACTION_STATE: Final = "__transaction_state"
@@ -96,6 +106,33 @@ def partition_of(record: PartitionRecord) -> Partition:
         record.adding_replicas,
         record.leader_recovery_state,
     )
+
+
+def partition_after(record: PartitionChangeRecord, before: Partition) -> Partition:
+    """The partition after a change; each change raises its epoch, a new leader the leader's."""
+    has_new_leader = record.leader != LEADER_UNCHANGED
+    return Partition(
+        index=before.index,
+        leader_id=record.leader if has_new_leader else before.leader_id,
+        leader_epoch=before.leader_epoch + has_new_leader,
+        replicas=_changed(before.replicas, record.replicas),
+        isr=_changed(before.isr, record.isr),
+        partition_epoch=before.partition_epoch + 1,
+        directories=_changed(before.directories, record.directories),
+        eligible_leader_replicas=_changed(
+            before.eligible_leader_replicas, record.eligible_leader_replicas
+        ),
+        last_known_elr=_changed(before.last_known_elr, record.last_known_elr),
+        removing_replicas=_changed(before.removing_replicas, record.removing_replicas),
+        adding_replicas=_changed(before.adding_replicas, record.adding_replicas),
+        leader_recovery_state=before.leader_recovery_state
+        if record.leader_recovery_state < 0
+        else record.leader_recovery_state,
+    )
+
+
+def _changed(before: Values, after: Values | None) -> Values:
+    return before if after is None else after
 
 
 def topic_of(records: Iterable[MetadataRecord]) -> Topic:

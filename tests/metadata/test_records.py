@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.metadata.records import (
+    _EMPTY,
     _WRITTEN,
     AbortTransactionRecord,
     AccessControlEntryRecord,
@@ -246,8 +247,14 @@ def test_a_truncated_record_is_never_read_as_another(record: MetadataRecord, cut
     assert encode(found) != value
 
 
+def test_each_record_has_the_fields_of_its_schema_and_no_others() -> None:
+    for kind in _WRITTEN.keys() - _EMPTY:
+        schema = codec.data_class(kind.__name__)
+        assert {field.name for field in fields(kind)} == set(schema._struct.fields), kind
+
+
 def test_each_record_is_written_in_a_version_of_its_schema() -> None:
     for kind, (_, version) in _WRITTEN.items():
-        if fields(kind):  # type: ignore[arg-type]
+        if fields(kind):
             lowest, highest = codec.data_class(kind.__name__).valid_versions
             assert lowest <= version <= highest, kind
