@@ -7,7 +7,8 @@ it (sessions begin again) or does without it (members join again).
 A class is volatile as a whole (it derives from `Volatile`), or it names its volatile attributes in
 `VOLATILE`. A classic group is volatile as a whole, because it is a working copy: joins change it at
 once, and it equals its record when no rebalance is under way.
-tests/coordinator/test_volatile_state.py decides without replay and compares the rest.
+tests/coordinator/test_volatile_state.py decides without replay and compares the rest;
+tests/coordinator/classic/test_model.py compares classic groups with their records.
 """
 
 from __future__ import annotations

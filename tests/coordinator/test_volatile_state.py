@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import Enum
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
+from ottla import coordinator
 from ottla.coordinator.consumer.kind import ConsumerKind
-from ottla.coordinator.outcome import Outcome, Producer
+from ottla.coordinator.group_kinds import KindRecord
+from ottla.coordinator.outcome import Effect, Outcome, Parked, Producer
 from ottla.coordinator.transactions.coordinator import Transactions
 from ottla.coordinator.transactions.states import State
 from ottla.coordinator.volatile import Volatile
 from ottla.protocol.errors import Refused
 from tests.coordinator.consumer.conversation import Consumer, ConsumerTalk, FakeTopics
-from tests.coordinator.group_conversation import Client, Reply
+from tests.coordinator.group_conversation import GROUP, Client, Reply
 from tests.coordinator.transactions.conversation import PRODUCER, machine_in
 
 from .moments import at
@@ -46,7 +52,7 @@ class WatchedTalk(ConsumerTalk):
     """A conversation in which decisions may change volatile state alone."""
 
     def __init__(self, topics: FakeTopics) -> None:
-        super().__init__(topics)
+        super().__init__(topics, offsets_retention_ms=600_000)
         self.decisions = 0
         kind: Any = self.machine.kind(ConsumerKind)
         decide = kind.consumer_heartbeat
@@ -77,7 +83,7 @@ class WatchedTalk(ConsumerTalk):
 
 
 def wander(talk: WatchedTalk, seed: int) -> None:
-    """A random conversation: members of both protocols, commits, changed topics, time."""
+    """A random conversation: members of both protocols, commits, deletions, topics, time."""
     chance = random.Random(seed)
     consumers = [Consumer(talk, name, "orders", instance=name) for name in "ab"]
     consumers += [Consumer(talk, name, "orders", "stock") for name in "cd"]
@@ -85,7 +91,7 @@ def wander(talk: WatchedTalk, seed: int) -> None:
     producer = Producer(7, 0)
     for step in range(60):
         consumer, client = chance.choice(consumers), chance.choice(clients)
-        match chance.randrange(10):
+        match chance.randrange(13):
             case 0 | 1:
                 consumer.join()
             case 2:
@@ -99,9 +105,48 @@ def wander(talk: WatchedTalk, seed: int) -> None:
             case 8:
                 talk.commit_in(producer, step)
                 talk.end_transaction(producer, commit=chance.random() < 0.5)
+            case 9:
+                talk.commit(step, client.committer, topic=chance.choice(("orders", "stock")))
+            case 10:
+                with suppress(Refused):
+                    talk.told(talk.machine.delete_offsets(GROUP, [("orders", 0), ("stock", 0)]))
+            case 11:
+                talk.told(talk.machine.forget_topic(chance.choice(("orders", "stock"))))
+                talk.told(talk.machine.delete([GROUP]))
             case _:
                 talk.topics.grow("orders", 6 + step)
-                talk.pass_time(chance.choice((0, 5_000, 50_000)))
+                talk.pass_time(chance.choice((0, 5_000, 50_000, 700_000)))
+
+
+def classes() -> Iterator[type]:
+    """Every class of the room."""
+    for module in iter_modules(coordinator.__path__, f"{coordinator.__name__}."):
+        package = import_module(module.name)
+        inner = iter_modules(package.__path__, f"{module.name}.") if module.ispkg else ()
+        for loaded in (package, *(import_module(each.name) for each in inner)):
+            for value in vars(loaded).values():
+                if isinstance(value, type) and value.__module__ == loaded.__name__:
+                    yield value
+
+
+def test_every_volatile_attribute_that_a_class_names_exists() -> None:
+    declared = [each for each in classes() if "VOLATILE" in vars(each)]
+    assert len(declared) > 3
+    for each in declared:
+        source = inspect.getsource(each)
+        assert not [name for name in vars(each)["VOLATILE"] if f"self.{name}" not in source], each
+
+
+def test_no_class_that_changes_hides_its_state_from_the_check() -> None:
+    frozen = (tuple, Enum, Exception, Effect, KindRecord, Volatile, Parked)
+    hidden = {
+        each.__name__
+        for each in classes()
+        if "__slots__" in vars(each)
+        and not issubclass(each, frozen)
+        and not getattr(getattr(each, "__dataclass_params__", None), "frozen", False)
+    }
+    assert hidden == {"Turn", "ConsumerTurn", "ProducerIds"}  # two decisions, a block of ids
 
 
 @pytest.mark.parametrize("seed", range(20))
