@@ -16,7 +16,7 @@ from ..metadata.features import why_unreadable
 from ..metadata.fencing import balanced
 from ..protocol.errors import Code, Refused
 from ..storage.damage import Damage
-from ..storage.files import RealFiles
+from ..storage.files import Files, RealFiles
 from ..storage.log import PartitionLog
 from ..storage.log_directory import LogDirectory, WrongDirectory
 from ..storage.metadata_log import MetadataLog
@@ -28,6 +28,7 @@ from .runtime.fetch_waits import FetchWaits
 from .runtime.flushes import Flushes
 from .runtime.loading import Loading
 from .runtime.storage_trouble import StorageTrouble
+from .runtime.work_limits import WORK_LIMITS, WorkLimits
 from .scheduling.large_requests import LargeRequests
 from .scheduling.long_work import LongWork
 from .scheduling.turns import measure_slices_by
@@ -55,6 +56,8 @@ class Cluster:
         data_dir: the directory of the logs; locked while they are open.
         clock: the time.
         cluster_id: the id that the directory's cluster must have; None for any.
+        files: the operations on files; None: the operating system's.
+        limits: of the work that is done at once.
 
     Attributes:
         nodes: by id, running or not; the directory belongs to the first one.
@@ -70,22 +73,31 @@ class Cluster:
     """
 
     def __init__(
-        self, config: BrokerConfig, data_dir: Path, clock: Clock, *, cluster_id: str | None = None
+        self,
+        config: BrokerConfig,
+        data_dir: Path,
+        clock: Clock,
+        *,
+        cluster_id: str | None = None,
+        files: Files | None = None,
+        limits: WorkLimits = WORK_LIMITS,
     ) -> None:
         self.config = config
         self.clock = clock
         self.nodes: dict[int, ClusterNode] = {}
         self.peers: set[str] = set()
         self.storage_trouble = StorageTrouble(clock)
-        self.fetch_waits = FetchWaits()
-        self.loading = Loading()
+        self.limits = limits
+        self.fetch_waits = FetchWaits(limits.awaited_partitions)
+        self.loading = Loading(limits)
         self.workers = Workers()
         self.large_requests = LargeRequests()
         self.long_work = LongWork(self.workers)
         now_ms = clock.now_ms()
         self.log_directory = LogDirectory.open(
-            RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id, now_ms=now_ms
-        )
+            files or RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id,
+            now_ms=now_ms,
+        )  # fmt: skip
         self.log_directory.report = _tell_of_damage
         self.events = Events()
         self.events.on_change = self._observers_changed
@@ -103,7 +115,7 @@ class Cluster:
         self.log_directory.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
         self.controller = Controller(
             self.catalog, metadata_log, self.log_directory, node_id=config.node_id, config=config,
-            clock=clock,
+            clock=clock, limits=limits,
         )  # fmt: skip
         self.controller.events = self.events
         self._snapshots = MetadataSnapshots(metadata_log, self.catalog, self.flushes, clock)

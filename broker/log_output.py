@@ -38,14 +38,18 @@ def level() -> str:
     return next(name for name, number in LEVELS.items() if number == _lowest)
 
 
-def write_to(output: _Logger | None) -> None:
+def write_to(output: _Logger | None) -> _Logger | None:
     """Send all lines to `output` instead of stderr; None: to stderr again.
 
     Args:
         output: takes each line's event and fields, of which `room` is one.
+
+    Returns:
+        The output before.
     """
     global _output
-    _output = output
+    before, _output = _output, output
+    return before
 
 
 def _structlog() -> _Logger:

@@ -17,11 +17,13 @@ from ..coordinator.transactions.producer_ids import ProducerIds
 from ..metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, Catalog, ResourceType, Topic
 from ..metadata.records import EndPoint
 from ..protocol.errors import Code, Refused
+from ..storage.files import Files
 from ..storage.log import PartitionLog
 from .clock import Clock
 from .cluster import Cluster
 from .runtime.coordinators import Coordinator
 from .runtime.fetch_sessions import FetchSessions
+from .runtime.work_limits import WORK_LIMITS, WorkLimits
 from .settings.config import BrokerConfig
 from .settings.listeners import Listener
 
@@ -51,6 +53,7 @@ class Node:
         data_dir: the directory of its logs; locked while it runs.
         clock: the time.
         cluster: the parts shared with other nodes; None for the only node, which creates them.
+        cluster_id, files, limits: of the cluster that it creates.
 
     Attributes:
         runs: whether it serves requests and leads its partitions of the catalog.
@@ -72,8 +75,12 @@ class Node:
         *,
         cluster: Cluster | None = None,
         cluster_id: str | None = None,
+        files: Files | None = None,
+        limits: WorkLimits = WORK_LIMITS,
     ) -> None:
-        cluster = cluster or Cluster(config, data_dir, clock, cluster_id=cluster_id)
+        cluster = cluster or Cluster(
+            config, data_dir, clock, cluster_id=cluster_id, files=files, limits=limits
+        )
         self.cluster = cluster
         self.config = config
         self.clock = clock
@@ -135,7 +142,9 @@ class Node:
         if self._marker_channel is None:
             from .runtime.marker_channel import MarkerChannel
 
-            self._marker_channel = MarkerChannel(self, self.flushes, self._marker_requests)
+            self._marker_channel = MarkerChannel(
+                self, self.flushes, self._marker_requests, self.cluster.limits
+            )
         return self._marker_channel
 
     def _marker_requests(self) -> MarkerRequests:

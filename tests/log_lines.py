@@ -58,10 +58,10 @@ class _Output:
 def log_lines() -> Iterator[LogLines]:
     """The log lines of the broker during the test, of all levels; none reaches stderr."""
     output, level = _Output(), log_output.level()
-    log_output.write_to(output)
+    before = log_output.write_to(output)
     log_output.set_level("debug")
     try:
         yield LogLines(output.caught)
     finally:
         log_output.set_level(level)
-        log_output.write_to(None)
+        log_output.write_to(before)

@@ -48,7 +48,6 @@ from ..runtime.fetch_sessions import (
     TopicRef,
     Wanted,
 )
-from ..runtime.fetch_waits import MOST_TOPIC_PARTITIONS
 from ..scheduling.large_requests import MOST_ELEMENTS
 
 if TYPE_CHECKING:
@@ -118,7 +117,8 @@ async def _read(
             reading.read(some)
     if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
         return reading.parts
-    if not plan.items or node.fetch_waits.count + len(plan.items) > MOST_TOPIC_PARTITIONS:
+    waits = node.fetch_waits
+    if not plan.items or waits.count + len(plan.items) > waits.limit:
         return reading.parts  # max_wait_ms is an upper bound
     return await _read_later(node, context, request, plan, limits, parts=reading.parts)
 

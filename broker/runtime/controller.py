@@ -48,13 +48,11 @@ from ..log_output import Log
 from ..settings.config import BrokerConfig, validate_topic_configs
 from ..settings.listeners import CONTROLLER_LISTENER
 from .topic_logs import TopicLogs
+from .work_limits import WORK_LIMITS, WorkLimits
 
 if TYPE_CHECKING:
     from ...storage.metadata_log import MetadataLog
     from ..clock import Clock
-
-MOST_RECORDS: Final = 10_000
-"""Of one batch, if a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH)."""
 
 _log = Log("controller")
 
@@ -146,9 +144,10 @@ class Controller:
         config: BrokerConfig,
         clock: Clock,
         new_id: Callable[[], UUID] = random_topic_id,
+        limits: WorkLimits = WORK_LIMITS,
     ) -> None:
         self.catalog = catalog
-        self.topic_logs = TopicLogs(catalog, directory, config, clock)
+        self.topic_logs = TopicLogs(catalog, directory, config, clock, limits)
         self.on_topic_created: list[Callable[[Topic], None]] = []
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_partitions_created: list[Callable[[Topic, int], None]] = []
@@ -162,6 +161,7 @@ class Controller:
         self._config = config
         self._clock = clock
         self._new_id = new_id
+        self._batch_records = limits.metadata_batch_records
 
     def _commit(self, records: Sequence[MetadataRecord]) -> None:
         """Append one decision and replay it."""
@@ -200,8 +200,8 @@ class Controller:
         Any number of partitions may lose their leader at once (ControllerResult.of in Kafka).
         """
         left = tuple(records)
-        for first in range(0, len(left), MOST_RECORDS):
-            self._commit(left[first : first + MOST_RECORDS])
+        for first in range(0, len(left), self._batch_records):
+            self._commit(left[first : first + self._batch_records])
 
     def change(self, records: Sequence[MetadataRecord]) -> None:
         """Append and replay the decision of a part of the catalog: ACLs, credentials, quotas."""

@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from .work_limits import WORK_LIMITS
+
 TopicPartition = tuple[str, int]
 HasEnough = Callable[[TopicPartition], bool]
-
-MOST_TOPIC_PARTITIONS: Final = 500_000
-"""The maximum of all waits together, of 100 bytes each; beyond it, a Fetch does not wait."""
-
 
 MOST_IN_A_TURN: Final = 32
 """Fetches woken for one partition in a turn of the loop; each may take 50 microseconds."""
@@ -28,11 +26,13 @@ class FetchWaits:
 
     Attributes:
         count: the number of waits: pairs of a waiting Fetch and a partition.
+        limit: their largest number; beyond it, a Fetch does not wait.
     """
 
-    __slots__ = ("_by_partition", "count")
+    __slots__ = ("_by_partition", "count", "limit")
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = WORK_LIMITS.awaited_partitions) -> None:
+        self.limit = limit
         self._by_partition: dict[TopicPartition, dict[asyncio.Future[bool], HasEnough | None]] = {}
         self.count = 0
 

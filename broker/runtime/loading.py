@@ -9,18 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...protocol.errors import Malformed, Refused
 from ...storage.log import PartitionLog
 from ..clock import is_in_event_loop
 from ..log_output import Log
+from .work_limits import WORK_LIMITS, WorkLimits
 
 if TYPE_CHECKING:
     from .shard import Machine, Shard
-
-AT_ONCE_BYTES: Final = 16 << 10
-"""Logs up to this total size are loaded at once, in the same turn of the loop."""
 
 Done: TypeAlias = Callable[[Refused | Malformed | None], None]
 _log = Log("loading")
@@ -29,15 +27,19 @@ _log = Log("loading")
 class Loading:
     """The shards that are being loaded.
 
+    Args:
+        limits: of the bytes that are loaded at once, in the same turn of the loop, and of a slice.
+
     Attributes:
         left: the number of shards that are not loaded yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: WorkLimits = WORK_LIMITS) -> None:
+        self._limits = limits
         self._queue: deque[tuple[Shard[Machine], Done]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._current: Shard[Machine] | None = None
-        self._at_once_bytes = AT_ONCE_BYTES
+        self._at_once_bytes = limits.load_at_once_bytes
 
     @property
     def left(self) -> int:
@@ -75,18 +77,18 @@ class Loading:
             await asyncio.sleep(0)
             shard, done = self._queue.popleft()
             self._current = shard
-            failed = None if shard.is_closed else await _replayed(shard)
+            failed = None if shard.is_closed else await _replayed(shard, self._limits.load_slice_s)
             self._current = None
             try:
                 done(failed)
             except Exception as fault:  # the other shards must be loaded all the same
                 _log.error("what follows loading failed", topic=shard.log.topic, exc_info=fault)
         self._task = None
-        self._at_once_bytes = AT_ONCE_BYTES
+        self._at_once_bytes = self._limits.load_at_once_bytes
 
 
-async def _replayed(shard: Shard[Machine]) -> Refused | Malformed | None:
-    slices = shard.load_in_slices()
+async def _replayed(shard: Shard[Machine], slice_s: float) -> Refused | Malformed | None:
+    slices = shard.load_in_slices(slice_s)
     while True:
         try:
             next(slices)

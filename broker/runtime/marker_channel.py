@@ -28,20 +28,14 @@ from ..log_output import Log
 from ..scheduling.turns import Turns
 from . import markers
 from .shard import Shard
+from .work_limits import WORK_LIMITS, WorkLimits
 
 if TYPE_CHECKING:
     from ..clock import Timer
     from .flushes import FlushQueue
     from .partitions import Partitions
 
-RETRY_MS: Final = 50
-RETRY_MAX_MS: Final = 1000
 MOST_IN_A_REQUEST: Final = 1000
-AT_ONCE: Final = 50
-"""The number of a transaction's markers that this node writes in the turn of the decision.
-
-One takes 25 us of a processor.
-"""
 INTO_AN_EMPTY_LOG: Final = 5
 """The first write to a log counts as so many: it creates the log's files, which takes 250 us.
 
@@ -135,6 +129,7 @@ class MarkerChannel:
         partitions: of this node.
         flushes: of its logs.
         connect: creates the sender to other nodes; called for the first marker for one of them.
+        limits: of the markers in a turn, and the waits before a retry.
 
     Attributes:
         destinations: the queues by node id; this node's own has markers to write again.
@@ -146,7 +141,11 @@ class MarkerChannel:
     """
 
     def __init__(
-        self, partitions: Partitions, flushes: FlushQueue, connect: Callable[[], Requests]
+        self,
+        partitions: Partitions,
+        flushes: FlushQueue,
+        connect: Callable[[], Requests],
+        limits: WorkLimits = WORK_LIMITS,
     ) -> None:
         self.destinations: dict[int, Destination] = {}
         self.unknown_leader: deque[Entry] = deque()
@@ -160,6 +159,7 @@ class MarkerChannel:
         self._clock = partitions.clock
         self._flushes = flushes
         self._connect = connect
+        self._limits = limits
         self._completion_timer: Timer | None = None
         self._requests: Requests | None = None
         self._stopped = False
@@ -228,14 +228,14 @@ class MarkerChannel:
     # Where to
 
     def _route(self, entries: Iterable[Entry]) -> None:
-        turns, written = Turns(), 0
+        turns, written, at_once = Turns(), 0, self._limits.markers_at_once
         for entry in entries:
             ending, place = entry
             leader_id = self._partitions.leader_of(*place)
             if leader_id is None:
                 ending.left.discard(place)  # deleted while the transaction was open
             elif leader_id == self._node_id:
-                if written < AT_ONCE or not turns.is_over():
+                if written < at_once or not turns.is_over():
                     written += self._write_here(entry)
                 else:
                     self.unwritten.append(entry)
@@ -360,7 +360,10 @@ class MarkerChannel:
         self, destination: Destination, attempt: Callable[[Destination], None]
     ) -> None:
         if destination.timer is None and not self._stopped:
-            wait_ms = min(RETRY_MS << min(destination.failures, 10), RETRY_MAX_MS)
+            wait_ms = min(
+                self._limits.marker_retry_ms << min(destination.failures, 10),
+                self._limits.marker_retry_max_ms,
+            )
             destination.failures += 1
             destination.timer = self._clock.call_after_ms(
                 wait_ms, self._attempt, destination, attempt
@@ -467,7 +470,9 @@ class MarkerChannel:
     def _complete_later(self, ending: Ending) -> None:
         self.completions.append(ending)
         if self._completion_timer is None and not self._stopped:
-            self._completion_timer = self._clock.call_after_ms(RETRY_MAX_MS, self._complete_again)
+            self._completion_timer = self._clock.call_after_ms(
+                self._limits.marker_retry_max_ms, self._complete_again
+            )
 
     def _complete_again(self) -> None:
         self._completion_timer = None

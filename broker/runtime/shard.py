@@ -8,6 +8,7 @@ machine.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from .group_transitions import GroupTransitions
 
 _LOAD_BYTES = 1 << 20
-_SLICE_S = 0.002
 _RETRY_S = 1.0
 
 _MEANS: Final = {
@@ -287,8 +287,14 @@ class Shard(Generic[M]):
         for _ in self.load_in_slices():
             pass
 
-    def load_in_slices(self) -> Iterator[None]:
-        """Replay the log, with a pause every few milliseconds; requests are refused until the end.
+    def load_in_slices(
+        self, slice_s: float = math.inf, *, read_bytes: int = _LOAD_BYTES
+    ) -> Iterator[None]:
+        """Replay the log, with a pause after each slice; requests are refused until the end.
+
+        Args:
+            slice_s: the time between two pauses.
+            read_bytes: the number of bytes that are read at once.
 
         Raises:
             Refused, Malformed: the log is damaged.
@@ -296,9 +302,9 @@ class Shard(Generic[M]):
         self._loading = True
         offset, end = self.log.log_start_offset, self.log.log_end_offset
         now_s = self._clock.monotonic_s
-        until_s = now_s() + _SLICE_S
+        until_s = now_s() + slice_s
         while offset < end:
-            data = self.log.read(offset, max_bytes=_LOAD_BYTES, up_to=end, min_one=True).records
+            data = self.log.read(offset, max_bytes=read_bytes, up_to=end, min_one=True).records
             before = offset
             for position, header in headers_in(data):
                 offset = header.next_offset
@@ -307,7 +313,7 @@ class Shard(Generic[M]):
                     yield
                     if self.is_closed:
                         return
-                    until_s = now_s() + _SLICE_S
+                    until_s = now_s() + slice_s
             if offset == before:
                 break
         self._loading = False

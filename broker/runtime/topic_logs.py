@@ -19,6 +19,7 @@ from ...storage.log_directory import LogDirectory, WrongDirectory
 from ..clock import is_in_event_loop
 from ..log_output import Log
 from .storage_trouble import remedy
+from .work_limits import WorkLimits
 
 if TYPE_CHECKING:
     from ...storage.log_config import LogConfig
@@ -28,20 +29,24 @@ if TYPE_CHECKING:
 _log = Log("topic_logs")
 _METADATA = f"{CLUSTER_METADATA}-0"
 _RESERVED_IDS = 100  # the directories' ids below it are no directory's (DirectoryId)
-_MADE_AT_ONCE = 100
-_MADE_IN_A_TURN = 10
 
 
 class TopicLogs:
     """Carries out the controller's decisions on the logs of one data directory."""
 
     def __init__(
-        self, catalog: Catalog, directory: LogDirectory, config: BrokerConfig, clock: Clock
+        self,
+        catalog: Catalog,
+        directory: LogDirectory,
+        config: BrokerConfig,
+        clock: Clock,
+        limits: WorkLimits,
     ) -> None:
         self._catalog = catalog
         self._directory = directory
         self._config = config
         self._clock = clock
+        self._limits = limits
         self._waiting: dict[tuple[str, int], None] = {}  # new partitions without a log, in order
         self._turn: asyncio.Handle | None = None
 
@@ -67,7 +72,7 @@ class TopicLogs:
     def make_of(self, topic: Topic, first: int = 0) -> None:
         """Create the logs of new partitions from `first` on; of many, most are created later."""
         new = topic.partitions[first:]
-        at_once = _MADE_AT_ONCE if is_in_event_loop() else len(new)
+        at_once = self._limits.logs_made_at_once if is_in_event_loop() else len(new)
         self._open(topic, new[:at_once])
         self._waiting.update(((topic.name, partition.index), None) for partition in new[at_once:])
         if self._waiting and self._turn is None:
@@ -89,7 +94,7 @@ class TopicLogs:
 
     def _make_some(self) -> None:
         self._turn = None
-        for topic, partition in list(islice(self._waiting, _MADE_IN_A_TURN)):
+        for topic, partition in list(islice(self._waiting, self._limits.logs_made_in_a_turn)):
             self.make_now(topic, partition)
         if self._waiting:
             self._turn = asyncio.get_running_loop().call_soon(self._make_some)

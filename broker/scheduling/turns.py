@@ -32,7 +32,7 @@ from ..clock import SystemClock
 
 Item = TypeVar("Item")
 
-SLICE_S: float = 0.0025
+SLICE_S: Final = 0.0025
 """The time a job runs before `pause` lets the event loop run."""
 _SLOTS: Final = 4
 _SYSTEM_S: Final[Callable[[], float]] = SystemClock.monotonic_s
@@ -64,7 +64,7 @@ class Turns:
         """Let the event loop run if the slice is used up; otherwise return at almost no cost."""
         if self._now_s() >= self._ends_s and self._line is not None:
             await self._line.wait()
-            self._ends_s = self._now_s() + SLICE_S
+            self._ends_s = self._now_s() + self._line.slice_s
 
     def each(self, items: Iterable[Item]) -> _Each[Item]:
         """The items, with a `pause` before each of them.
@@ -127,11 +127,12 @@ class _Line:
 
     __slots__ = (
         "_due", "_ends_s", "_entering", "_is_turn_known", "_runs_due", "_slots", "_waiting",
-        "_wakes", "now_s",
+        "_wakes", "now_s", "slice_s",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.now_s = _SYSTEM_S
+        self.slice_s = SLICE_S
         self._due: dict[Callable[[], None], None] = {}  # in order of arrival
         self._runs_due = False
         self._entering: deque[asyncio.Future[None]] = deque()
@@ -145,7 +146,7 @@ class _Line:
         """The end of the slice that all jobs beginning in this turn of the loop share."""
         if not self._is_turn_known:
             self._is_turn_known = True
-            self._ends_s = self.now_s() + SLICE_S
+            self._ends_s = self.now_s() + self.slice_s
             asyncio.get_running_loop().call_soon(self._next_turn)
         return self._ends_s
 
@@ -222,6 +223,14 @@ class _Line:
 def measure_slices_by(now_s: Callable[[], float]) -> None:
     """Measure the slices of the running event loop by a clock's `monotonic_s`."""
     _line_of(asyncio.get_running_loop()).now_s = now_s
+
+
+def set_slice_s(slice_s: float) -> None:
+    """Set the length of the slices of the running event loop, instead of SLICE_S seconds.
+
+    With 0, each pause lets the event loop run; with math.inf, none does.
+    """
+    _line_of(asyncio.get_running_loop()).slice_s = slice_s
 
 
 def run_in_turn(work: Callable[[], None]) -> None:

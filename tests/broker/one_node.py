@@ -12,11 +12,13 @@ from ottla.broker.clock import SystemClock
 from ottla.broker.node import Node
 from ottla.broker.requests.context import ConnectionInfo, Context
 from ottla.broker.requests.dispatch import Answer, Dispatch
+from ottla.broker.runtime.work_limits import WORK_LIMITS, WorkLimits
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.broker.upkeep.cleaner import Cleaner
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
+from ottla.storage.files import Files
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, connection_info, frame
 from tests.clocks import LoopClock
@@ -30,6 +32,8 @@ class OneNode:
 
     Args:
         clock: the node's; None: one that goes by the event loop.
+        files: the node's; None: the operating system's.
+        limits: of the work that the node does at once.
 
     Attributes:
         connection: what the node knows of the client.
@@ -37,10 +41,17 @@ class OneNode:
     """
 
     def __init__(
-        self, directory: Path, settings: dict[str, str], clock: SystemClock | None = None
+        self,
+        directory: Path,
+        settings: dict[str, str],
+        clock: SystemClock | None = None,
+        *,
+        files: Files | None = None,
+        limits: WorkLimits = WORK_LIMITS,
     ) -> None:
         self.clock = LoopClock()
-        self.node = Node(BrokerConfig.from_settings(settings), directory, clock or self.clock)
+        config = BrokerConfig.from_settings(settings)
+        self.node = Node(config, directory, clock or self.clock, files=files, limits=limits)
         self.node.start([Listener("PLAINTEXT", "broker", 9092)])
         self.connection: ConnectionInfo = connection_info()
         self._dispatch = Dispatch(self.node)
@@ -108,10 +119,16 @@ def read(key: ApiKey, version: int, answered: Answer) -> Any:
 
 
 @asynccontextmanager
-async def one_node(directory: Path, **settings: str) -> AsyncIterator[OneNode]:
+async def one_node(
+    directory: Path,
+    limits: WorkLimits = WORK_LIMITS,
+    files: Files | None = None,
+    /,
+    **settings: str,
+) -> AsyncIterator[OneNode]:
     """Settings have _ for their dots."""
     given = {key.replace("_", "."): value for key, value in settings.items()}
-    one = OneNode(directory, given)
+    one = OneNode(directory, given, files=files, limits=limits)
     try:
         yield one
     finally:

@@ -13,6 +13,7 @@ from ottla.broker.clock import SystemClock
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.requests.dispatch import Dispatch
+from ottla.broker.runtime.work_limits import WORK_LIMITS, WorkLimits
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.node_configs import configs_of
 from ottla.protocol.api_keys import ApiKey
@@ -26,11 +27,13 @@ PATIENCE_S = 10.0
 class SeveralNodes:
     """Nodes by id, and a client's view of them."""
 
-    def __init__(self, directory: Path, settings: dict[str, str], count: int) -> None:
+    def __init__(
+        self, directory: Path, settings: dict[str, str], count: int, limits: WorkLimits
+    ) -> None:
         listeners = {"listeners": "PLAINTEXT://127.0.0.1:0", **settings}
         configs = configs_of(BrokerConfig.from_settings(listeners), count)
         clock = SystemClock()
-        first = Node(configs[0], directory, clock)
+        first = Node(configs[0], directory, clock, limits=limits)
         others = [Node(config, directory, clock, cluster=first.cluster) for config in configs[1:]]
         self.nodes = {node.node_id: node for node in (first, *others)}
         self.doors = {config.node_id: NodeSockets(config, clock) for config in configs}
@@ -79,11 +82,11 @@ class SeveralNodes:
 
 @asynccontextmanager
 async def several_nodes(
-    directory: Path, count: int = 3, /, **settings: str
+    directory: Path, count: int = 3, limits: WorkLimits = WORK_LIMITS, /, **settings: str
 ) -> AsyncIterator[SeveralNodes]:
     """Settings have _ for their dots."""
     given = {key.replace("_", "."): value for key, value in settings.items()}
-    several = SeveralNodes(directory, given, count)
+    several = SeveralNodes(directory, given, count, limits)
     await several.begin()
     try:
         yield several

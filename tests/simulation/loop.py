@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ottla.broker.runtime import marker_channel, shard
+from ottla.broker.log_output import write_to
 from ottla.broker.scheduling import turns
 
 from .scheduler import START_MS, Scheduler
@@ -66,15 +66,19 @@ class SimulatedLoop:
 
 
 class _Log:
-    """What the broker says becomes a part of the trace."""
+    """The trace has the log lines of the shards and the markers."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
     def warning(self, event: str, **fields: object) -> None:
-        self._scheduler.note(f"log: {event}", *fields.values())
+        if fields.pop("room") in ("shard", "markers"):
+            self._scheduler.note(f"log: {event}", *fields.values())
 
-    error = warning
+    def debug(self, event: str, **fields: object) -> None:
+        """Not in the trace."""
+
+    error, info = warning, debug
 
 
 @contextmanager
@@ -84,17 +88,16 @@ def running(scheduler: Scheduler, loop: SimulatedLoop | None) -> Iterator[None]:
     A slice of work is over when the seed says so, not when time has passed: no time does.
     """
     jobs: Any = turns.Turns
-    before = marker_channel._log, shard._log, turns.SLICE_S, jobs.is_over
-    said: Any = _Log(scheduler)
+    is_over = jobs.is_over
+    output = write_to(_Log(scheduler))
     this: Any = loop
-    marker_channel._log = shard._log = said
-    turns.SLICE_S = math.inf
     if loop is not None:
         jobs.is_over = lambda job: scheduler.random.random() < _SLICE_ENDS
-    if loop is not None:
         asyncio._set_running_loop(this)
+        turns.set_slice_s(math.inf)
     try:
         yield
     finally:
         asyncio._set_running_loop(None)
-        marker_channel._log, shard._log, turns.SLICE_S, jobs.is_over = before
+        jobs.is_over = is_over
+        write_to(output)

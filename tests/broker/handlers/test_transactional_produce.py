@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.requests.fetch_reads import MANY
-from ottla.broker.runtime import marker_channel
-from ottla.broker.scheduling import turns
+from ottla.broker.runtime.work_limits import WorkLimits
+from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.transactions.states import State
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import headers_in
@@ -306,12 +306,12 @@ async def settled() -> None:
 
 
 async def test_a_paused_produce_verifies_its_transaction_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """Its transaction may have ended meanwhile: else no marker would ever come to the rest."""
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    monkeypatch.setattr(marker_channel, "AT_ONCE", 5 * (MANY + 6))
-    async with one_node(tmp_path, **SMALL) as it:
+    set_slice_s(0.0)
+    limits = WorkLimits(markers_at_once=5 * (MANY + 6))
+    async with one_node(tmp_path, limits, **SMALL) as it:
         it.topic("wide", MANY + 6)
         shop = await producer(it)
         partitions = [

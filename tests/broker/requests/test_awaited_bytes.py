@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.scheduling import turns
+from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.scheduling.large_requests import MOST_ELEMENTS
+from ottla.broker.scheduling.turns import set_slice_s
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE
 from ottla.protocol.control import marker
@@ -160,9 +161,9 @@ async def test_a_deleted_offset_is_reported_at_the_next_append(tmp_path: Path) -
 
 @in_virtual_time
 async def test_appends_count_while_many_partitions_begin_to_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
+    set_slice_s(0.0)
     async with one_node(tmp_path) as it:
         count = MOST_ELEMENTS // 2
         it.topic("orders", count)
@@ -176,10 +177,9 @@ async def test_appends_count_while_many_partitions_begin_to_wait(
 
 @in_virtual_time
 async def test_a_fetch_beyond_the_limit_of_waiting_partitions_is_answered_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("ottla.broker.handlers.fetch.MOST_TOPIC_PARTITIONS", 3)
-    async with one_node(tmp_path) as it:
+    async with one_node(tmp_path, WorkLimits(awaited_partitions=3)) as it:
         it.topic("orders", 2)
         waiting = begin(it, 2, min_bytes=1)
         _, answered = it.begin(

@@ -20,8 +20,8 @@ from ottla.broker.requests.dispatch import handler_of
 from ottla.broker.requests.fetch_reads import MANY as MANY_IN_A_STEP
 from ottla.broker.requests.guards import guarded
 from ottla.broker.requests.served_apis import HANDLERS
-from ottla.broker.runtime import topic_logs
-from ottla.broker.scheduling import turns
+from ottla.broker.runtime.work_limits import WorkLimits
+from ottla.broker.scheduling.turns import set_slice_s
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
 from ottla.protocol.api_keys import ApiKey
@@ -224,15 +224,13 @@ def furnished(one: OneNode, key: ApiKey, count: int) -> None:
 
 
 @pytest.mark.parametrize("key", SLICED, ids=lambda key: key.name)
-async def test_more_elements_do_not_make_a_turn_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: ApiKey
-) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    monkeypatch.setattr(topic_logs, "_MADE_AT_ONCE", 4 * FEW_STEPS)
+async def test_more_elements_do_not_make_a_turn_longer(tmp_path: Path, key: ApiKey) -> None:
+    set_slice_s(0.0)
+    limits = WorkLimits(logs_made_at_once=4 * FEW_STEPS)
     few = FEW_STEPS if key in (ApiKey.PRODUCE, ApiKey.FETCH) else FEW
     found: list[int] = []
     for count in (few, few, 4 * few):  # the first time some things are made for later
-        async with one_node(tmp_path / f"{len(found)}", **AUTHORIZED) as one:
+        async with one_node(tmp_path / f"{len(found)}", limits, **AUTHORIZED) as one:
             furnished(one, key, count)
             found.append(await longest_run(one, key, count))
     assert found[2] < 1.5 * found[1] + 100, found

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import loading, shard
+from ottla.broker.runtime import loading
 from ottla.broker.runtime.shard import Shard
+from ottla.broker.runtime.work_limits import WORK_LIMITS, WorkLimits
+from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.groups import Groups
 from ottla.coordinator.outcome import Outcome
 from ottla.metadata.catalog import CONSUMER_OFFSETS
@@ -23,6 +26,7 @@ from tests.broker.one_node import OneNode, one_node
 
 ONE = {"offsets_topic_num_partitions": "1", "transaction_state_log_num_partitions": "1"}
 COMMITS = 60
+EACH_BATCH = WorkLimits(load_at_once_bytes=1000, load_slice_s=-1.0)
 
 
 async def commit(it: OneNode, offset: int, topic: str = "orders") -> Code:
@@ -47,16 +51,13 @@ async def fill(directory: Path) -> None:
         it.node.controller.create_internal_topic(CONSUMER_OFFSETS)
         for offset in range(COMMITS):
             assert await commit(it, offset) is Code.NONE
-        assert it.log(CONSUMER_OFFSETS).size_bytes > loading.AT_ONCE_BYTES
+        assert it.log(CONSUMER_OFFSETS).size_bytes > EACH_BATCH.load_at_once_bytes
 
 
-@pytest.fixture
-def _every_batch_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard, "_SLICE_S", -1)
-    monkeypatch.setattr(
-        "ottla.broker.scheduling.turns.SLICE_S", math.inf
-    )  # the requests take one turn each
-    monkeypatch.setattr(loading, "AT_ONCE_BYTES", 1000)
+def loads_each_batch(directory: Path) -> AbstractAsyncContextManager[OneNode]:
+    """A node that loads one batch in a turn, and answers each request in one turn."""
+    set_slice_s(math.inf)
+    return one_node(directory, EACH_BATCH, **ONE)
 
 
 async def until(happens: Callable[[], object]) -> None:
@@ -68,11 +69,10 @@ async def until(happens: Callable[[], object]) -> None:
     raise AssertionError("it did not happen")
 
 
-@pytest.mark.usefixtures("_every_batch_is_a_slice")
 @in_virtual_time
 async def test_a_node_answers_before_its_coordinators_are_loaded(tmp_path: Path) -> None:
     await fill(tmp_path)
-    async with one_node(tmp_path, **ONE) as it:
+    async with loads_each_batch(tmp_path) as it:
         assert await fetched(it) == (Code.COORDINATOR_LOAD_IN_PROGRESS, -1)
         assert await commit(it, 7) is Code.COORDINATOR_LOAD_IN_PROGRESS
         listed = await it.ask(ApiKey.LIST_GROUPS, 4)
@@ -98,7 +98,6 @@ async def test_a_small_log_is_loaded_in_the_turn_of_the_request(tmp_path: Path) 
         assert await fetched(it) == (Code.NONE, 5)
 
 
-@pytest.mark.usefixtures("_every_batch_is_a_slice")
 @in_virtual_time
 async def test_unloading_stops_a_load_in_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -112,7 +111,7 @@ async def test_unloading_stops_a_load_in_progress(
         replay(self, record)
 
     monkeypatch.setattr(Groups, "replay", counted)
-    async with one_node(tmp_path, **ONE) as it:
+    async with loads_each_batch(tmp_path) as it:
         await until(lambda: replayed)
         it.node.groups.unload()
         await until(lambda: not it.node.loading.left)
@@ -121,19 +120,17 @@ async def test_unloading_stops_a_load_in_progress(
             it.node.groups.shard_of("shop")
 
 
-@pytest.mark.usefixtures("_every_batch_is_a_slice")
 @in_virtual_time
 async def test_a_topic_deleted_while_offsets_are_loaded_is_forgotten_by_them(
     tmp_path: Path,
 ) -> None:
     await fill(tmp_path)
-    async with one_node(tmp_path, **ONE) as it:
+    async with loads_each_batch(tmp_path) as it:
         it.node.controller.delete_topic("orders")
         await until(lambda: not it.node.loading.left)
         assert await fetched(it) == (Code.NONE, -1)
 
 
-@pytest.mark.usefixtures("_every_batch_is_a_slice")
 @in_virtual_time
 async def test_damage_found_while_loading_stops_that_coordinator_alone(tmp_path: Path) -> None:
     await fill(tmp_path)
@@ -141,17 +138,16 @@ async def test_damage_found_while_loading_stops_that_coordinator_alone(tmp_path:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    async with one_node(tmp_path, **ONE) as it:
+    async with loads_each_batch(tmp_path) as it:
         await until(lambda: not it.node.loading.left)
         assert it.node.groups.is_unusable(0)
         assert await fetched(it) == (Code.NOT_COORDINATOR, -1)
 
 
-@pytest.mark.usefixtures("_every_batch_is_a_slice")
 @in_virtual_time
 async def test_nothing_is_compacted_away_from_under_a_load(tmp_path: Path) -> None:
     await fill(tmp_path)
-    async with one_node(tmp_path, **ONE) as it:
+    async with loads_each_batch(tmp_path) as it:
         log = it.log(CONSUMER_OFFSETS)
         cleaner = it.cleaner()
         await until(lambda: it.node.loading.is_loading(log))
@@ -165,7 +161,7 @@ def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
 
     class Log:
         log_end_offset = 1
-        size_bytes = loading.AT_ONCE_BYTES + 1
+        size_bytes = WORK_LIMITS.load_at_once_bytes + 1
         topic = CONSUMER_OFFSETS
 
     class Slow:
@@ -174,7 +170,7 @@ def test_a_fault_after_one_load_does_not_stop_the_others() -> None:
 
         def begin_loading(self) -> None: ...
 
-        def load_in_slices(self) -> Any:
+        def load_in_slices(self, slice_s: float) -> Any:
             yield
 
     def done(given: Shard[Any], failed: object) -> None:
@@ -199,7 +195,7 @@ def test_a_load_requested_after_all_others_ended_runs() -> None:
 
     class Log:
         log_end_offset = 1
-        size_bytes = loading.AT_ONCE_BYTES + 1
+        size_bytes = WORK_LIMITS.load_at_once_bytes + 1
         topic = CONSUMER_OFFSETS
 
     class Slow:
@@ -208,7 +204,7 @@ def test_a_load_requested_after_all_others_ended_runs() -> None:
 
         def begin_loading(self) -> None: ...
 
-        def load_in_slices(self) -> Any:
+        def load_in_slices(self, slice_s: float) -> Any:
             yield
 
     async def run() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from ottla.broker.runtime import controller
+from ottla.broker.runtime.work_limits import WorkLimits
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes
 
 MOST = 5
@@ -27,10 +25,9 @@ def batches_since(it: SeveralNodes, offset: int) -> list[int]:
 
 @in_a_loop
 async def test_a_node_that_led_very_many_partitions_leaves_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(controller, "MOST_RECORDS", MOST)
-    async with several_nodes(tmp_path) as it:
+    async with several_nodes(tmp_path, 3, WorkLimits(metadata_batch_records=MOST)) as it:
         first, second = sorted(it.nodes)[:2]
         it.topic("orders", *[second] * PARTITIONS, replicas=2)
         before = it.cluster.flushes.metadata_log.log_end_offset

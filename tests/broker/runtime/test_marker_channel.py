@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import marker_channel, marker_requests, markers, topic_logs
-from ottla.broker.scheduling import turns
+from ottla.broker.runtime import marker_requests, markers
+from ottla.broker.runtime.work_limits import WorkLimits
+from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.states import State
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -30,11 +32,13 @@ from tests.broker.runtime.marker_scenes import (
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
 from tests.log_lines import LogLines
 
+SOON = WorkLimits(marker_retry_ms=1, marker_retry_max_ms=2)
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marker_channel, "RETRY_MS", 1)
-    monkeypatch.setattr(marker_channel, "RETRY_MAX_MS", 2)
+
+def nodes(
+    directory: Path, count: int = 3, limits: WorkLimits = SOON
+) -> AbstractAsyncContextManager[SeveralNodes]:
+    return several_nodes(directory, count, limits, **ONE_PARTITION)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -42,7 +46,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_each_node_gets_its_markers_by_requests_without_blocking_the_answer(
     tmp_path: Path, commit: bool
 ) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.topic("orders", 1, 2, 3)
         places = [("orders", index) for index in range(3)]
         producer = prepare(it, *places)
@@ -73,7 +77,7 @@ async def test_queued_markers_of_a_node_leave_in_one_request(
         return await send(self, node_id, entries)
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "send", counted)
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", *[other] * 5)
@@ -84,7 +88,7 @@ async def test_queued_markers_of_a_node_leave_in_one_request(
 
 @in_a_loop
 async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         other, third = others_of(it)
         it.topic("orders", other, third)
@@ -105,7 +109,7 @@ async def test_a_partition_without_a_leader_gets_its_marker_when_it_has_one(tmp_
 async def test_queued_markers_follow_the_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         other, third = others_of(it)
         it.topic("orders", other, replicas=3)
@@ -133,7 +137,7 @@ async def test_a_request_that_fails_is_sent_again(
         return await send(self, node_id, entries)
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "send", failing)
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         it.topic("orders", *others_of(it))
         end(it, prepare(it, ("orders", 0)))
@@ -143,7 +147,7 @@ async def test_a_request_that_fails_is_sent_again(
 
 @in_a_loop
 async def test_deleting_a_topic_drops_its_queued_marker(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
@@ -160,7 +164,7 @@ async def test_deleting_a_topic_drops_its_queued_marker(tmp_path: Path) -> None:
 async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_stops(
     tmp_path: Path,
 ) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         old = coordinator_of(it)
         other, third = others_of(it)
@@ -187,7 +191,7 @@ async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_s
 @in_a_loop
 async def test_a_coordinator_of_an_older_epoch_cannot_append(tmp_path: Path) -> None:
     """Even one that nobody has unloaded."""
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         producer = prepare(it, ("nowhere", 0))
         shard = coordinator_of(it).transactions.shard_of(SHOP)
         shard.log.leader_epoch += 1
@@ -200,7 +204,7 @@ async def test_a_coordinator_of_an_older_epoch_cannot_append(tmp_path: Path) -> 
 
 @in_a_loop
 async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         it.controller.create_internal_topic(CONSUMER_OFFSETS)
         other, _ = others_of(it)
@@ -216,7 +220,7 @@ async def test_a_marker_settles_offsets_where_the_group_is_coordinated(tmp_path:
 async def test_a_marker_for_a_loading_group_coordinator_is_refused_as_not_leader(
     tmp_path: Path,
 ) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(CONSUMER_OFFSETS)
         node = it.nodes[it.partition(CONSUMER_OFFSETS).leader_id]
         node.groups.shard_at(0).begin_loading()
@@ -228,7 +232,7 @@ async def test_a_marker_for_a_loading_group_coordinator_is_refused_as_not_leader
 
 @in_a_loop
 async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other, flush_messages="1")
@@ -243,7 +247,7 @@ async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> No
 async def test_a_completion_that_the_log_does_not_take_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
@@ -264,7 +268,7 @@ async def test_a_completion_that_the_log_does_not_take_is_tried_again(
 
 @in_a_loop
 async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         old = coordinator_of(it)
         other, _ = others_of(it)
@@ -280,7 +284,7 @@ async def test_a_node_that_stops_sends_nothing_more(tmp_path: Path) -> None:
 
 @in_a_loop
 async def test_nothing_waits_for_a_coordinator_that_is_no_more(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         channel = coordinator_of(it).marker_channel
         (other,) = others_of(it)
@@ -300,7 +304,7 @@ async def test_nodes_may_write_markers_whatever_the_authorizer_says_of_clients(
         "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super_users": "User:admin",
     }
-    async with several_nodes(tmp_path, 2, **settings) as it:
+    async with several_nodes(tmp_path, 2, SOON, **settings) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
@@ -327,7 +331,7 @@ async def test_a_node_without_a_plain_listener_gets_its_markers_too(
         raise AssertionError("nobody may connect to it")
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "_answer", never)
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.nodes[other].between_nodes = None
@@ -342,7 +346,7 @@ async def test_a_node_without_a_plain_listener_gets_its_markers_too(
 
 @in_a_loop
 async def test_a_marker_wants_as_many_in_sync_as_any_record(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         here = coordinator_of(it).node_id
         other, third = others_of(it)
@@ -360,7 +364,7 @@ async def test_a_marker_wants_as_many_in_sync_as_any_record(tmp_path: Path) -> N
 
 @in_a_loop
 async def test_connections_between_nodes_are_known_and_forgotten(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
@@ -376,7 +380,7 @@ async def test_the_next_coordinator_completes_decisions_that_were_not_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Effects of a decision wait for its flush; by then the shard may be of an older epoch."""
-    async with several_nodes(tmp_path, **ONE_PARTITION) as it:
+    async with nodes(tmp_path) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         old = coordinator_of(it)
         other, third = others_of(it)
@@ -403,7 +407,7 @@ async def test_a_refusal_that_comes_again_and_again_is_logged_once(
         return [Code.KAFKA_STORAGE_ERROR] * len(entries)
 
     monkeypatch.setattr(marker_requests.MarkerRequests, "send", told)
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         it.topic("orders", *others_of(it))
         end(it, prepare(it, ("orders", 0)))
@@ -430,11 +434,11 @@ def with_records(it: SeveralNodes, node_id: int, places: Sequence[tuple[str, int
 
 @in_a_loop
 async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
-        places = many(marker_channel.AT_ONCE)
+    set_slice_s(0.0)
+    async with nodes(tmp_path, 1) as it:
+        places = many(SOON.markers_at_once)
         with_records(it, 1, places)
         end(it, prepare(it, *places))
         assert state(it) is State.COMPLETE_COMMIT
@@ -442,10 +446,10 @@ async def test_a_transaction_of_ordinary_size_is_complete_in_the_turn_that_decid
 
 @in_a_loop
 async def test_a_transaction_over_a_few_partitions_without_a_record_is_complete_in_that_turn_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+    set_slice_s(0.0)
+    async with nodes(tmp_path, 1) as it:
         it.topic("orders", *[1] * 10)
         end(it, prepare(it, *many(10)))
         assert state(it) is State.COMPLETE_COMMIT
@@ -454,14 +458,12 @@ async def test_a_transaction_over_a_few_partitions_without_a_record_is_complete_
 @pytest.mark.parametrize("is_made", [True, False], ids=["logs that are made", "logs to be made"])
 @in_a_loop
 async def test_fewer_markers_of_empty_logs_are_written_in_the_deciding_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
+    tmp_path: Path, is_made: bool
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    if not is_made:
-        monkeypatch.setattr(topic_logs, "_MADE_AT_ONCE", 0)
-        monkeypatch.setattr(topic_logs, "_MADE_IN_A_TURN", 0)
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
-        places = many(marker_channel.AT_ONCE)
+    set_slice_s(0.0)
+    none_made = SOON._replace(logs_made_at_once=0, logs_made_in_a_turn=0)
+    async with nodes(tmp_path, 1, SOON if is_made else none_made) as it:
+        places = many(SOON.markers_at_once)
         it.topic("orders", *[1] * len(places))
         end(it, prepare(it, *places))
         assert len(coordinator_of(it).marker_channel.unwritten) == len(places) - 10
@@ -471,18 +473,18 @@ async def test_fewer_markers_of_empty_logs_are_written_in_the_deciding_turn(
 
 @in_a_loop
 async def test_the_markers_of_very_many_partitions_are_written_in_slices(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
-        places = many(marker_channel.AT_ONCE + 5)
+    set_slice_s(0.0)
+    async with nodes(tmp_path, 1) as it:
+        places = many(SOON.markers_at_once + 5)
         with_records(it, 1, places)
         end(it, prepare(it, *places))
         written = []
         while state(it) is State.PREPARE_COMMIT:
             written.append(sum(len(markers_of(it, place)) for place in places))
             await asyncio.sleep(0)
-        assert written == [marker_channel.AT_ONCE + more for more in range(5)]
+        assert written == [SOON.markers_at_once + more for more in range(5)]
         assert [markers_of(it, place) for place in places] == [[(True, 0)]] * len(places)
         assert coordinator_of(it).marker_channel.retries == 0
         assert coordinator_of(it).marker_channel.unfinished == {}
@@ -490,14 +492,14 @@ async def test_the_markers_of_very_many_partitions_are_written_in_slices(
 
 @in_a_loop
 async def test_markers_not_yet_written_follow_the_leader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    set_slice_s(0.0)
+    async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         here = coordinator_of(it).node_id
         (other,) = others_of(it)
-        places = many(marker_channel.AT_ONCE + 3)
+        places = many(SOON.markers_at_once + 3)
         with_records(it, here, places)
         end(it, prepare(it, *places))
         it.controller.change_leader(*places[-1], other)
@@ -507,11 +509,11 @@ async def test_markers_not_yet_written_follow_the_leader(
 
 @in_a_loop
 async def test_a_coordinator_that_is_unloaded_writes_no_further_markers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(turns, "SLICE_S", 0.0)
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
-        places = many(marker_channel.AT_ONCE + 3)
+    set_slice_s(0.0)
+    async with nodes(tmp_path, 1) as it:
+        places = many(SOON.markers_at_once + 3)
         with_records(it, 1, places)
         end(it, prepare(it, *places))
         coordinator_of(it).transactions.unload()

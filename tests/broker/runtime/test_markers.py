@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.node import Node
-from ottla.broker.runtime import loading, marker_channel, markers
+from ottla.broker.runtime import markers
+from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listeners import Listener
 from ottla.coordinator.moment import Moment
@@ -26,9 +27,12 @@ from tests.clocks import StillClock
 SHOP = "shop"
 NOW_MS = 1_700_000_000_000
 BOTH = [("orders", 0), ("orders", 1)]
+AT_ONCE = WorkLimits(marker_retry_ms=0, marker_retry_max_ms=0)
 
 
-def on_a_node(directory: Path, talk: Callable[[Node], Awaitable[None]]) -> None:
+def on_a_node(
+    directory: Path, talk: Callable[[Node], Awaitable[None]], limits: WorkLimits = AT_ONCE
+) -> None:
     """Start a node, talk to it, and kill it."""
     config = BrokerConfig.from_settings(
         {
@@ -38,7 +42,7 @@ def on_a_node(directory: Path, talk: Callable[[Node], Awaitable[None]]) -> None:
     )
 
     async def run() -> None:
-        node = Node(config, directory, StillClock())
+        node = Node(config, directory, StillClock(), limits=limits)
         node.start([Listener("PLAINTEXT", "localhost", 9092)])
         try:
             await talk(node)
@@ -111,12 +115,6 @@ async def turns_of_the_loop() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marker_channel, "RETRY_MS", 0)
-    monkeypatch.setattr(marker_channel, "RETRY_MAX_MS", 0)
-
-
 @pytest.mark.parametrize("commit", [True, False])
 def test_markers_are_written_before_the_answer(tmp_path: Path, commit: bool) -> None:
     async def talk(node: Node) -> None:
@@ -156,8 +154,7 @@ def test_only_markers_that_failed_are_retried(
 def test_markers_that_failed_before_a_crash_are_written_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
-    if not at_once:
-        monkeypatch.setattr(loading, "AT_ONCE_BYTES", 0)
+    limits = AT_ONCE if at_once else AT_ONCE._replace(load_at_once_bytes=0)
 
     async def before(node: Node) -> None:
         end(node, prepare(node), commit=False)
@@ -173,8 +170,8 @@ def test_markers_that_failed_before_a_crash_are_written_after_it(
         assert set(markers_of(node, BOTH[0])) == {(False, 1)}
 
     with broken_markers(monkeypatch, BOTH[1]):
-        on_a_node(tmp_path, before)
-    on_a_node(tmp_path, after)
+        on_a_node(tmp_path, before, limits)
+    on_a_node(tmp_path, after, limits)
 
 
 def test_an_open_transaction_stays_open_through_a_crash(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from ottla.broker.node import Node
 from ottla.broker.runtime import marker_channel, marker_requests, markers
+from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.coordinator.outcome import Producer
 from ottla.coordinator.transactions.states import State
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -43,13 +44,8 @@ OFFSETS = (CONSUMER_OFFSETS, 0)
 DAY_MS = 24 * 60 * 60 * 1000
 WITH_ERRORS = [code for code in NAMED if code is not Code.NONE]
 DECIDED = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
+AT_ONCE = WorkLimits(marker_retry_ms=0, marker_retry_max_ms=0)
 COMPLETE = {True: State.COMPLETE_COMMIT, False: State.COMPLETE_ABORT}
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marker_channel, "RETRY_MS", 0)
-    monkeypatch.setattr(marker_channel, "RETRY_MAX_MS", 0)
 
 
 @pytest.fixture
@@ -154,7 +150,7 @@ def load_anew(node: Node) -> None:
 async def test_a_refused_marker_of_a_local_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code, commit: bool
 ) -> None:
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
 
         def refusing() -> Any:
@@ -168,7 +164,7 @@ async def test_a_refused_marker_of_a_local_partition_follows_the_table(
 async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code
 ) -> None:
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
         it.controller.create_internal_topic(CONSUMER_OFFSETS)
 
@@ -183,7 +179,7 @@ async def test_a_refused_marker_of_an_offsets_partition_follows_the_table(
 async def test_a_refused_marker_of_a_remote_partition_follows_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: LogLines, code: Code
 ) -> None:
-    async with several_nodes(tmp_path, 2, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 2, AT_ONCE, **ONE_PARTITION) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other, coordinator_of(it).node_id)
@@ -203,7 +199,7 @@ async def test_a_commit_is_not_complete_after_an_administrators_marker_of_a_late
     tmp_path: Path, lines: LogLines, epochs_later: int, coordinator_epoch: int, code: Code
 ) -> None:
     """As on Apache Kafka 4.1.1: PrepareCommit with A left, and what comes next is refused."""
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
         producer = prepare(it, A, B)
         theirs = Producer(producer.producer_id, producer.producer_epoch + epochs_later)
@@ -235,7 +231,7 @@ async def test_a_restart_completes_the_transaction_once_the_producer_has_expired
     tmp_path: Path, epochs_later: int, coordinator_epoch: int
 ) -> None:
     """As docs/METRICS.md has it; until then each restart says that it is refused."""
-    async with several_nodes(tmp_path, 1, **ONE_PARTITION) as it:
+    async with several_nodes(tmp_path, 1, AT_ONCE, **ONE_PARTITION) as it:
         it.topic("orders", 1, 1)
         producer = prepare(it, A, B)
         theirs = Producer(producer.producer_id, producer.producer_epoch + epochs_later)

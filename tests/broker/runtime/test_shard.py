@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import shard as shard_module
 from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Producer
@@ -462,12 +461,13 @@ async def test_a_restart_replays_the_same_records() -> None:
 
 
 @in_virtual_time
-async def test_a_log_larger_than_one_read_is_loaded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_module, "_LOAD_BYTES", 200)
+async def test_a_log_larger_than_one_read_is_loaded_whole() -> None:
     place = Place()
     for number in range(50):
         await place.shard.run(saying(str(number)))
-    assert place.restarted().machine.words == place.machine.words
+    later = Place(place.disk.after_kill())
+    assert [*later.shard.load_in_slices(read_bytes=200)] == []
+    assert later.machine.words == place.machine.words
 
 
 @in_virtual_time

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Effect, Outcome
 from ottla.protocol.batch import headers_in
@@ -106,11 +107,7 @@ def said(log_lines: LogLines) -> LogLines:
     return log_lines.of("shard")
 
 
-@pytest.fixture
-def _every_decision_is_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ottla.broker.scheduling.turns.Turns.is_over", lambda turns: True)
-
-
+EACH_DECISION = -1.0  # each decision uses up a slice
 MANY = [f"chore-{number:03}" for number in range(40)]
 
 
@@ -123,9 +120,9 @@ async def test_each_thing_that_is_due_is_a_batch_of_its_own() -> None:
     assert [header.record_count for header in place.batches()[3:]] == [1, 1, 1]
 
 
-@pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
 async def test_the_event_loop_runs_between_slices_of_due_timers() -> None:
+    set_slice_s(EACH_DECISION)
     place = Place()
     place.plan(*MANY, at_ms=1000)
     await asyncio.sleep(1)
@@ -137,9 +134,9 @@ async def test_the_event_loop_runs_between_slices_of_due_timers() -> None:
     assert asyncio.get_running_loop().time() < 1.1, "one slice follows the other at once"
 
 
-@pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
 async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is_due() -> None:
+    set_slice_s(EACH_DECISION)
     place = Place()
     place.plan(*MANY, at_ms=1000)
     await asyncio.sleep(1)
@@ -149,9 +146,9 @@ async def test_a_request_comes_between_the_slices_and_is_not_kept_by_all_that_is
     assert before < len(place.machine.done) + 1 < len(MANY)
 
 
-@pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
 async def test_all_that_is_due_in_many_coordinators_shares_one_slice_in_each_turn() -> None:
+    set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(20)]
     for place in places:
         place.plan("a", "b", "c", at_ms=1000)
@@ -166,9 +163,9 @@ async def test_all_that_is_due_in_many_coordinators_shares_one_slice_in_each_tur
     assert asyncio.get_running_loop().time() < 1.1, "one slice follows the other at once"
 
 
-@pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
 async def test_each_coordinator_has_its_turn_before_one_has_a_second() -> None:
+    set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(5)]
     for place in places:
         place.plan("a", "b", "c", at_ms=1000)
@@ -180,9 +177,9 @@ async def test_each_coordinator_has_its_turn_before_one_has_a_second() -> None:
     assert all(max(counts) - min(counts) <= 1 for counts in seen)
 
 
-@pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
 async def test_a_due_timer_runs_before_a_request_to_its_coordinator() -> None:
+    set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(20)]
     for place in places:
         place.plan("a", at_ms=1000)
@@ -196,9 +193,9 @@ async def test_a_due_timer_runs_before_a_request_to_its_coordinator() -> None:
     assert seen == ["a"]
 
 
-@pytest.mark.usefixtures("_every_decision_is_a_slice")
 @in_virtual_time
 async def test_a_coordinator_that_fails_in_its_turn_does_not_stop_the_others() -> None:
+    set_slice_s(EACH_DECISION)
     places = [Place() for _ in range(3)]
     for place in places:
         place.plan("a", at_ms=1000)
@@ -269,9 +266,9 @@ async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
 @pytest.mark.parametrize("slice_s", [-1, 60], ids=["many slices", "one slice"])
 @in_virtual_time
 async def test_one_decision_that_is_too_large_keeps_no_other_from_being_made(
-    said: LogLines, monkeypatch: pytest.MonkeyPatch, slice_s: float
+    said: LogLines, slice_s: float
 ) -> None:
-    monkeypatch.setattr("ottla.broker.scheduling.turns.SLICE_S", slice_s)
+    set_slice_s(slice_s)
     place = Place()
     place.plan(*MANY, at_ms=1000)
     with refusing(place, MANY[3], code=Code.MESSAGE_TOO_LARGE):

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from ottla.broker.runtime import topic_logs
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.metadata.catalog import ResourceType
 from ottla.protocol.errors import Code
 from tests.broker.one_node import OneNode, one_node, until
@@ -43,10 +43,10 @@ def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_turns(
             while seen[-1] < MANY and len(seen) <= MANY:
                 await asyncio.sleep(0)
                 seen.append(len(made(it)))
-            assert seen[0] == topic_logs._MADE_AT_ONCE
+            assert seen[0] == WORK_LIMITS.logs_made_at_once
             assert seen[-1] == MANY
             steps = [now - before for before, now in pairwise(seen)]
-            assert max(steps) <= topic_logs._MADE_IN_A_TURN
+            assert max(steps) <= WORK_LIMITS.logs_made_in_a_turn
 
     asyncio.run(scene())
 

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from typing import Any
 
-import pytest
-
 from ottla.broker.scheduling import turns as module
-from ottla.broker.scheduling.turns import RequestTurns, Turns
+from ottla.broker.scheduling.turns import RequestTurns, Turns, measure_slices_by, set_slice_s
 from tests.broker.fakes import in_virtual_time, settle
 
 
 class Watch:
-    """A monotonic clock that is moved by hand."""
+    """A monotonic clock that is moved by hand; it measures the slices of the running loop."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.now_s = 100.0
-        monkeypatch.setattr(module, "_SYSTEM_S", lambda: self.now_s)
-
-
-@pytest.fixture
-def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
-    return Watch(monkeypatch)
+        measure_slices_by(lambda: self.now_s)
 
 
 def is_done_at_once(coroutine: Coroutine[Any, Any, None]) -> bool:
@@ -37,7 +31,8 @@ def is_done_at_once(coroutine: Coroutine[Any, Any, None]) -> bool:
 
 
 @in_virtual_time
-async def _pauses_when_its_slice_is_used_up(watch: Watch) -> None:
+async def test_a_job_pauses_when_its_slice_is_used_up() -> None:
+    watch = Watch()
     turns = Turns()
     watch.now_s += module.SLICE_S / 2
     assert not turns.is_over()
@@ -47,12 +42,9 @@ async def _pauses_when_its_slice_is_used_up(watch: Watch) -> None:
     assert not is_done_at_once(turns.pause())
 
 
-def test_a_job_pauses_when_its_slice_is_used_up(watch: Watch) -> None:
-    _pauses_when_its_slice_is_used_up(watch)
-
-
 @in_virtual_time
-async def _has_a_new_slice_after_a_pause(watch: Watch) -> None:
+async def test_a_job_has_a_whole_slice_after_a_pause() -> None:
+    watch = Watch()
     turns = Turns()
     watch.now_s += module.SLICE_S
     await turns.pause()
@@ -60,12 +52,23 @@ async def _has_a_new_slice_after_a_pause(watch: Watch) -> None:
     assert is_done_at_once(turns.pause())
 
 
-def test_a_job_has_a_whole_slice_after_a_pause(watch: Watch) -> None:
-    _has_a_new_slice_after_a_pause(watch)
+@in_virtual_time
+async def test_the_slices_of_an_event_loop_may_have_another_length() -> None:
+    watch = Watch()
+    set_slice_s(7.0)
+    turns = Turns()
+    watch.now_s += 6.9
+    assert not turns.is_over()
+    watch.now_s += 0.1
+    assert turns.is_over()
+    await turns.pause()
+    watch.now_s += 6.9
+    assert not turns.is_over()
 
 
 @in_virtual_time
-async def _share_one_slice(watch: Watch) -> None:
+async def test_jobs_that_begin_in_one_turn_share_one_slice() -> None:
+    watch = Watch()
     first = Turns()
     watch.now_s += module.SLICE_S
     second = Turns()
@@ -75,12 +78,9 @@ async def _share_one_slice(watch: Watch) -> None:
     assert not Turns().is_over()
 
 
-def test_jobs_that_begin_in_one_turn_share_one_slice(watch: Watch) -> None:
-    _share_one_slice(watch)
-
-
 @in_virtual_time
-async def _one_job_goes_in_a_turn(watch: Watch) -> None:
+async def test_each_turn_resumes_one_paused_job_in_order() -> None:
+    watch = Watch()
     steps: list[tuple[int, str]] = []
     turn = 0
 
@@ -100,12 +100,10 @@ async def _one_job_goes_in_a_turn(watch: Watch) -> None:
     assert len({turn for turn, _ in steps}) == len(steps)
 
 
-def test_each_turn_resumes_one_paused_job_in_order(watch: Watch) -> None:
-    _one_job_goes_in_a_turn(watch)
-
-
 @in_virtual_time
-async def _a_cancelled_job_stops_no_other(watch: Watch) -> None:
+async def test_a_job_that_is_cancelled_in_its_pause_stops_no_other() -> None:
+    watch = Watch()
+
     async def work() -> None:
         turns = Turns()
         watch.now_s += module.SLICE_S
@@ -118,19 +116,16 @@ async def _a_cancelled_job_stops_no_other(watch: Watch) -> None:
     assert cancelled.cancelled()
 
 
-def test_a_job_that_is_cancelled_in_its_pause_stops_no_other(watch: Watch) -> None:
-    _a_cancelled_job_stops_no_other(watch)
-
-
-def test_without_an_event_loop_a_job_never_pauses(watch: Watch) -> None:
+def test_without_an_event_loop_a_job_never_pauses() -> None:
     turns = Turns()
-    watch.now_s += 1000
+    assert turns._ends_s == math.inf
     assert not turns.is_over()
     assert is_done_at_once(turns.pause())
 
 
 @in_virtual_time
-async def _each_pauses_before_every_item(watch: Watch) -> None:
+async def test_a_loop_over_each_item_pauses_between_them() -> None:
+    watch = Watch()
     turns, turn, seen = Turns(), 0, []
 
     async def work() -> None:
@@ -146,12 +141,9 @@ async def _each_pauses_before_every_item(watch: Watch) -> None:
     assert len({turn for turn, _ in seen}) == len(seen)
 
 
-def test_a_loop_over_each_item_pauses_between_them(watch: Watch) -> None:
-    _each_pauses_before_every_item(watch)
-
-
 @in_virtual_time
-async def _few_requests_go_on_at_a_time(watch: Watch) -> None:
+async def test_few_requests_go_on_at_a_time_and_the_others_in_their_order() -> None:
+    watch = Watch()
     begun: list[int] = []
     running = most = 0
 
@@ -176,12 +168,10 @@ async def _few_requests_go_on_at_a_time(watch: Watch) -> None:
     assert most == module._SLOTS
 
 
-def test_few_requests_go_on_at_a_time_and_the_others_in_their_order(watch: Watch) -> None:
-    _few_requests_go_on_at_a_time(watch)
-
-
 @in_virtual_time
-async def _a_cancelled_request_keeps_no_place(watch: Watch) -> None:
+async def test_a_cancelled_request_frees_its_slot() -> None:
+    watch = Watch()
+
     async def request() -> None:
         turns = RequestTurns()
         watch.now_s += module.SLICE_S
@@ -208,12 +198,9 @@ async def _a_cancelled_request_keeps_no_place(watch: Watch) -> None:
     await later.pause()
 
 
-def test_a_cancelled_request_frees_its_slot(watch: Watch) -> None:
-    _a_cancelled_request_keeps_no_place(watch)
-
-
 @in_virtual_time
-async def _cancelled_with_a_place_just_given(watch: Watch) -> None:
+async def test_a_slot_granted_to_a_cancelled_request_goes_to_the_next() -> None:
+    watch = Watch()
     turns = [RequestTurns() for _ in range(module._SLOTS)]
     watch.now_s += module.SLICE_S
     for each in turns:
@@ -228,7 +215,3 @@ async def _cancelled_with_a_place_just_given(watch: Watch) -> None:
     last = RequestTurns()
     watch.now_s += module.SLICE_S
     await last.pause()
-
-
-def test_a_slot_granted_to_a_cancelled_request_goes_to_the_next(watch: Watch) -> None:
-    _cancelled_with_a_place_just_given(watch)

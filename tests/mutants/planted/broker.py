@@ -152,8 +152,8 @@ MUTANTS: Final = (
     Mutant(
         "the-task-that-loads-is-not-forgotten",
         "broker/runtime/loading.py",
-        "self._task = None\n        self._at_once_bytes = AT_ONCE_BYTES",
-        "self._at_once_bytes = AT_ONCE_BYTES",
+        "self._task = None\n        self._at_once_bytes = self._limits.load_at_once_bytes",
+        "self._at_once_bytes = self._limits.load_at_once_bytes",
         "coordinators that come later answer COORDINATOR_LOAD_IN_PROGRESS for ever",
         ("tests/broker/runtime/test_loading.py", "tests/broker/runtime/test_coordinators.py"),
     ),
