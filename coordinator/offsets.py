@@ -250,11 +250,16 @@ class Offsets:
         for group_id, topics in pending.items():
             self._forget_producer(group_id, producer.producer_id)
             if commit:
-                for topic, partitions in topics.items():
-                    for partition, logged in partitions.items():
-                        held = self._committed.get(group_id, {}).get(topic, {}).get(partition)
-                        if held is None or held.position < logged.position:
-                            _put(self._committed, logged)
+                for partitions in topics.values():
+                    for logged in partitions.values():
+                        self._commit_pending(logged)
+
+    def _commit_pending(self, logged: _Logged) -> None:
+        record = logged.record
+        topics = self._committed.get(record.group_id, {})
+        held = topics.get(record.topic, {}).get(record.partition)
+        if held is None or held.position < logged.position:
+            _put(self._committed, logged)
 
     def _forget_if_empty(self, group_id: str, producer_id: int) -> None:
         pending = self._pending[producer_id]

@@ -193,9 +193,27 @@ class ClassicGroups(GroupKind):
         if group.voted_protocol() != group.protocol:
             self._rebalances.prepare_or_complete(group, turn)
             return turn.parked()
-        # The same protocol: the assignment stays, so the other members need not rejoin. The answer
-        # must keep a leader from assigning: version 9 has a field for that, older versions name
-        # the old leader.
+        return self._replace_in_stable(group, request, (old, member), was_leader, turn)
+
+    def _replace_in_stable(
+        self,
+        group: ClassicGroup,
+        request: JoinRequest,
+        members: tuple[Member, Member],
+        old_leader: str,
+        turn: Turn,
+    ) -> Outcome[JoinReply | Parked]:
+        """The assignment stays, because the protocol does: the other members need not rejoin.
+
+        The answer must keep a leader from assigning: version 9 has a field for that, in older
+        versions the answer names the old leader. If the log refuses the record, the old member
+        stays.
+
+        Args:
+            members: the static member under its old and its new id.
+        """
+        old, member = members
+        member_id = member.member_id
         answered = group.members[member_id] = replace(member, join_ticket=None)
         group.learn_subscriptions()
         assignments = {m.member_id: m.assignment for m in group.members.values()}
@@ -208,14 +226,14 @@ class ClassicGroups(GroupKind):
             self._rebalances.end_session(group, member_id)
             self._rebalances.extend_session(group, old, turn.now_ms)
             reply = replace(joined(group, old), member_id="", members=(), error=error)
-            return Outcome(replace(reply, leader=was_leader))
+            return Outcome(replace(reply, leader=old_leader))
 
         turn.if_refused = refused
         reply = joined(group, answered)
         if request.may_skip_assignment:
             reply = replace(reply, skip_assignment=group.leader == member_id)
         else:
-            reply = replace(reply, leader=was_leader, members=())
+            reply = replace(reply, leader=old_leader, members=())
         return turn.outcome(reply)
 
     # ---- SyncGroup

@@ -11,19 +11,26 @@ from dataclasses import replace
 
 from ...protocol.errors import Code, Malformed, Refused
 from ..classic.requests import JoinReply, JoinRequest, LeavingMember, SyncReply, SyncRequest
+from ..group_kind import ClaimedMember
 from ..moment import Moment
 from ..outcome import Outcome, Parked
-from .classic_protocol import by_id, read_subscription, version_of, write_assignment
+from .classic_protocol import (
+    Subscription,
+    by_id,
+    read_subscription,
+    version_of,
+    write_assignment,
+)
 from .group import ConsumerGroup
 from .groups import ConsumerGroups
-from .member import ClassicMember, ConsumerMember, MemberState
+from .member import Assignment, ClassicMember, ConsumerMember, MemberState
 from .steps import ConsumerTurn, Timer, TimerKey
 
 CONSUMER = "consumer"
 
 
 class ClassicMembers:
-    """What members of the classic protocol may do in consumer groups."""
+    """The requests of members of the classic protocol to consumer groups."""
 
     def __init__(self, groups: ConsumerGroups) -> None:
         self._groups = groups
@@ -37,7 +44,7 @@ class ClassicMembers:
 
         Raises:
             Refused: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
-                FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR for a subscription that is none.
+                FENCED_INSTANCE_ID, UNKNOWN_SERVER_ERROR for an unreadable subscription.
         """
         turn = ConsumerTurn(now)
         instance_id = request.group_instance_id
@@ -55,26 +62,12 @@ class ClassicMembers:
             subscription = read_subscription(request.protocols[0][1])
         except Malformed as wrong:
             raise Refused(Code.UNKNOWN_SERVER_ERROR, f"no subscription: {wrong}") from None
-        new = replace(
-            old,
-            instance_id=old.instance_id if instance_id is None else instance_id,
-            rack_id=old.rack_id if subscription.rack_id is None else subscription.rack_id,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            subscribed_topic_names=subscription.topics,
-            client_id=request.client_id,
-            client_host=request.client_host,
-            classic=ClassicMember(request.session_timeout_ms, request.protocols),
-        )
-        bump = self._steps.subscribe(group, old, new, turn)
+        new = _updated(old, request, subscription)
         owned = by_id(subscription.owned, self._topics)
         if becomes_classic:
-            if bump or self._steps.is_stale(group):
-                self._steps.refresh_metadata(group, (old, new), turn, bump=bump)
-            if not bump:
-                target = (group.target_epoch, group.target_of(new))
-                new = self._steps.reconcile(group, new, target, owned, turn)
-            self._groups.become_classic(group, (), new, turn, rebalance=bump)
+            new = self._join_last(group, (old, new), owned, turn)
         else:
+            bump = self._steps.subscribe(group, old, new, turn)
             target = self._steps.advance(group, (old, new), turn, bump=bump)
             new = self._steps.reconcile(group, new, target, owned, turn)
             self._await_sync(group, new, request, turn.now_ms)
@@ -86,9 +79,32 @@ class ClassicMembers:
         )
         return turn.outcome(reply)
 
+    def _join_last(
+        self,
+        group: ConsumerGroup,
+        members: tuple[ConsumerMember, ConsumerMember],
+        owned: Assignment,
+        turn: ConsumerTurn,
+    ) -> ConsumerMember:
+        """Turn the group into a classic one: this member replaces the last of the new protocol.
+
+        Args:
+            members: the member before and after the request.
+        """
+        old, new = members
+        bump = self._steps.subscribe(group, old, new, turn)
+        if bump or self._steps.is_stale(group):
+            self._steps.refresh_metadata(group, members, turn, bump=bump)
+        if not bump:
+            target = (group.target_epoch, group.target_of(new))
+            new = self._steps.reconcile(group, new, target, owned, turn)
+        self._groups.become_classic(group, (), new, turn, rebalance=bump)
+        return new
+
     def _member_for(
         self, group: ConsumerGroup, request: JoinRequest, member_id: str, turn: ConsumerTurn
     ) -> ConsumerMember:
+        """The member that joins; its static predecessor is replaced."""
         instance_id = request.group_instance_id
         if instance_id is None:
             return group.members.get(member_id) or ConsumerMember(member_id)
@@ -102,6 +118,7 @@ class ClassicMembers:
     def _await_sync(
         self, group: ConsumerGroup, member: ConsumerMember, request: JoinRequest, now_ms: int
     ) -> None:
+        """Begin the session, and set the deadline of the member's SyncGroup."""
         deadlines = self._steps.deadlines
         group_id, member_id = group.group_id, member.member_id
         deadlines.cancel(TimerKey(Timer.JOIN, group_id, member_id))
@@ -137,25 +154,22 @@ class ClassicMembers:
         return Outcome(SyncReply(Code.NONE, request.protocol_type, request.protocol, assignment))
 
     def _await_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Set the deadline of the member's next JoinGroup, unless it is set."""
         key = TimerKey(Timer.JOIN, group.group_id, member.member_id)
         if not self._steps.deadlines.is_set(key):
             self._steps.deadlines.set(key, now_ms + member.rebalance_timeout_ms)
 
     def heartbeat(
-        self,
-        group: ConsumerGroup,
-        member_id: str,
-        *,
-        generation_id: int,
-        group_instance_id: str | None,
-        now: Moment,
+        self, group: ConsumerGroup, claimed: ClaimedMember, *, now: Moment
     ) -> Outcome[Code]:
-        """Heartbeat (12): REBALANCE_IN_PROGRESS when a JoinGroup would take the member further.
+        """Heartbeat (12): REBALANCE_IN_PROGRESS if a JoinGroup would take the member further.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
-        member, classic = _checked(group, member_id, group_instance_id, generation_id)
+        member, classic = _checked(
+            group, claimed.member_id, claimed.group_instance_id, claimed.generation_id
+        )
         due_ms = now.monotonic_ms + classic.session_timeout_ms
         self._steps.begin_session(group.group_id, member.member_id, due_ms)
         must_rejoin = (
@@ -190,6 +204,23 @@ class ClassicMembers:
         return turn.outcome(tuple(codes))
 
 
+def _updated(
+    member: ConsumerMember, request: JoinRequest, subscription: Subscription
+) -> ConsumerMember:
+    """The member with the fields of its JoinGroup."""
+    instance_id, rack_id = request.group_instance_id, subscription.rack_id
+    return replace(
+        member,
+        instance_id=member.instance_id if instance_id is None else instance_id,
+        rack_id=member.rack_id if rack_id is None else rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        subscribed_topic_names=subscription.topics,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=ClassicMember(request.session_timeout_ms, request.protocols),
+    )
+
+
 def _leaving(group: ConsumerGroup, identity: LeavingMember) -> ConsumerMember:
     """The member; a static one may be named by its instance alone."""
     member_id, instance_id = identity
@@ -202,7 +233,12 @@ def _leaving(group: ConsumerGroup, identity: LeavingMember) -> ConsumerMember:
 def _checked(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
 ) -> tuple[ConsumerMember, ClassicMember]:
-    """The member of a request of the classic protocol, if it speaks that."""
+    """The member that a request comes from, and its data of the classic protocol.
+
+    Raises:
+        Refused: UNKNOWN_MEMBER_ID (also for a member of the new protocol), FENCED_INSTANCE_ID,
+            ILLEGAL_GENERATION.
+    """
     member = group.check_member(member_id, instance_id)
     if member.classic is None:
         raise Refused(Code.UNKNOWN_MEMBER_ID)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
@@ -287,29 +286,12 @@ class ConsumerGroup:
     def _apply_subscription(self, subscription: ConsumerMember) -> None:
         """Apply the record of a subscription; it leaves epochs, state and partitions alone."""
         old = self.members.get(subscription.member_id)
-        new = subscription
-        if old is not None:
-            new = replace(
-                subscription,
-                member_epoch=old.member_epoch,
-                previous_member_epoch=old.previous_member_epoch,
-                state=old.state,
-                assigned=old.assigned,
-                pending_revocation=old.pending_revocation,
-            )
-        self._put(old, new)
+        self._put(old, subscription if old is None else subscription.with_current(old))
 
     def _apply_current(self, record: CurrentMember) -> None:
+        """Apply the record of epochs, state and partitions; it leaves the subscription alone."""
         old = self.members.get(record.member_id)
-        new = replace(
-            old or ConsumerMember(record.member_id),
-            member_epoch=record.member_epoch,
-            previous_member_epoch=record.previous_member_epoch,
-            state=record.state,
-            assigned=record.assigned,
-            pending_revocation=record.pending_revocation,
-        )
-        self._put(old, new)
+        self._put(old, (old or ConsumerMember(record.member_id)).with_current(record))
 
     def _put(self, old: ConsumerMember | None, new: ConsumerMember) -> None:
         if old is not None:

@@ -101,13 +101,7 @@ class ConsumerKind(GroupKind):
         return self._classic_members.sync(group, request, now=now)
 
     def heartbeat(self, group_id: str, member: ClaimedMember, *, now: Moment) -> Outcome[Code]:
-        return self._classic_members.heartbeat(
-            self.groups[group_id],
-            member.member_id,
-            generation_id=member.generation_id,
-            group_instance_id=member.group_instance_id,
-            now=now,
-        )
+        return self._classic_members.heartbeat(self.groups[group_id], member, now=now)
 
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], *, now: Moment

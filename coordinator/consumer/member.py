@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Protocol
 
 Assignment = Mapping[uuid.UUID, frozenset[int]]
 """Partitions by topic id; no topic is there without partitions."""
@@ -49,6 +49,21 @@ class ClassicMember:
     protocols: tuple[tuple[str, bytes], ...] = field(repr=False)
 
 
+class CurrentState(Protocol):
+    """The fields of ConsumerGroupCurrentMemberAssignment: of a member, or of its record."""
+
+    @property
+    def member_epoch(self) -> int: ...
+    @property
+    def previous_member_epoch(self) -> int: ...
+    @property
+    def state(self) -> MemberState: ...
+    @property
+    def assigned(self) -> Assignment: ...
+    @property
+    def pending_revocation(self) -> Assignment: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
     """A member.
@@ -77,6 +92,17 @@ class ConsumerMember:
     assigned: Assignment = field(default_factory=lambda: NOTHING)
     pending_revocation: Assignment = field(default_factory=lambda: NOTHING)
     classic: ClassicMember | None = None
+
+    def with_current(self, current: CurrentState) -> ConsumerMember:
+        """This subscription with the epochs, state and partitions of another value or record."""
+        return replace(
+            self,
+            member_epoch=current.member_epoch,
+            previous_member_epoch=current.previous_member_epoch,
+            state=current.state,
+            assigned=current.assigned,
+            pending_revocation=current.pending_revocation,
+        )
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
         """Whether it has all that the target of that epoch gives it."""

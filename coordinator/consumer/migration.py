@@ -112,14 +112,16 @@ def downgraded(
     *,
     now_ms: int,
 ) -> ClassicGroup:
-    """The classic group that a consumer group becomes: stable, assigned as its target says.
+    """The classic group that a consumer group becomes: stable, with the target as assignment.
 
     Args:
-        gone: members that are not in it any more.
-        joining: a classic member that replaces a static one.
+        gone: members that leave now.
+        joining: a classic member that replaces a static one; None if none does.
+        topics: the topics of the cluster.
+        now_ms: the wall time, in ms.
 
     Raises:
-        Refused: GROUP_ID_NOT_FOUND: what members wrapped into the classic protocol is unreadable.
+        Refused: GROUP_ID_NOT_FOUND: the version of a member's subscription is unreadable.
     """
     classic = ClassicGroup(group.group_id)
     classic.state = State.STABLE
@@ -136,15 +138,12 @@ def downgraded(
     if joining is not None and replaced is not None:
         classic.put(_classic_member(joining))
         sources[joining.member_id] = replaced.member_id
-    classic.protocol = classic.voted_protocol()
+    classic.protocol = protocol = classic.voted_protocol()
     try:
         for member_id, source in sources.items():
             known = classic.members[member_id]
-            assignment = write_assignment(
-                group.targets.get(source, {}),
-                topics,
-                version=version_of(known.metadata(classic.protocol)),
-            )
+            target, version = group.targets.get(source, {}), version_of(known.metadata(protocol))
+            assignment = write_assignment(target, topics, version=version)
             classic.put(replace(known, assignment=assignment))
     except Malformed as wrong:
         raise Refused(

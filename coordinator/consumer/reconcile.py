@@ -67,22 +67,7 @@ def _next(
     partition_epoch: PartitionEpoch,
 ) -> ConsumerMember:
     epoch, target_epoch = epochs
-    assigned: dict[uuid.UUID, frozenset[int]] = {}
-    revoked: dict[uuid.UUID, frozenset[int]] = {}
-    must_wait = False
-    free: dict[uuid.UUID, frozenset[int]] = {}
-    for topic_id in target.keys() | member.assigned.keys():
-        wanted = target.get(topic_id, frozenset())
-        present = member.assigned.get(topic_id, frozenset())
-        if present & wanted:
-            assigned[topic_id] = present & wanted
-        if present - wanted:
-            revoked[topic_id] = present - wanted
-        missing = wanted - present
-        available = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)
-        must_wait = must_wait or len(available) < len(missing)
-        if available:
-            free[topic_id] = available
+    assigned, revoked = _kept_and_revoked(member.assigned, target)
     if revoked and _has_any(owned, revoked):
         return replace(
             member,
@@ -92,8 +77,13 @@ def _next(
             assigned=assigned,
             pending_revocation=revoked,
         )
-    for topic_id, indexes in free.items():
-        assigned[topic_id] = assigned.get(topic_id, frozenset()) | indexes
+    must_wait = False
+    for topic_id, wanted in target.items():
+        missing = wanted - member.assigned.get(topic_id, frozenset())
+        free = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)
+        must_wait = must_wait or len(free) < len(missing)
+        if free:
+            assigned[topic_id] = assigned.get(topic_id, frozenset()) | free
     return replace(
         member,
         state=MemberState.UNRELEASED_PARTITIONS if must_wait else MemberState.STABLE,
@@ -104,8 +94,22 @@ def _next(
     )
 
 
+def _kept_and_revoked(
+    assigned: Assignment, target: Assignment
+) -> tuple[dict[uuid.UUID, frozenset[int]], dict[uuid.UUID, frozenset[int]]]:
+    """The assigned partitions that are in the target, and those that are not."""
+    kept, revoked = {}, {}
+    for topic_id, present in assigned.items():
+        wanted = target.get(topic_id, frozenset())
+        if present & wanted:
+            kept[topic_id] = present & wanted
+        if present - wanted:
+            revoked[topic_id] = present - wanted
+    return kept, revoked
+
+
 def _has_any(owned: Assignment | None, partitions: Assignment) -> bool:
-    """Whether some of the partitions are still owned: until the member says otherwise, all are."""
+    """Whether some of the partitions are still owned; all are if the member reports none."""
     if owned is None:
         return True
     return any(

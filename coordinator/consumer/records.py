@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -166,16 +166,7 @@ _NO_CLASSIC_METADATA: Final = b"\x01\x00\x01\x00"  # one tagged field: 0, of a b
 
 def subscription(group_id: str, member: ConsumerMember) -> MemberSubscription:
     """The record of a member's subscription, without epochs, state and partitions."""
-    fresh = ConsumerMember(member.member_id)
-    subscribed = replace(
-        member,
-        member_epoch=fresh.member_epoch,
-        previous_member_epoch=fresh.previous_member_epoch,
-        state=fresh.state,
-        assigned=fresh.assigned,
-        pending_revocation=fresh.pending_revocation,
-    )
-    return MemberSubscription(group_id, subscribed)
+    return MemberSubscription(group_id, member.with_current(ConsumerMember(member.member_id)))
 
 
 def current(group_id: str, member: ConsumerMember) -> CurrentMember:

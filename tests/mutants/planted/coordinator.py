@@ -249,8 +249,8 @@ MUTANTS: Final = (
     Mutant(
         "aborted-offsets-count",
         "coordinator/offsets.py",
-        "if commit:\n                for topic",
-        "if True:\n                for topic",
+        "if commit:\n                for partitions",
+        "if True:\n                for partitions",
         "a consumer skips records whose transaction was aborted",
         ("tests/coordinator/test_offsets_transactions.py",),
     ),
@@ -420,8 +420,8 @@ MUTANTS: Final = (
     Mutant(
         "partitions-are-given-before-they-are-free",
         "coordinator/consumer/reconcile.py",
-        "available = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)",
-        "available = missing",
+        "free = frozenset(i for i in missing if partition_epoch(topic_id, i) == -1)",
+        "free = missing",
         "two members read one partition",
         (
             "tests/coordinator/consumer/test_groups.py",
