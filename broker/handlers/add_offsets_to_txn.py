@@ -38,13 +38,13 @@ async def add_offsets_to_txn(
     node: Node, context: Context, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     producer = Producer(request.producer_id, request.producer_epoch)
-    place = (CONSUMER_OFFSETS, partition_for(request.group_id, _partition_count(node)))
+    offsets_partition = (CONSUMER_OFFSETS, partition_for(request.group_id, _partition_count(node)))
     try:
         await node.transactions.shard_of(request.transactional_id).run(
             lambda machine, now: machine.add_partitions(
                 request.transactional_id,
                 producer,
-                (place,),
+                (offsets_partition,),
                 now_ms=now.wall_ms,
                 client_version=ADDS_EXPLICITLY,
             )

@@ -55,7 +55,7 @@ async def add_partitions_to_txn(
                 request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
             )
             transactional_id = request.v3_and_below_transactional_id
-            faults = await _add(node, context, transactional_id, producer, _places(topics))
+            faults = await _add(node, context, transactional_id, producer, _partitions_of(topics))
         return {"results_by_topic_v3_and_below": await _results(context, topics, faults)}
     return {
         "results_by_transaction": [
@@ -78,7 +78,9 @@ async def _topic_results(
     if faults is None:
         join = _verify if transaction.verify_only else _add
         producer = Producer(transaction.producer_id, transaction.producer_epoch)
-        faults = await join(node, context, transaction.transactional_id, producer, _places(topics))
+        faults = await join(
+            node, context, transaction.transactional_id, producer, _partitions_of(topics)
+        )
     return await _results(context, topics, faults)
 
 
@@ -90,12 +92,12 @@ class _Topic(NamedTuple):
 def _each_once(topics: Sequence[AddPartitionsToTxnTopic]) -> list[_Topic]:
     """The topics with distinct partitions, without empty topics, as Kafka's map has them."""
     indexes: dict[str, dict[int, None]] = {}
-    for name, index in _places(topics):
+    for name, index in _partitions_of(topics):
         indexes.setdefault(name, {})[index] = None
     return [_Topic(name, [*of_topic]) for name, of_topic in indexes.items()]
 
 
-def _places(topics: Sequence[AddPartitionsToTxnTopic]) -> list[Partition]:
+def _partitions_of(topics: Sequence[AddPartitionsToTxnTopic]) -> list[Partition]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
@@ -104,7 +106,7 @@ async def _faults(
 ) -> Mapping[Partition, Code] | None:
     """The answer if one of the partitions cannot be added; None if all can."""
     faults: dict[Partition, Code] = {}
-    async for name, index in context.turns.each(_places(topics)):
+    async for name, index in context.turns.each(_partitions_of(topics)):
         topic = node.catalog.topics.get(name)
         if is_client and name in INTERNAL_TOPICS:
             faults[name, index] = Code.TOPIC_AUTHORIZATION_FAILED
@@ -112,11 +114,15 @@ async def _faults(
             faults[name, index] = Code.UNKNOWN_TOPIC_OR_PARTITION
     if not faults:
         return None
-    return dict.fromkeys(_places(topics), Code.OPERATION_NOT_ATTEMPTED) | faults
+    return dict.fromkeys(_partitions_of(topics), Code.OPERATION_NOT_ATTEMPTED) | faults
 
 
 async def _add(
-    node: Node, context: Context, transactional_id: str, producer: Producer, places: list[Partition]
+    node: Node,
+    context: Context,
+    transactional_id: str,
+    producer: Producer,
+    partitions: list[Partition],
 ) -> Mapping[Partition, Code]:
     is_client = context.version < _FROM_BROKERS_SINCE
     try:
@@ -124,7 +130,7 @@ async def _add(
             lambda machine, now: machine.add_partitions(
                 transactional_id,
                 producer,
-                places,
+                partitions,
                 now_ms=now.wall_ms,
                 client_version=ADDS_EXPLICITLY if is_client else BUMPS_EPOCHS,
             )
@@ -133,19 +139,23 @@ async def _add(
         if refused.code is Code.UNSUPPORTED_VERSION:  # in Kafka an error of the whole request
             raise
         code = code_for(refused.code, context.api_key, context.version)
-        return dict.fromkeys(places, code)
+        return dict.fromkeys(partitions, code)
     return {}
 
 
 async def _verify(
-    node: Node, context: Context, transactional_id: str, producer: Producer, places: list[Partition]
+    node: Node,
+    context: Context,
+    transactional_id: str,
+    producer: Producer,
+    partitions: list[Partition],
 ) -> Mapping[Partition, Code]:
     try:
         missing = node.transactions.shard_of(transactional_id).ask(
-            lambda machine: machine.missing_partitions(transactional_id, producer, places)
+            lambda machine: machine.missing_partitions(transactional_id, producer, partitions)
         )
     except Refused as refused:
-        return dict.fromkeys(places, refused.code)
+        return dict.fromkeys(partitions, refused.code)
     return dict.fromkeys(missing, Code.TRANSACTION_ABORTABLE)
 
 

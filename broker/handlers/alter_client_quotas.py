@@ -41,21 +41,21 @@ async def alter_client_quotas(
         refused = Refused(Code.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
         return _answer({entity_of(each.entity): refused for each in alterations})
     addresses = await _resolvable(alterations)
-    told, records = node.catalog.quotas.alter(alterations, is_address=addresses.__contains__)
+    results, records = node.catalog.quotas.alter(alterations, is_address=addresses.__contains__)
     if not request.validate_only:
         try:
             node.controller.change(records)
             await node.decided()
         except Refused as refused:  # the disk
-            told = dict.fromkeys(told, refused)
-    return _answer(told)
+            results = dict.fromkeys(results, refused)
+    return _answer(results)
 
 
 async def _resolvable(alterations: list[Alteration]) -> set[str]:
     """The addresses in the request that are valid or can be resolved."""
-    asked = {name for each in alterations for kind, name in each.entity if kind == IP and name}
+    names = {name for each in alterations for kind, name in each.entity if kind == IP and name}
     found = set()
-    for name in asked:
+    for name in names:
         try:
             await asyncio.get_running_loop().getaddrinfo(name, None)
         except (OSError, UnicodeError):
@@ -64,7 +64,7 @@ async def _resolvable(alterations: list[Alteration]) -> set[str]:
     return found
 
 
-def _answer(told: Mapping[Entity, Refused | None]) -> AlterClientQuotasResponse:
+def _answer(results: Mapping[Entity, Refused | None]) -> AlterClientQuotasResponse:
     return {
         "entries": [
             {
@@ -72,6 +72,6 @@ def _answer(told: Mapping[Entity, Refused | None]) -> AlterClientQuotasResponse:
                 "error_message": None if refused is None else refused.why,
                 "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
             }
-            for entity, refused in told.items()
+            for entity, refused in results.items()
         ]
     }

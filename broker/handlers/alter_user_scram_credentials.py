@@ -38,17 +38,17 @@ async def alter_user_scram_credentials(
         must_cluster(node, context, Operation.ALTER)
     except Refused as refused:
         names = [each.name for each in request.deletions] + [e.name for e in request.upsertions]
-        return {"results": [_told(name, refused) for name in dict.fromkeys(names)]}
-    told, records = node.catalog.scram.alter(deletions, upsertions)
+        return {"results": [_result(name, refused) for name in dict.fromkeys(names)]}
+    results, records = node.catalog.scram.alter(deletions, upsertions)
     try:
         node.controller.change(records)
         await node.decided()
     except Refused as refused:  # the disk
-        told = dict.fromkeys(told, refused)
-    return {"results": [_told(*each) for each in told.items()]}
+        results = dict.fromkeys(results, refused)
+    return {"results": [_result(*each) for each in results.items()]}
 
 
-def _told(name: str, refused: Refused | None) -> AlterUserScramCredentialsResult:
+def _result(name: str, refused: Refused | None) -> AlterUserScramCredentialsResult:
     return {
         "user": name,
         "error_code": Code.NONE if refused is None else refused.code,

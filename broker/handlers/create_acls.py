@@ -43,18 +43,18 @@ async def create_acls(
             if _is_a_filter(acl):
                 raise Refused(Code.UNKNOWN_SERVER_ERROR)
     except Refused as refused:
-        return {"results": [_told(refused)] * len(wanted)}
-    wrong = [_what_is_wrong(acl) async for acl in context.turns.each(wanted)]
-    right = [acl for acl, refused in zip(wanted, wrong, strict=True) if refused is None]
-    told, records = node.catalog.acls.create(right, random_topic_id)
+        return {"results": [_result(refused)] * len(wanted)}
+    errors = [_error_of(acl) async for acl in context.turns.each(wanted)]
+    valid = [acl for acl, refused in zip(wanted, errors, strict=True) if refused is None]
+    results, records = node.catalog.acls.create(valid, random_topic_id)
     try:
         node.controller.change(records)
         await node.decided()
     except Refused as refused:  # the disk
-        told = [refused] * len(right)
-    decided = iter(told)
-    each = context.turns.each(wrong)
-    return {"results": [_told(refused or next(decided)) async for refused in each]}
+        results = [refused] * len(valid)
+    next_results = iter(results)
+    each = context.turns.each(errors)
+    return {"results": [_result(refused or next(next_results)) async for refused in each]}
 
 
 def _acl(creation: AclCreation) -> Acl:
@@ -79,7 +79,7 @@ def _is_a_filter(acl: Acl) -> bool:
     )
 
 
-def _what_is_wrong(acl: Acl) -> Refused | None:
+def _error_of(acl: Acl) -> Refused | None:
     if acl.resource_type == AclResource.CLUSTER and acl.resource_name != CLUSTER_NAME:
         why = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
         return Refused(Code.INVALID_REQUEST, why)
@@ -88,7 +88,7 @@ def _what_is_wrong(acl: Acl) -> Refused | None:
     return None
 
 
-def _told(refused: Refused | None) -> AclCreationResult:
+def _result(refused: Refused | None) -> AclCreationResult:
     if refused is None:
         return {"error_code": Code.NONE, "error_message": ""}
     return {"error_code": refused.code, "error_message": refused.why}

@@ -145,7 +145,7 @@ def _described(node: Node, configs: Mapping[str, str | None]) -> list[CreatableT
 
     overrides = {name: text for name, text in configs.items() if text is not None}
     entries = topic_entries(node.config, overrides)
-    told: list[CreatableTopicConfigs] = [
+    described: list[CreatableTopicConfigs] = [
         {
             "name": entry["name"],
             "value": entry["value"],
@@ -155,4 +155,4 @@ def _described(node: Node, configs: Mapping[str, str | None]) -> list[CreatableT
         }
         for entry in entries
     ]
-    return sorted(told, key=lambda entry: entry["name"])
+    return sorted(described, key=lambda entry: entry["name"])

@@ -38,17 +38,17 @@ async def delete_acls(
         must_cluster(node, context, Operation.ALTER)
         check_authorizer(node)
     except Refused as refused:
-        return {"filter_results": [_told(refused)] * len(filters)}
-    told, records = node.catalog.acls.delete(filters)
+        return {"filter_results": [_result(refused)] * len(filters)}
+    results, records = node.catalog.acls.delete(filters)
     try:
         node.controller.change(records)
         await node.decided()
     except Refused as refused:  # the disk
-        told = [refused] * len(filters)
-    return {"filter_results": [_told(each) async for each in context.turns.each(told)]}
+        results = [refused] * len(filters)
+    return {"filter_results": [_result(each) async for each in context.turns.each(results)]}
 
 
-def _told(result: Refused | list[Acl]) -> DeleteAclsFilterResult:
+def _result(result: Refused | list[Acl]) -> DeleteAclsFilterResult:
     if isinstance(result, Refused):
         return {
             "error_code": result.code,

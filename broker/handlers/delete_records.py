@@ -50,7 +50,11 @@ async def delete_records(
         for _ in node.log_directory.checkpoint_in_steps():
             await asyncio.sleep(0)
     except OSError as failed:
-        _log.error("what was deleted is not kept", reason=str(failed), remedy=remedy(failed))
+        _log.error(
+            "the new start offsets of logs cannot be saved",
+            reason=str(failed),
+            remedy=remedy(failed),
+        )
         for answer in (answer for topic in topics for answer in topic["partitions"]):
             if answer["error_code"] == Code.NONE:
                 answer["low_watermark"] = -1
@@ -67,7 +71,7 @@ def _deleted(
         low_watermark, error = -1, refused.code
     except OSError as failed:
         _log.error(
-            "records cannot be deleted",
+            "the records of a partition cannot be deleted",
             topic=topic, partition=partition, reason=str(failed), remedy=remedy(failed),
         )  # fmt: skip
         low_watermark, error = -1, Code.KAFKA_STORAGE_ERROR

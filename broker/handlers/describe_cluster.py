@@ -53,12 +53,12 @@ async def describe_cluster(
 
 
 def _brokers(node: Node, context: Context, *, fenced_too: bool) -> list[DescribeClusterBroker]:
-    told: list[DescribeClusterBroker] = []
+    brokers: list[DescribeClusterBroker] = []
     for node_id, broker in sorted(node.catalog.brokers.items()):
         if broker.is_fenced and not fenced_too:
             continue
         host, port = address_of(node, context, broker)
-        told.append(
+        brokers.append(
             {
                 "broker_id": node_id,
                 "host": host,
@@ -67,4 +67,4 @@ def _brokers(node: Node, context: Context, *, fenced_too: bool) -> list[Describe
                 "is_fenced": broker.is_fenced,
             }
         )
-    return told
+    return brokers

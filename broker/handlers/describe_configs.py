@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_KIND = 0
 KNOWN_TYPES = frozenset(ResourceType)
-UNKNOWN_TYPE_ASKED = (
+UNKNOWN_TYPE_REQUESTED = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
@@ -54,23 +54,27 @@ async def describe_configs(
     # Kafka checks authorization first, and refuses the whole request there for an unknown type.
     known = all(resource.resource_type in KNOWN_TYPES for resource in request.resources)
     results: list[DescribeConfigsResult] = []
-    told: dict[tuple[int | str, ...], list[Entry]] = {}
+    configs_by_resource: dict[tuple[int | str, ...], list[Entry]] = {}
     async for resource in context.turns.each(request.resources):
         error, why = Code.NONE, ""
         configs: list[Entry] = []
         # A resource that is requested again gets the same result, which is built once.
-        asked: tuple[int | str, ...] = (
+        requested: tuple[int | str, ...] = (
             resource.resource_type,
             resource.resource_name,
             *(resource.configuration_keys or ()),
         )
         try:
             if not known:
-                raise Refused(Code.INVALID_REQUEST, UNKNOWN_TYPE_ASKED)
-            if asked not in told:
-                told[asked] = await _configs(node, context, resource)
-                _finish(told[asked], resource.resource_type if documented else None, request)
-            configs = told[asked]
+                raise Refused(Code.INVALID_REQUEST, UNKNOWN_TYPE_REQUESTED)
+            if requested not in configs_by_resource:
+                configs_by_resource[requested] = await _configs(node, context, resource)
+                _finish(
+                    configs_by_resource[requested],
+                    resource.resource_type if documented else None,
+                    request,
+                )
+            configs = configs_by_resource[requested]
         except Refused as refused:
             error, why = refused.code, refused.why or ""
         results.append(

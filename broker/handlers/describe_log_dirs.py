@@ -54,30 +54,30 @@ async def _topics(
         asked = {}
         async for topic in context.turns.each(request.topics):
             asked.setdefault(topic.topic, set()).update(topic.partitions)
-    told: list[DescribeLogDirsTopic] = []
+    topics: list[DescribeLogDirsTopic] = []
     for name in [*(node.catalog.topics if asked is None else asked)]:
         of_topic = None if asked is None else asked[name]
         partitions = await _partitions(node, context, name, of_topic)
         if partitions:
-            told.append({"name": name, "partitions": partitions})
-    return told
+            topics.append({"name": name, "partitions": partitions})
+    return topics
 
 
 async def _partitions(
     node: Node, context: Context, name: str, asked: set[int] | None
 ) -> list[DescribeLogDirsPartition]:
     topic = node.catalog.topics.get(name)
-    told: list[DescribeLogDirsPartition] = []
+    partitions: list[DescribeLogDirsPartition] = []
     await context.turns.pause()
     async for partition in context.turns.each(topic.partitions if topic is not None else ()):
         log = node.log_directory.log_of(name, partition.index)
         if log is None or node.node_id not in partition.replicas:
             continue
         if asked is None or partition.index in asked:
-            told.append({
+            partitions.append({
                 "partition_index": partition.index,
                 "partition_size": log.size_bytes,
                 "offset_lag": 0,
                 "is_future_key": False,
             })  # fmt: skip
-    return told
+    return partitions

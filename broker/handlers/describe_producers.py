@@ -41,23 +41,25 @@ async def describe_producers(
     }
 
 
-async def _described(node: Node, context: Context, place: tuple[str, int]) -> PartitionResponse:
+async def _described(
+    node: Node, context: Context, topic_partition: tuple[str, int]
+) -> PartitionResponse:
     try:
-        check_topic_name(place[0])
-        if place[0] not in node.catalog.topics:
+        check_topic_name(topic_partition[0])
+        if topic_partition[0] not in node.catalog.topics:
             raise Refused(
                 Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
-        log = node.open_led_log(*place)
+        log = node.open_led_log(*topic_partition)
     except Refused as refused:
         return {
-            "partition_index": place[1],
+            "partition_index": topic_partition[1],
             "error_code": refused.code,
             "error_message": refused.why,
             "active_producers": [],
         }
     return {
-        "partition_index": place[1],
+        "partition_index": topic_partition[1],
         "error_code": Code.NONE,
         "active_producers": [
             {

@@ -88,11 +88,11 @@ async def _portion(
             )
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        told = topic.partitions[start : start + left]
-        topics.append(await _topic(node, context, topic, told))
-        left -= len(told)
-        if start + len(told) < len(topic.partitions):
-            return {"topics": topics, "next_cursor": _cursor(name, start + len(told))}
+        page = topic.partitions[start : start + left]
+        topics.append(await _topic(node, context, topic, page))
+        left -= len(page)
+        if start + len(page) < len(topic.partitions):
+            return {"topics": topics, "next_cursor": _cursor(name, start + len(page))}
     return {"topics": topics, "next_cursor": None}
 
 

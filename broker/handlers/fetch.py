@@ -167,8 +167,8 @@ async def _answer(
     for some in _in_steps(parts):
         if some is not parts:
             await context.turns.pause()
-        told = some if session is None else _with_news(plan, session, some)
-        _add_by_topic(topics, told)
+        answered = some if session is None else _with_news(plan, session, some)
+        _add_by_topic(topics, answered)
     return _with_leaders(node, context, plan, topics, parts)
 
 
@@ -375,13 +375,13 @@ def _with_news(
     plan: _Plan, session: Session, parts: Iterable[PartitionRead]
 ) -> list[PartitionRead]:
     """The partitions that an incremental answer contains; updates the session with all of them."""
-    told: list[PartitionRead] = []
+    changed: list[PartitionRead] = []
     for part in parts:
         cached = session.partitions.get(part.key)
         if cached is None:
             continue
         in_error = part.error != Code.NONE
-        news = (
+        has_news = (
             not plan.is_incremental
             or len(part.records) > 0
             or in_error
@@ -395,10 +395,10 @@ def _with_news(
         cached.log_start_offset = part.log_start_offset
         cached.last_stable_offset = part.last_stable_offset
         cached.had_error = in_error
-        if news:
-            told.append(part)
-    session.rotate([part.key for part in told if len(part.records)])
-    return told
+        if has_news:
+            changed.append(part)
+    session.rotate([part.key for part in changed if len(part.records)])
+    return changed
 
 
 def _add_by_topic(topics: list[FetchableTopicResponse], parts: Iterable[PartitionRead]) -> None:

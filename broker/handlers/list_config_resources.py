@@ -55,7 +55,7 @@ async def list_config_resources(
         wanted = request.resource_types or _NAMES
     if not all(kind in _NAMES for kind in wanted):
         raise Refused(Code.UNSUPPORTED_VERSION)
-    told: list[ConfigResource] = []
+    resources: list[ConfigResource] = []
     for kind, names in _NAMES.items():
         if kind not in wanted:
             continue
@@ -63,8 +63,8 @@ async def list_config_resources(
         if kind == ResourceType.TOPIC:
             codes = {name: java_hash_code(name) async for name in context.turns.each(listed)}
             listed.sort(key=codes.__getitem__)
-        told += [
+        resources += [
             {"resource_name": name, "resource_type": kind}
             async for name in context.turns.each(listed)
         ]
-    return {"config_resources": told}
+    return {"config_resources": resources}

@@ -58,28 +58,28 @@ async def list_offsets(
 ) -> ListOffsetsResponse:
     if request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
         return {"topics": [await _refused(context, topic) for topic in request.topics]}
-    asked_for: dict[tuple[str, int], ListOffsetsPartition] = {}
+    requested: dict[tuple[str, int], ListOffsetsPartition] = {}
     twice: set[tuple[str, int]] = set()
     for topic in request.topics:
-        for asked in topic.partitions:
+        for partition in topic.partitions:
             await context.turns.pause()
-            place = (topic.name, asked.partition_index)
-            if place in asked_for:
-                twice.add(place)
-            asked_for[place] = asked
+            topic_partition = (topic.name, partition.partition_index)
+            if topic_partition in requested:
+                twice.add(topic_partition)
+            requested[topic_partition] = partition
     topics: dict[str, list[ListOffsetsPartitionResponse]] = {}
     # Kafka answers a partition that is requested twice once, with an error.
-    for (name, index), asked in asked_for.items():
+    for (name, index), partition in requested.items():
         await context.turns.pause()
         try:
             if (name, index) in twice:
                 raise Refused(Code.INVALID_REQUEST)
-            _check_known(asked.timestamp, context.version)
-            log = _log(node, name, asked)
-            if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
-                await _times_known(log, asked.timestamp)
-                log = _log(node, name, asked)
-            found = await _find(node, log, asked.timestamp, _limit(log, request))
+            _check_known(partition.timestamp, context.version)
+            log = _log(node, name, partition)
+            if partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP:
+                await _times_known(log, partition.timestamp)
+                log = _log(node, name, partition)
+            found = await _find(node, log, partition.timestamp, _limit(log, request))
             error = Code.NONE
         except Refused as refused:
             _tell_of_trouble(node, name, index, refused)
@@ -101,15 +101,15 @@ async def _refused(context: Context, topic: ListOffsetsTopic) -> ListOffsetsTopi
     return {
         "name": topic.name,
         "partitions": [
-            {"partition_index": asked.partition_index, "error_code": Code.UNKNOWN_SERVER_ERROR}
-            async for asked in context.turns.each(topic.partitions)
+            {"partition_index": partition.partition_index, "error_code": Code.UNKNOWN_SERVER_ERROR}
+            async for partition in context.turns.each(topic.partitions)
         ],
     }
 
 
-def _log(node: Node, topic: str, asked: ListOffsetsPartition) -> PartitionLog:
-    log = node.open_led_log(topic, asked.partition_index)
-    node.check_leader_epoch(log, asked.current_leader_epoch)
+def _log(node: Node, topic: str, partition: ListOffsetsPartition) -> PartitionLog:
+    log = node.open_led_log(topic, partition.partition_index)
+    node.check_leader_epoch(log, partition.current_leader_epoch)
     return log
 
 
@@ -146,8 +146,8 @@ async def _find(node: Node, log: PartitionLog, timestamp: int, limit: int) -> Fo
         return log.log_start_offset, -1, log.leader_epoch
     if timestamp == LATEST_TIERED:
         return _NOTHING
-    sought = None if timestamp == MAX_TIMESTAMP else timestamp
-    found = await node.long_work.run(log.search(sought))
+    target_timestamp = None if timestamp == MAX_TIMESTAMP else timestamp
+    found = await node.long_work.run(log.search(target_timestamp))
     if found is None or found[0] >= limit:
         return _NOTHING
     return found

@@ -33,7 +33,7 @@ async def list_partition_reassignments(
             async for topic in context.turns.each(request.topics)
             async for index in context.turns.each(topic.partition_indexes)
         }
-    told: list[OngoingTopicReassignment] = []
+    topics: list[OngoingTopicReassignment] = []
     async for topic in context.turns.each([*node.catalog.topics.values()]):
         waiting: list[OngoingPartitionReassignment] = [
             {
@@ -47,5 +47,5 @@ async def list_partition_reassignments(
             and (asked is None or (topic.name, partition.index) in asked)
         ]
         if waiting:
-            told.append({"name": topic.name, "partitions": waiting})
-    return {"error_message": None, "topics": told}
+            topics.append({"name": topic.name, "partitions": waiting})
+    return {"error_message": None, "topics": topics}

@@ -61,9 +61,9 @@ async def metadata(node: Node, context: Context, request: MetadataRequest) -> Me
         topics = await _all(node, context)
     else:
         ids, names = await _named(context, asked)
-        wrong = _what_is_wrong(context, ids, names)
-        if wrong is not None:
-            return await _refused(context, asked, wrong)
+        error = _request_error(context, ids, names)
+        if error is not None:
+            return await _refused(context, asked, error)
         if ids:
             topics = await _by_id(node, context, ids)
         else:
@@ -100,7 +100,7 @@ async def _named(
     return ids, names
 
 
-def _what_is_wrong(
+def _request_error(
     context: Context, ids: dict[UUID, None], names: dict[str | None, None]
 ) -> Code | None:
     """The error of the whole request, if any."""

@@ -51,7 +51,7 @@ async def offset_commit(
     offsets = await offsets_to_commit(node, context, request.topics)
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
-        committer = ClaimedMember(
+        member = ClaimedMember(
             request.member_id,
             request.generation_id_or_member_epoch,
             request.group_instance_id,
@@ -61,17 +61,17 @@ async def offset_commit(
         try:
             shard = node.groups.shard_of(request.group_id)
             most = shard.log.config.max_message_bytes // _LEAST_BYTES
-            decided = offsets if len(offsets) <= most else []
-            taken = await shard.run(
+            fitting = offsets if len(offsets) <= most else []
+            results = await shard.run(
                 lambda machine, now: machine.commit(
-                    request.group_id, committer, decided, retention_ms=retention_ms, now=now
+                    request.group_id, member, fitting, retention_ms=retention_ms, now=now
                 )
             )
-            if not decided:  # the error of the log for so many records, without building them
+            if not fitting:  # the error of the log for so many records, without building them
                 raise Refused(Code.UNKNOWN_SERVER_ERROR, "more offsets than a batch has room for")
         except Refused as refused:
-            taken = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
-        codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
+            results = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
+        codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
     return {"topics": await answers(node, context, request.topics, codes)}
 
 
@@ -116,14 +116,14 @@ async def answers(
     async for topic in context.turns.each(topics):
         if not topic.partitions and topic.name in node.catalog.topics:
             continue
-        told: list[OffsetCommitResponsePartition] = []
+        partitions: list[OffsetCommitResponsePartition] = []
         async for partition in context.turns.each(topic.partitions):
             index = partition.partition_index
             code = codes.get((topic.name, index))
             are_known = are_known and code is not None
             code = unknown if code is None else code
-            told.append({"partition_index": index, "error_code": code})
-        answered.append({"name": topic.name, "partitions": told})
+            partitions.append({"partition_index": index, "error_code": code})
+        answered.append({"name": topic.name, "partitions": partitions})
     if are_known and any(topic["partitions"] for topic in answered):
         return answered
     merged: dict[str, OffsetCommitResponseTopic] = {}

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 async def offset_delete(
     node: Node, context: Context, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
-    places = [
+    partitions = [
         (topic.name, partition.partition_index)
         async for topic in context.turns.each(request.topics)
         async for partition in context.turns.each(topic.partitions)
         if node.open_log_of(topic.name, partition.partition_index) is not None
     ]
-    taken: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
-        lambda machine, _: machine.delete_offsets(request.group_id, places)
+    results: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
+        lambda machine, _: machine.delete_offsets(request.group_id, partitions)
     )
-    codes = dict(zip(places, taken, strict=True))
+    codes = dict(zip(partitions, results, strict=True))
     return {"topics": await answers(node, context, request.topics, codes)}

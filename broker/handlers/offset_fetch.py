@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _GROUP_ERROR_SINCE: Final = 2
 _SEVERAL_SINCE: Final = 8
 
-_Places = list[tuple[str, Sequence[int]]]
+_TopicPartitions = list[tuple[str, Sequence[int]]]
 
 
 @serves(ApiKey.OFFSET_FETCH, versions=(1, 9))
@@ -48,13 +48,15 @@ async def offset_fetch(
     stable = request.require_stable
     if context.version >= _SEVERAL_SINCE:
         groups = context.turns.each(request.groups)
-        told = [await _group(node, context, group, require_stable=stable) async for group in groups]
-        return {"groups": told}
+        answers = [
+            await _group(node, context, group, require_stable=stable) async for group in groups
+        ]
+        return {"groups": answers}
     answer = await _group(node, context, request, require_stable=stable)
     code = answer.get("error_code", Code.NONE)
     if context.version < _GROUP_ERROR_SINCE and code != Code.NONE:
         refused = FetchedOffset(error=Code(code))
-        return {"topics": await _answers(context, _asked(request), lambda *_: refused)}
+        return {"topics": await _answers(context, _requested(request), lambda *_: refused)}
     return {"topics": answer["topics"], "error_code": code}
 
 
@@ -70,11 +72,11 @@ async def _group(
     member_id = getattr(group, "member_id", None)  # before version 8 there is no such field
     member_epoch = getattr(group, "member_epoch", -1)
 
-    def begin(machine: Groups) -> _Places:
+    def begin(machine: Groups) -> _TopicPartitions:
         machine.check_fetch(group_id, member_id, member_epoch)
         if group.topics is None:
             return list(machine.committed_partitions(group_id).items())
-        return _asked(group)
+        return _requested(group)
 
     def offset_of(topic: str, index: int) -> FetchedOffset:
         # Asked for each offset: the coordinator may have moved meanwhile.
@@ -92,12 +94,12 @@ async def _group(
         return {"group_id": group_id, "topics": [], "error_code": refused.code}
 
 
-def _asked(group: OffsetFetchRequest | OffsetFetchRequestGroup) -> _Places:
+def _requested(group: OffsetFetchRequest | OffsetFetchRequestGroup) -> _TopicPartitions:
     return [(topic.name, topic.partition_indexes) for topic in group.topics or ()]
 
 
 async def _answers(
-    context: Context, places: _Places, offset_of: Callable[[str, int], FetchedOffset]
+    context: Context, topics: _TopicPartitions, offset_of: Callable[[str, int], FetchedOffset]
 ) -> list[OffsetFetchResponseTopic]:
     return [
         {
@@ -107,7 +109,7 @@ async def _answers(
                 async for index in context.turns.each(indexes)
             ],
         }
-        async for name, indexes in context.turns.each(places)
+        async for name, indexes in context.turns.each(topics)
     ]
 
 

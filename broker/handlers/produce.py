@@ -130,11 +130,11 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
         elif answers:
             responses.append({"name": name, "partition_responses": answers})
     if turns is not None:
-        told = sum(len(topic["partition_responses"]) for topic in responses)
-        context.is_large = told > MOST_ELEMENTS
+        partition_count = sum(len(topic["partition_responses"]) for topic in responses)
+        context.is_large = partition_count > MOST_ELEMENTS
     if request.acks == 0:
         if failed is not None:
-            raise Disconnect(f"a produce with acks=0 failed: {failed}")
+            raise Disconnect(f"a Produce request with acks=0 failed: {failed}")
         return None
     if unflushed:
         await _flushed(node, unflushed)
@@ -434,7 +434,9 @@ class _Membership:
             except Refused as refused:
                 raise _in_words_of_produce(self._context, refused) from None
             before = self._shard.log.log_end_offset
-            self._answer = self._asked(self._shard, header.producer_id, header.producer_epoch)
+            self._answer = self._missing_partitions(
+                self._shard, header.producer_id, header.producer_epoch
+            )
             # Its own record is flushed; records that others wrote since do not matter.
             is_old = self._has_waited and self._shard.log.log_end_offset == before
             self._is_on_disk = is_old or not self._shard.log.awaits_flush
@@ -479,22 +481,24 @@ class _Membership:
             return True
         return bool(self._node.config["transaction.partition.verification.enable"])
 
-    def _asked(
+    def _missing_partitions(
         self, shard: Shard[Transactions], producer_id: int, producer_epoch: int
     ) -> Refused | frozenset[Partition]:
         """Add the partitions of the request; up to version 11 find those that were not added."""
-        transactional_id, places = self._transactional_id, self._places()
+        transactional_id, partitions = self._transactional_id, self._transactional_partitions()
         producer = Producer(producer_id, producer_epoch)
         try:
             if self._context.version < _ADDS_SINCE:
                 return shard.ask(
-                    lambda machine: machine.missing_partitions(transactional_id, producer, places)
+                    lambda machine: machine.missing_partitions(
+                        transactional_id, producer, partitions
+                    )
                 )
             shard.run_now(
                 lambda machine, now: machine.add_partitions(
                     transactional_id,
                     producer,
-                    places,
+                    partitions,
                     now_ms=now.wall_ms,
                     client_version=BUMPS_EPOCHS,
                 )
@@ -503,9 +507,9 @@ class _Membership:
             return refused
         return frozenset()
 
-    def _places(self) -> list[Partition]:
+    def _transactional_partitions(self) -> list[Partition]:
         """The partitions of transactional batches that the client may write to on this node."""
-        places = []
+        partitions = []
         for topic_data in self._request.topic_data:
             name, unknown = _topic(self._node, self._context, topic_data)
             for each in () if unknown else topic_data.partition_data:
@@ -514,8 +518,8 @@ class _Membership:
                 with suppress(Refused):
                     self._node.open_led_log(name, each.index)
                     if name not in INTERNAL_TOPICS:
-                        places.append((name, each.index))
-        return places
+                        partitions.append((name, each.index))
+        return partitions
 
 
 def _in_words_of_produce(context: Context, refused: Refused) -> Refused:

@@ -46,28 +46,26 @@ async def txn_offset_commit(
     codes: dict[tuple[str, int], Code] = {}
     if offsets:
         producer = Producer(request.producer_id, request.producer_epoch)
-        committer = ClaimedMember(
-            request.member_id, request.generation_id, request.group_instance_id
-        )
+        member = ClaimedMember(request.member_id, request.generation_id, request.group_instance_id)
         try:
             if not request.group_id:
                 raise Refused(Code.INVALID_GROUP_ID)
             shard = node.groups.shard_of(request.group_id)
-            await _enter_transaction(
+            await _join_transaction(
                 node, context, request.transactional_id, producer, shard.partition
             )
-            taken = await shard.run(
+            results = await shard.run(
                 lambda machine, now: machine.commit_in_transaction(
-                    request.group_id, committer, producer, offsets, now=now
+                    request.group_id, member, producer, offsets, now=now
                 )
             )
         except Refused as refused:
-            taken = (_code(refused, context),) * len(offsets)
-        codes = {(o.topic, o.partition): code for o, code in zip(offsets, taken, strict=True)}
+            results = (_code(refused, context),) * len(offsets)
+        codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
     return {"topics": await answers(node, context, request.topics, codes)}
 
 
-async def _enter_transaction(
+async def _join_transaction(
     node: Node, context: Context, transactional_id: str, producer: Producer, partition: int
 ) -> None:
     """Check that the offsets partition is in the open transaction, or add it; raises Refused."""
@@ -76,16 +74,18 @@ async def _enter_transaction(
         and not node.config["transaction.partition.verification.enable"]
     ):
         return
-    places = ((CONSUMER_OFFSETS, partition),)
+    partitions = ((CONSUMER_OFFSETS, partition),)
 
-    def enter(machine: Transactions, now: Moment) -> Outcome[None]:
+    def join(machine: Transactions, now: Moment) -> Outcome[None]:
         if context.version >= _ADDS_SINCE:
-            return machine.add_partitions(transactional_id, producer, places, now_ms=now.wall_ms)
-        machine.verify_partitions(transactional_id, producer, places)
+            return machine.add_partitions(
+                transactional_id, producer, partitions, now_ms=now.wall_ms
+            )
+        machine.verify_partitions(transactional_id, producer, partitions)
         return Outcome(None)
 
     # The addition must be on disk before the offsets, even if another request made it.
-    await node.transaction_shard(transactional_id).run(enter)
+    await node.transaction_shard(transactional_id).run(join)
 
 
 def _code(refused: Refused, context: Context) -> Code:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ..node import Node
 
 
-_NOBODY: Final = -1
-Told: TypeAlias = "dict[int, dict[str, dict[int, WritableTxnMarkerPartitionResult]]]"
+_NO_PRODUCER: Final = -1
+Results: TypeAlias = "dict[int, dict[str, dict[int, WritableTxnMarkerPartitionResult]]]"
 """Answers by producer id, topic and partition."""
 
 
@@ -44,13 +44,13 @@ async def write_txn_markers(
 ) -> WriteTxnMarkersResponse:
     unflushed: list[tuple[PartitionLog, WritableTxnMarkerPartitionResult]] = []
     # The answer has the last of two markers for one partition.
-    told: Told = {}
+    results: Results = {}
     for marker in request.markers:
-        if _is_of_nobody(node, marker):
+        if _lacks_a_producer(node, marker):
             return {"markers": _all_refused(request)}
         async for topic in context.turns.each(marker.topics):
             async for index in context.turns.each(topic.partition_indexes):
-                topics = told.setdefault(marker.producer_id, {})
+                topics = results.setdefault(marker.producer_id, {})
                 answer = _appended(node, marker, (topic.name, index), unflushed)
                 topics.setdefault(topic.name, {})[index] = answer
     # A coordinator forgets the transaction once it gets a successful answer.
@@ -59,10 +59,10 @@ async def write_txn_markers(
         refused = await flushed
         if refused is not None:
             partition["error_code"] = refused.code
-    return {"markers": _answers(told)}
+    return {"markers": _answers(results)}
 
 
-def _answers(told: Told) -> list[WritableTxnMarkerResult]:
+def _answers(results: Results) -> list[WritableTxnMarkerResult]:
     return [
         {
             "producer_id": producer_id,
@@ -71,13 +71,13 @@ def _answers(told: Told) -> list[WritableTxnMarkerResult]:
                 for name, partitions in topics.items()
             ],
         }
-        for producer_id, topics in told.items()
+        for producer_id, topics in results.items()
     ]
 
 
-def _is_of_nobody(node: Node, marker: WritableTxnMarker) -> bool:
-    """Whether a marker that would be written has no producer id: Kafka then refuses all markers."""
-    return _NOBODY in (marker.producer_id, marker.producer_epoch) and any(
+def _lacks_a_producer(node: Node, marker: WritableTxnMarker) -> bool:
+    """Whether a marker that would be written has no producer: Kafka then refuses all markers."""
+    return _NO_PRODUCER in (marker.producer_id, marker.producer_epoch) and any(
         topic.name != CONSUMER_OFFSETS and _exists(node, topic.name, index)
         for topic in marker.topics
         for index in topic.partition_indexes
@@ -86,9 +86,9 @@ def _is_of_nobody(node: Node, marker: WritableTxnMarker) -> bool:
 
 def _all_refused(request: WriteTxnMarkersRequest) -> list[WritableTxnMarkerResult]:
     """An error for each marker; of two markers of one producer the answer has the last."""
-    told: Told = {}
+    results: Results = {}
     for marker in request.markers:
-        topics = told[marker.producer_id] = {}
+        topics = results[marker.producer_id] = {}
         for topic in marker.topics:
             for index in topic.partition_indexes:
                 refused: WritableTxnMarkerPartitionResult = {
@@ -96,7 +96,7 @@ def _all_refused(request: WriteTxnMarkersRequest) -> list[WritableTxnMarkerResul
                     "error_code": Code.UNKNOWN_SERVER_ERROR,
                 }
                 topics.setdefault(topic.name, {})[index] = refused
-    return _answers(told)
+    return _answers(results)
 
 
 def _exists(node: Node, topic: str, index: int) -> bool:
@@ -107,21 +107,21 @@ def _exists(node: Node, topic: str, index: int) -> bool:
 def _appended(
     node: Node,
     marker: WritableTxnMarker,
-    place: tuple[str, int],
+    topic_partition: tuple[str, int],
     unflushed: list[tuple[PartitionLog, WritableTxnMarkerPartitionResult]],
 ) -> WritableTxnMarkerPartitionResult:
     partition: WritableTxnMarkerPartitionResult = {
-        "partition_index": place[1],
+        "partition_index": topic_partition[1],
         "error_code": Code.NONE,
     }
-    if not _exists(node, *place):
+    if not _exists(node, *topic_partition):
         return {**partition, "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION}
     if marker.producer_id < 0 or marker.producer_epoch < 0:
         return {**partition, "error_code": Code.UNKNOWN_SERVER_ERROR}
     try:
         log = markers.append(
             node,
-            place,
+            topic_partition,
             Producer(marker.producer_id, marker.producer_epoch),
             commit=marker.transaction_result,
             coordinator_epoch=marker.coordinator_epoch,

@@ -218,7 +218,7 @@ class Connection(asyncio.Protocol):
         self._used_s = self._now_s()
         if self._counts[1]:
             self._counts[1] = self._answers.holds(self, 0)
-        self._go_on()
+        self._resume()
 
     def eof_received(self) -> bool:
         """The client has closed its sending side: serve its earlier requests, then close."""
@@ -379,7 +379,7 @@ class Connection(asyncio.Protocol):
                 self._pause()
         return self._ahead is not None
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Serve or read again, after a reason not to may have ended."""
         is_to_send = self._outgoing is not None and self._writable
         if is_to_send or (self._may_serve() and self._look_ahead()):
@@ -439,7 +439,7 @@ class Connection(asyncio.Protocol):
             self._mute(context.throttle_time_ms, self._unmute)
         if self._draining:
             self._close_when_sent()
-        self._go_on()
+        self._resume()
 
     def _mute(self, wait_ms: int, then: Callable[[], None]) -> None:
         """Throttle the client: neither read nor serve for this time (KIP-219)."""
@@ -449,7 +449,7 @@ class Connection(asyncio.Protocol):
     def _unmute(self) -> None:
         self._muted = None
         if not self._transport.is_closing():
-            self._go_on()
+            self._resume()
 
     def _hasten(self) -> None:
         """Answer a waiting Fetch now if a request for offsets waits behind it.

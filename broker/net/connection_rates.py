@@ -60,7 +60,9 @@ class CreationRates:
         if len(waiting) >= WAITING_AT_MOST:
             complaints, info = connection.info.complaints, connection.info
             if complaints is None or complaints.may_log(info.host, "refused connections"):
-                _log.info("connection refused", connection=info.id, reason="too many wait")
+                _log.info(
+                    "connection refused", connection=info.id, reason="too many connections wait"
+                )
             connection.end()
             return True
         self._waiting.setdefault(listener, waiting)[connection] = None

@@ -117,14 +117,14 @@ class RequestMemory:
         if one is self._first and one not in self._held:
             self._first = None
         if one in self._waiting:
-            self._let_go_on(one)
+            self._release(one)
         while self._waiting and self.used_bytes <= self._limit_bytes:
-            self._let_go_on(next(iter(self._waiting)))
+            self._release(next(iter(self._waiting)))
         if self._waiting and self._first is None:
             self._first = next(iter(self._waiting))
-            self._let_go_on(self._first)
+            self._release(self._first)
 
-    def _let_go_on(self, one: Holder) -> None:
+    def _release(self, one: Holder) -> None:
         del self._waiting[one]
         one.release()
 
@@ -140,8 +140,8 @@ class RequestMemory:
                 continue
             if one in before and one.is_receiving:
                 one.give_up(
-                    f"{size_bytes} bytes of a request, nothing more for {STALLED_S:.0f} s, and "
-                    f"others wait for the memory (queued.max.request.bytes)"
+                    f"it holds {size_bytes} bytes of an incomplete request, has received nothing "
+                    f"for {STALLED_S:.0f} s, and others wait (queued.max.request.bytes)"
                 )
             elif one is self._first:  # its request is whole and waits for something else
                 self._first = None
@@ -191,4 +191,7 @@ class AnswerMemory:
                 return
             size_bytes = self._held.pop(one)
             self.used_bytes -= size_bytes
-            one.give_up(f"{size_bytes} bytes of answers that it does not read: all have too many")
+            one.give_up(
+                f"its client does not read {size_bytes} bytes of answers, "
+                "and the unread answers of all connections exceed their limit"
+            )

@@ -149,7 +149,10 @@ class NodeSockets:
             async with within_ms(self._clock, _DRAIN_S * 1000):
                 await self._all_gone.wait()
         except TimeoutError:
-            _log.warning("connections cut while stopping", count=len(self._connections))
+            _log.warning(
+                "connections closed before their requests were answered",
+                count=len(self._connections),
+            )
             self.cut()
 
     def cut(self) -> None:

@@ -50,8 +50,8 @@ def may(
     if authorizer.allows(context.principal, host, operation, resource, name):
         return True
     _log.debug(
-        "denied", principal=context.principal, host=host, operation=operation.name,
-        resource=resource.name, name=name, **context.log_fields(),
+        "the client is not authorized", principal=context.principal, host=host,
+        operation=operation.name, resource=resource.name, name=name, **context.log_fields(),
     )  # fmt: skip
     return False
 

@@ -51,4 +51,6 @@ class Complaints:
         counts, self._counts = self._counts, {}
         for (host, kind), count in counts.items():
             if count > LINES:
-                _log.warning("more of the same", host=host, about=kind, count=count - LINES)
+                _log.warning(
+                    "similar lines were omitted", host=host, about=kind, count=count - LINES
+                )

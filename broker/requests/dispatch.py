@@ -339,7 +339,7 @@ def _unexpected(context: Context, bug: Exception) -> Answer:
     complaints, kind = context.connection.complaints, f"faults in {context.api_key.name}"
     if complaints is None or complaints.may_log(context.connection.host, kind):
         fields = context.log_fields()
-        _log.error("a request failed by a fault of the broker", exc_info=bug, **fields)
+        _log.error("the broker failed to handle a request", exc_info=bug, **fields)
     return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))
 
 

@@ -78,7 +78,7 @@ class FetchWaits:
     def appended(self, topic: str, partition: int) -> None:
         """Wake the fetches that have enough after an append of records or a marker."""
         topic_partition = (topic, partition)
-        others = self._by_partition.get(topic_partition, _NOBODY)
+        others = self._by_partition.get(topic_partition, _NONE_WAITING)
         if len(others) > MOST_IN_A_TURN:
             ready = [
                 one for one, enough in others.items() if enough is None or enough(topic_partition)
@@ -91,7 +91,7 @@ class FetchWaits:
 
     def wake(self, topic: str, partition: int) -> None:
         """Wake all fetches of a partition after another change: a leader, a deletion."""
-        self._wake_in_turns(list(self._by_partition.get((topic, partition), _NOBODY)))
+        self._wake_in_turns(list(self._by_partition.get((topic, partition), _NONE_WAITING)))
 
     def wake_all(self) -> None:
         """Wake all fetches, because the broker stops."""
@@ -112,7 +112,7 @@ class FetchWaits:
             asyncio.get_running_loop().call_soon(wake)
 
 
-_NOBODY: Final[dict[asyncio.Future[bool], HasEnough | None]] = {}
+_NONE_WAITING: Final[dict[asyncio.Future[bool], HasEnough | None]] = {}
 
 
 def _wake(waiting: asyncio.Future[bool]) -> None:

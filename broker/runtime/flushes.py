@@ -106,7 +106,7 @@ class Flushes:
     def flushed(self, log: PartitionLog) -> asyncio.Future[Refused | None]:
         """A future with the result of `when_flushed`."""
         future: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
-        self.when_flushed(log, partial(_settle, future))
+        self.when_flushed(log, partial(_resolve, future))
         return future
 
     def close(self) -> None:
@@ -261,6 +261,6 @@ def _refusal(log: PartitionLog) -> Refused:
     return Refused(Code.KAFKA_STORAGE_ERROR, log.failure or "the log was closed")
 
 
-def _settle(future: asyncio.Future[Refused | None], refused: Refused | None) -> None:
+def _resolve(future: asyncio.Future[Refused | None], refused: Refused | None) -> None:
     if not future.done():  # cancelled: its connection is gone
         future.set_result(refused)

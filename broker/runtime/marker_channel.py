@@ -171,7 +171,7 @@ class MarkerChannel:
         ending = Ending(shard, effect)
         self.unfinished[effect.transaction.transactional_id] = ending
         self._route((ending, place) for place in sorted(ending.left))
-        self._settle(ending)
+        self._complete_if_written(ending)
 
     def without_marker(self, transaction: Transaction) -> Collection[Partition]:
         """The partitions of a transaction that have no marker yet; all of one that is open."""
@@ -265,7 +265,7 @@ class MarkerChannel:
         endings = {entry[0] for entry in entries if not entry[0].shard.is_closed}
         self._route(entry for entry in entries if entry[0] in endings)
         for ending in endings:
-            self._settle(ending)
+            self._complete_if_written(ending)
 
     def _destination(self, node_id: int) -> Destination:
         destination = self.destinations.get(node_id)
@@ -412,7 +412,7 @@ class MarkerChannel:
             destination.failures = 0
         for ending in {entry[0] for entry in batch}:
             if not ending.shard.is_closed:
-                self._settle(ending)
+                self._complete_if_written(ending)
         if again:
             self._later_anew(destination, again)
         elif destination.entries:
@@ -432,7 +432,7 @@ class MarkerChannel:
 
     # The end
 
-    def _settle(self, ending: Ending) -> None:
+    def _complete_if_written(self, ending: Ending) -> None:
         """Complete the transaction once all its markers are written, and flushed if required."""
         if ending.left or self._stopped:
             return
@@ -446,7 +446,7 @@ class MarkerChannel:
 
     def _flushed(self, ending: Ending, refused: Refused | None = None) -> None:
         if refused is None:
-            self._settle(ending)
+            self._complete_if_written(ending)
         else:
             self._complete_later(ending)
 
@@ -478,7 +478,7 @@ class MarkerChannel:
         self._completion_timer = None
         endings, self.completions = self.completions, deque()
         for ending in endings:
-            self._settle(ending)
+            self._complete_if_written(ending)
 
 
 def resume(channel: MarkerChannel, shard: Shard[Transactions]) -> None:

@@ -37,12 +37,12 @@ def parse_listeners(setting: str, text: str) -> list[Listener]:
     for entry in filter(None, (part.strip() for part in text.split(","))):
         match = re.fullmatch(LISTENER, entry)
         if match is None:
-            raise BadSetting(setting, text, f"{entry!r} is no listener: it {EXPECTED}")
+            raise BadSetting(setting, text, f"{entry!r} is not a listener: it {EXPECTED}")
         listener = Listener(match[1].upper(), match[2], int(match[3]))
         if listener.port > 65_535:
             raise BadSetting(setting, text, f"port {listener.port} must be from 0 to 65535")
         if any(listener.name == other.name for other in found):
-            raise BadSetting(setting, text, f"listener {listener.name} must be there only once")
+            raise BadSetting(setting, text, f"listener {listener.name} must occur only once")
         found.append(listener)
     return found
 

@@ -49,7 +49,7 @@ def read_properties(text: str) -> dict[str, str]:
     end of a line continues it.
 
     Raises:
-        ValueError: a \\u without its four digits.
+        ValueError: \\u without four digits.
     """
     settings = {}
     for line in _logical_lines(text):
@@ -83,7 +83,7 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     if re.search(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})", text):
-        raise ValueError(f"a \\u must have four digits behind it: {text}")
+        raise ValueError(f"\\u must be followed by four digits: {text}")
     return ESCAPE.sub(_character, text)
 
 

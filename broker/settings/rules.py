@@ -41,6 +41,7 @@ IN_ORDER = (
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
 )
 
+_FOR_CLIENTS = "must include a listener for clients, not only for controllers"
 # The size of a key in the cleaner's map: an MD5 and an offset, as in Kafka's SkimpyOffsetMap.
 KEY_IN_THE_CLEANER_BYTES = 24
 
@@ -97,7 +98,7 @@ def _ids(config: Settings) -> None:
 def _roles(config: Settings) -> None:
     if {*config["process.roles"]} != {"broker", "controller"}:
         text = config.text("process.roles")
-        why = "must have broker among them, and controller: Ottla is both"
+        why = "must be broker and controller: a node of Ottla is both"
         raise BadSetting("process.roles", text, why)
 
 
@@ -109,11 +110,11 @@ def _quorum(config: Settings) -> None:
         if voter is None:
             raise BadSetting(name, config.text(name), "must be ID@HOST:PORT")
         if len(voters) > 1 or int(voter[1]) != config.node_id:
-            why = f"must have one voter, node.id, which is {config.node_id}: Ottla is a cluster"
-            raise BadSetting(name, config.text(name), f"{why} by itself")
+            why = f"must have only node.id, which is {config.node_id}: Ottla has one voter"
+            raise BadSetting(name, config.text(name), why)
     name = "controller.quorum.bootstrap.servers"
     if len(config[name]) > 1:
-        why = "must have one server: Ottla is a cluster by itself"
+        why = "must have only one server: Ottla has one controller"
         raise BadSetting(name, config.text(name), why)
 
 
@@ -121,7 +122,7 @@ def _directories(config: Settings) -> None:
     name = "log.dir" if config["log.dirs"] is None else "log.dirs"
     if len(config.log_dirs) != 1:
         text = config.text(name)
-        raise BadSetting(name, text, "must be one directory: Ottla keeps all its data in one")
+        raise BadSetting(name, text, "must be one directory: Ottla has only one")
 
 
 def _retention(config: Settings) -> None:
@@ -148,12 +149,12 @@ def _listeners(config: Settings) -> None:
     text = config["listeners"]
     every = parse_listeners("listeners", text)
     if not config.listeners:
-        raise BadSetting("listeners", text, "must have one that is not the controllers'")
+        raise BadSetting("listeners", text, _FOR_CLIENTS)
     ports: dict[int, Listener] = {}
     for listener in every:
         other = ports.setdefault(listener.port, listener)
         if listener.port and other is not listener and other.host == listener.host:
-            raise BadSetting("listeners", text, f"port {listener.port} must be there only once")
+            raise BadSetting("listeners", text, f"port {listener.port} must occur only once")
     _protocols(config)
     _advertised(config, {listener.name for listener in every})
 
@@ -187,7 +188,7 @@ def _advertised(config: Settings, names: set[str]) -> None:
         if listener.host in EVERY_ADDRESS[1:]:
             raise BadSetting(name, text, f"{listener.host} must be an address to connect to")
     if not config.advertised():
-        raise BadSetting(name, text, "must have one that is not the controllers'")
+        raise BadSetting(name, text, _FOR_CLIENTS)
 
 
 def _between_brokers(config: Settings) -> None:
@@ -224,7 +225,7 @@ def _connections(config: Settings) -> None:
 def _protocols_of_groups(config: Settings) -> None:
     name = "group.coordinator.rebalance.protocols"
     if "classic" not in config[name]:
-        raise BadSetting(name, config.text(name), "must have classic among them")
+        raise BadSetting(name, config.text(name), "must include classic")
 
 
 def _assignors_of_groups(config: Settings) -> None:
@@ -232,7 +233,9 @@ def _assignors_of_groups(config: Settings) -> None:
 
     name = "group.consumer.assignors"
     if not config[name] or not NAMES.keys() >= set(config[name]):
-        raise BadSetting(name, config.text(name), "must be uniform, range or both: Ottla has these")
+        raise BadSetting(
+            name, config.text(name), "must be uniform, range or both: Ottla has no others"
+        )
 
 
 def _authorizer(config: Settings) -> None:

@@ -126,7 +126,7 @@ class Peer:
         if request.timeout_ms == 2:
             await asyncio.sleep(0)
         if request.timeout_ms in (1, 2):
-            raise Disconnect("a produce with acks=0 failed")
+            raise Disconnect("a Produce request with acks=0 failed")
         return None if request.acks == 0 else {"responses": []}
 
 

@@ -34,7 +34,7 @@ async def test_a_client_that_speaks_tls_again_and_again_makes_a_few_lines_and_a_
     await asyncio.sleep(WINDOW_S + 1)
     told: dict[str, Any] = {"about": "connections closed: BadLength", "host": "10.0.0.7"}
     assert it.log.lines[LINES:] == [
-        ("warning", "more of the same", {**told, "count": 1000 - LINES})
+        ("warning", "similar lines were omitted", {**told, "count": 1000 - LINES})
     ]
 
 
@@ -47,7 +47,7 @@ async def test_a_fault_that_a_client_meets_again_and_again_makes_a_few_lines(
         it.send(heartbeat(number, "bug"))
     assert it.answered == list(range(100))
     assert [event for _, event, _ in it.log.lines] == [
-        "a request failed by a fault of the broker"
+        "the broker failed to handle a request"
     ] * LINES
 
 

@@ -510,8 +510,8 @@ MUTANTS: Final = (
     Mutant(
         "offsets-are-written-before-their-partition-is-added-on-disk",
         "broker/handlers/txn_offset_commit.py",
-        "    await node.transaction_shard(transactional_id).run(enter)\n",
-        "    node.transaction_shard(transactional_id).run_now(enter)\n",
+        "    await node.transaction_shard(transactional_id).run(join)\n",
+        "    node.transaction_shard(transactional_id).run_now(join)\n",
         "after a loss of power the offsets of a transaction wait for a marker for ever",
         ("tests/broker/handlers/test_transactional_offsets.py",),
     ),
