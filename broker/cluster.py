@@ -111,7 +111,7 @@ class Cluster:
             raise WrongDirectory(f"{data_dir}: {unreadable}")
         self.flushes = Flushes(metadata_log.log)
         self.removals = Removals(self.log_directory.files)
-        self.log_directory.on_doomed = self.removals.directory
+        self.log_directory.remove_directory = self.removals.directory
         self.log_directory.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
         self.controller = Controller(
             self.catalog, metadata_log, self.log_directory, node_id=config.node_id, config=config,

@@ -278,7 +278,7 @@ class Catalog:
             raise Refused(Code.ELECTION_NOT_NEEDED)
         return (PartitionChangeRecord(partition, topic.topic_id, leader=leader_id),)
 
-    def revive(self, node_id: int) -> tuple[MetadataRecord, ...]:
+    def lead_leaderless_partitions(self, node_id: int) -> tuple[MetadataRecord, ...]:
         """The records that make a returning node the leader of leaderless partitions, as in Kafka.
 
         A controlled stop of Apache Kafka leaves its partitions without a leader; the node is then

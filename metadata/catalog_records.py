@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .catalog import Catalog
 
 METADATA_VERSION: Final = "metadata.version"
-_NOBODY: Final = -1
+_NO_BROKER: Final = -1
 
 
 def records_of(catalog: Catalog) -> Iterator[MetadataRecord]:
@@ -36,7 +36,7 @@ def records_of(catalog: Catalog) -> Iterator[MetadataRecord]:
     their own provide their records by `records()`, in the order of `Catalog.parts`.
     """
     topics = tuple(catalog.topics.values())
-    return chain(list(_before_topics(catalog)), _of_topics(topics), list(_behind_topics(catalog)))
+    return chain(list(_before_topics(catalog)), _of_topics(topics), list(_after_topics(catalog)))
 
 
 def _before_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
@@ -53,12 +53,12 @@ def _of_topics(topics: Iterable[Topic]) -> Iterator[MetadataRecord]:
             yield _record_of(topic.topic_id, partition)
 
 
-def _behind_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
+def _after_topics(catalog: Catalog) -> Iterator[MetadataRecord]:
     for resource_type, resource_name in catalog.configured():
         for name, value in catalog.overrides(resource_type, resource_name).items():
             yield ConfigRecord(resource_type, resource_name, name, value)
     if catalog.next_producer_id > 0:
-        yield ProducerIdsRecord(_NOBODY, _NOBODY, catalog.next_producer_id)
+        yield ProducerIdsRecord(_NO_BROKER, _NO_BROKER, catalog.next_producer_id)
     for part in catalog.parts:
         yield from part.records()
 

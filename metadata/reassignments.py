@@ -51,7 +51,7 @@ def reassigned(
     if target is None:
         if not is_in_progress(known):
             raise Refused(Code.NO_REASSIGNMENT_IN_PROGRESS)
-        return [_taken_back(catalog, topic, known)]
+        return [_reverted(catalog, topic, known)]
     wanted = placement.known(catalog.brokers, target)
     heading = [each for each in known.replicas if each not in known.removing_replicas]
     if not may_resize and len(wanted) != len(heading):
@@ -101,7 +101,7 @@ def _towards(
     )
 
 
-def _taken_back(catalog: Catalog, topic: Topic, known: Partition) -> PartitionChangeRecord:
+def _reverted(catalog: Catalog, topic: Topic, known: Partition) -> PartitionChangeRecord:
     replicas = tuple(each for each in known.replicas if each not in known.adding_replicas)
     isr = tuple(each for each in known.isr if each in replicas)
     if not isr:

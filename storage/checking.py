@@ -27,7 +27,7 @@ from .record_errors import RecordErrors
 from .record_stream import RecordStream
 from .record_walk import ManyHeaders, Walked, walk
 from .steps import Steps, at_once
-from .validation import MEANT, check_client_header, one_batch, with_times
+from .validation import MEANT, check_client_header, one_batch, records_with_times
 
 AT_ONCE_RECORDS: Final = 1 << 12
 """The largest number of records checked in one step."""
@@ -181,7 +181,7 @@ def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked
     if rules.may_be_broken(header, found, max_timestamp_ms):
         errors = rules.errors(header, is_rewritten=is_rewritten)
         stream = RecordStream(header.record_count)
-        yield from feed(stream, stream.heads(errors.look_at), _payload(records, header))
+        yield from feed(stream, stream.heads(errors.check), _payload(records, header))
         errors.raise_if_any()
     checked = _with_time(records, header, rules, max_timestamp_ms)
     if codec is None or not is_rewritten:
@@ -205,4 +205,4 @@ def _with_time(records: Bytes, header: BatchHeader, rules: Rules, max_timestamp_
         return Checked(records, header)
     attributes = header.attributes & MEANT & ~LOG_APPEND_TIME
     header = header._replace(attributes=attributes, max_timestamp_ms=max_timestamp_ms)
-    return Checked(with_times(records, header), header)
+    return Checked(records_with_times(records, header), header)

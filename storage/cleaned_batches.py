@@ -45,7 +45,7 @@ class Kept:
         self._first_delta_ms = self._largest_delta_ms = 0
         self.has_tombstone = False
 
-    def look_at(self, entry: Entry) -> bool:
+    def count_record(self, entry: Entry) -> bool:
         """Count a record. Returns False, so that it is not copied yet."""
         if self._stays(entry):
             delta_ms = entry.timestamp_delta_ms

@@ -33,7 +33,7 @@ class CleanedTransactions:
 
     def batch(self, header: BatchHeader) -> bool:
         """Pass a data batch; returns whether its transaction was aborted."""
-        self._go_on_to(header.last_offset)
+        self._advance_to(header.last_offset)
         if not header.is_transactional:
             return False
         is_aborted = header.producer_id in self._aborting
@@ -46,7 +46,7 @@ class CleanedTransactions:
         Raises:
             Refused: INVALID_RECORD if it cannot be read.
         """
-        self._go_on_to(header.last_offset)
+        self._advance_to(header.last_offset)
         if header.record_count == 0:
             return True
         content = read_marker(data, 0, header)
@@ -61,7 +61,7 @@ class CleanedTransactions:
                 self.still_aborted.append(entry)
         return not was_met
 
-    def _go_on_to(self, offset: int) -> None:
+    def _advance_to(self, offset: int) -> None:
         while self._ahead and self._ahead[-1].first_offset <= offset:
             entry = self._ahead.pop()
             self._aborting.setdefault(entry.producer_id, entry)

@@ -66,7 +66,7 @@ class Compacted:
     records_after: int = 0
 
 
-def _no_count(_: int) -> None:
+def _ignore_bytes(_: int) -> None:
     """A `count_io` that does nothing."""
 
 
@@ -76,7 +76,7 @@ def compact(
     *,
     map_size_bytes: int,
     now_ms: int,
-    count_io: Callable[[int], None] = _no_count,
+    count_io: Callable[[int], None] = _ignore_bytes,
 ) -> Steps[Compacted]:
     """Compact a log. Only this function may replace its segments meanwhile.
 
@@ -94,7 +94,7 @@ def compact(
     return (yield from made.steps())
 
 
-class _NoRoom(Exception):
+class _MapIsFull(Exception):
     """There is no memory for another key; all offsets before its record are known."""
 
 
@@ -109,7 +109,7 @@ class _Round:
         self._transactions = CleanedTransactions(())
         self._last_of_producers: dict[int, tuple[int, int]] = {}
         self._did = Compacted()
-        self.count_io: Callable[[int], None] = _no_count
+        self.count_io: Callable[[int], None] = _ignore_bytes
 
     def steps(self) -> Steps[Compacted]:
         log, end_offset = self._log, self._todo.end_offset
@@ -153,7 +153,7 @@ class _Round:
                 self.count_io(len(data))
                 try:
                     yield from self._index_batch(header, data)
-                except _NoRoom:
+                except _MapIsFull:
                     return
                 yield None
             newest.end_offset = next_base
@@ -169,7 +169,7 @@ class _Round:
                 if entry.key is not None and offset >= first_offset:
                     if newest.is_full:
                         newest.end_offset = offset
-                        raise _NoRoom
+                        raise _MapIsFull
                     newest.put(entry.key, offset)
                 return False
 
@@ -264,7 +264,7 @@ class _Round:
 
         stays = _always if header.is_control else self._staying(header.base_offset, horizon_ms)
         kept = Kept(header, stays)
-        yield from _copied(header, data, kept.look_at)
+        yield from _copied(header, data, kept.count_record)
         if not kept.count:
             return emptied(header) if must_stay else None
         new_horizon_ms = horizon_ms

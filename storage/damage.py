@@ -67,5 +67,5 @@ def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes
         return None
 
 
-def silently(_damage: Damage) -> None:
+def ignore_damage(_damage: Damage) -> None:
     """A `Report` that does nothing."""

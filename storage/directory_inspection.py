@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..metadata.catalog import CLUSTER_METADATA, ResourceType
 from ..protocol.errors import Refused
 from .damage import Damage
-from .files import read_if_there
+from .files import read_if_exists
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition
 from .log_directory import (
     CLEAN_SHUTDOWN,
@@ -81,7 +81,7 @@ def inspect_directory(path: str) -> DirectoryReport:
     report.damages += _read_properties(files, report)
     checkpoints: dict[str, Offsets] = {}
     for name in _CHECKPOINTS:
-        content = read_if_there(files, f"{path}/{name}")
+        content = read_if_exists(files, f"{path}/{name}")
         checkpoints[name] = {}
         try:
             if content:  # Kafka creates them empty
@@ -111,7 +111,7 @@ def _split(name: str) -> tuple[str, int]:
 
 def _read_properties(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[Damage]:
     path = f"{report.path}/{META_PROPERTIES}"
-    content = read_if_there(files, path)
+    content = read_if_exists(files, path)
     if content is None:
         yield Damage(path, 0, 0, 0, 0, "the file is missing")
         return
@@ -150,7 +150,7 @@ def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iter
             if name not in report.partitions:
                 yield Damage(f"{report.path}/{name}", 0, 0, 0, 0, "the partition is missing")
                 continue
-            content = read_if_there(files, path) or b""
+            content = read_if_exists(files, path) or b""
             if encode_uuid(topic.topic_id).encode() not in content:
                 why = f"not the topic's id, {encode_uuid(topic.topic_id)}"
                 yield Damage(path, 0, 0, 0, 0, why)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .segment import Segment
 
 
-def settle(
+def correct_epochs(
     epochs: LeaderEpochs, segments: Sequence[Segment], log_start_offset: int, report: Report
 ) -> None:
     """Compare the entries of a file with the synced data, and correct them."""

@@ -194,7 +194,7 @@ def disk_full(written: int, size_bytes: int) -> OSError:
     return OSError(errno.ENOSPC, why)
 
 
-def read_if_there(files: Files, path: str) -> bytes | None:
+def read_if_exists(files: Files, path: str) -> bytes | None:
     """The whole file, or None if it is missing."""
     try:
         return files.read(path)

@@ -18,7 +18,7 @@ class Flush:
 
     Args:
         segments: segments whose data files to sync; they stay open until `release`.
-        beside: paths of other existing files to sync.
+        other_files: paths of other existing files to sync.
         directories: directories whose names to sync, the files' own first.
         up_to: all data before this offset will be on disk.
 
@@ -26,14 +26,14 @@ class Flush:
         OSError: a file cannot be opened.
     """
 
-    __slots__ = ("_beside", "_descriptors", "_directories", "_files", "_segments", "up_to")
+    __slots__ = ("_descriptors", "_directories", "_files", "_other_files", "_segments", "up_to")
 
     def __init__(
         self,
         files: Files,
         segments: Sequence[Segment],
         *,
-        beside: Iterable[str] = (),
+        other_files: Iterable[str] = (),
         directories: Sequence[str] = (),
         up_to: int,
     ) -> None:
@@ -41,21 +41,21 @@ class Flush:
         self._directories = directories
         self._segments: list[Segment] = []
         self._descriptors: list[int] = []
-        self._beside: list[int] = []
+        self._other_files: list[int] = []
         self.up_to = up_to
         try:
             for segment in segments:
                 self._descriptors.append(segment.hold())
                 self._segments.append(segment)
-            for path in beside:
-                self._beside.append(files.open(path))
+            for path in other_files:
+                self._other_files.append(files.open(path))
         except OSError:
             self.release()
             raise
 
     def run(self) -> None:
         """Sync everything, on any thread. Raises OSError; the state of the disk is then unknown."""
-        for descriptor in (*self._descriptors, *self._beside):
+        for descriptor in (*self._descriptors, *self._other_files):
             self._files.sync(descriptor)
         for directory in self._directories:
             self._files.sync_directory(directory)
@@ -64,25 +64,25 @@ class Flush:
         """Release the files, on the log's thread."""
         for segment in self._segments:
             segment.release()
-        for descriptor in self._beside:
+        for descriptor in self._other_files:
             self._files.close(descriptor)
 
 
 class Unsynced:
     """The unsynced parts of a log besides its data: other files, and names."""
 
-    __slots__ = ("_beside", "_directory", "_files", "_names_are_synced", "_own_name_is_synced")
+    __slots__ = ("_directory", "_files", "_names_are_synced", "_other_files", "_own_name_is_synced")
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = directory
-        self._beside: list[tuple[Segment, str]] = []
+        self._other_files: list[tuple[Segment, str]] = []
         self._names_are_synced = self._own_name_is_synced = False
 
     @property
-    def is_any_beside(self) -> bool:
+    def has_unsynced_files(self) -> bool:
         """Whether a file other than the data files was written and not synced."""
-        return bool(self._beside)
+        return bool(self._other_files)
 
     def reached(self, up_to: int) -> int:
         """The recovery point after a flush of the data before `up_to`.
@@ -90,18 +90,18 @@ class Unsynced:
         At the end of a segment the next start trusts the segment's files. If one of them is not
         synced, the recovery point is one offset before that end.
         """
-        return up_to - any(segment.next_offset == up_to for segment, _ in self._beside)
+        return up_to - any(segment.next_offset == up_to for segment, _ in self._other_files)
 
-    def beside(self, segment: Segment, *paths: str) -> None:
-        """These files were written for a segment; they are needed only with it."""
-        self._beside += [(segment, path) for path in paths]
+    def add_files(self, segment: Segment, *paths: str) -> None:
+        """Add files that were written for a segment; they are needed only with it."""
+        self._other_files += [(segment, path) for path in paths]
         self._names_are_synced = False
 
     def names_changed(self) -> None:
         """A file in the log's directory was created or renamed."""
         self._names_are_synced = False
 
-    def gather(self, segments: Sequence[Segment], parts: Sequence[Segment], up_to: int) -> Flush:
+    def collect(self, segments: Sequence[Segment], parts: Sequence[Segment], up_to: int) -> Flush:
         """The flush of some segments and of all other unsynced files.
 
         Args:
@@ -113,12 +113,16 @@ class Unsynced:
         """
         # The snapshot at a segment's end belongs to the beginning of the next segment, and stays.
         kept = {each.path(SNAPSHOT) for each in parts}
-        beside = [path for segment, path in self._beside if segment in parts or path in kept]
+        other_files = [
+            path for segment, path in self._other_files if segment in parts or path in kept
+        ]
         directories = [] if self._names_are_synced else [self._directory]
         if not self._own_name_is_synced:
             directories.append(os.path.dirname(self._directory))
-        flush = Flush(self._files, segments, beside=beside, directories=directories, up_to=up_to)
-        self._beside.clear()
+        flush = Flush(
+            self._files, segments, other_files=other_files, directories=directories, up_to=up_to
+        )
+        self._other_files.clear()
         if segments:  # an empty log has no file yet
             self._names_are_synced = self._own_name_is_synced = True  # until the next change
         return flush

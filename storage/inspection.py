@@ -20,7 +20,7 @@ from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
 from .damage import Damage
-from .files import RealFiles, read_if_there
+from .files import RealFiles, read_if_exists
 from .indexes import OffsetIndex, TimeIndex
 from .leader_epochs import FILE_NAME, NO_EPOCH, LeaderEpochs
 from .producers import ProducerStates
@@ -233,7 +233,7 @@ class _Checks:
         self, found: SegmentReport, headers: dict[int, BatchHeader], *, is_last: bool
     ) -> None:
         path = found.segment.path(INDEX)
-        content = read_if_there(self._files, path)
+        content = read_if_exists(self._files, path)
         if content is None:
             return
         index = OffsetIndex.decode(content, max(found.size_bytes, 1))
@@ -254,7 +254,7 @@ class _Checks:
         self, found: SegmentReport, headers: dict[int, BatchHeader], *, is_last: bool
     ) -> None:
         path = found.segment.path(TIME_INDEX)
-        content = read_if_there(self._files, path)
+        content = read_if_exists(self._files, path)
         if content is None:
             return
         index = TimeIndex.decode(content)
@@ -277,7 +277,7 @@ class _Checks:
 
     def _transaction_index(self, found: SegmentReport, *, is_last: bool) -> None:
         path = found.segment.path(TRANSACTION_INDEX)
-        content = read_if_there(self._files, path)
+        content = read_if_exists(self._files, path)
         expected = self._aborted.ended_in(found.base_offset, found.next_offset)
         found.aborted = expected if content is None else transaction_index.decode(content)
         if content is None and is_last:
@@ -298,7 +298,7 @@ class _Checks:
 
     def _snapshot(self, offset: int) -> ProducerStates | None:
         path = f"{self._report.directory}/{file_name(offset, SNAPSHOT)}"
-        content = read_if_there(self._files, path)
+        content = read_if_exists(self._files, path)
         entries = None if content is None else producer_snapshot.decode(content)
         if entries is None:
             self._damage(path, 0, offset, "the snapshot of producers does not give its CRC")

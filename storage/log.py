@@ -20,14 +20,14 @@ from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions
 from .checking import Checked, Rules, check_at_once
-from .damage import Report, silently
+from .damage import Report, ignore_damage
 from .files import Files, write_atomically
 from .flush import Flush, Unsynced
 from .leader_epochs import FILE_NAME as EPOCHS
 from .log_config import LogConfig
 from .producers import ProducerStates
 from .reads import FileRange, Found, Read, ReadLimits
-from .recovery import Stop, aborted_anew, aborted_by, load
+from .recovery import Stop, aborted_by, load, rebuild_aborted_transactions
 from .segment import INDEX, SNAPSHOT, TIME_INDEX, TRANSACTION_INDEX, Segment, file_name
 from .segments import Later, Segments
 from .steps import Steps, at_once
@@ -36,7 +36,7 @@ from .transaction_check import TransactionCheck
 
 Bytes = bytes | bytearray | memoryview
 
-_PLACE: Final = struct.Struct(">qii")  # base offset, length, leader epoch
+_HEADER_START: Final = struct.Struct(">qii")  # base offset, length, leader epoch
 
 
 class Origin(Enum):
@@ -74,7 +74,7 @@ class LogServices:
 
     files: Files
     path: str
-    report: Report = silently
+    report: Report = ignore_damage
     on_flush_due: Callable[[PartitionLog, int], None] | None = None
 
 
@@ -96,10 +96,10 @@ class PartitionLog:
         high_watermark: consumers may read up to here.
         producers: state of each producer.
         recovery_point: everything before this offset is on disk.
-        flush_asked: records before this offset must be on disk before they are acknowledged.
+        flush_due_offset: records before this offset must be on disk before they are acknowledged.
         on_flush_due: called with an offset up to which a flush is due, to be done by `begin_flush`;
             None: the append itself flushes.
-        old_until: records before this offset were written by an earlier process.
+        end_offset_at_open: records before this offset were written by an earlier process.
         failure: why appends are refused; None if they are accepted.
     """
 
@@ -134,8 +134,8 @@ class PartitionLog:
         self.recovery_point = min(
             self.log_end_offset, self.log_end_offset if stop.clean else stop.recovery_point
         )
-        self.flush_asked = self.recovery_point
-        self.old_until = self.log_end_offset
+        self.flush_due_offset = self.recovery_point
+        self.end_offset_at_open = self.log_end_offset
         self.on_flush_due = services.on_flush_due
         self.failure: str | None = None
         self.is_closed = False
@@ -204,18 +204,18 @@ class PartitionLog:
         config = self.config
         stamps = origin is Origin.CLIENT and config.stamps
         append_time_ms = now_ms if stamps else NO_TIMESTAMP
-        self._make_room(header, now_ms)
+        self._roll_if_due(header, now_ms)
         if header.producer_id >= 0:
             sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
             if sent is not None:
-                if self.log_end_offset - self.flush_asked >= config.flush_messages:
-                    self._ask_for_flush()
+                if self.log_end_offset - self.flush_due_offset >= config.flush_messages:
+                    self._require_flush()
                 return Appended(sent.first_offset, sent.last_offset, sent.timestamp_ms, True)
         base_offset = self._write(records, header)
         if header.producer_id >= 0:
             self.producers.apply(header, base_offset)
-        if self.log_end_offset - self.flush_asked >= config.flush_messages:
-            self._ask_for_flush()
+        if self.log_end_offset - self.flush_due_offset >= config.flush_messages:
+            self._require_flush()
         return Appended(base_offset, self.log_end_offset - 1, append_time_ms, False)
 
     def append_marker(self, marker: Bytes, *, now_ms: int) -> Appended:
@@ -228,14 +228,14 @@ class PartitionLog:
         content = read_marker(marker, 0, header)
         assert content is not None, "only commit and abort markers are written"
         marker, header = self._stamped(marker, header, now_ms)
-        self._make_room(header, now_ms)
+        self._roll_if_due(header, now_ms)
         self.producers.check_marker(header, content)
         offset = self._write(marker, header)
         ended = self.producers.apply_marker(header, content, offset)
         if ended is not None and not ended.committed:
             self._aborted.add(aborted_by(ended, self.producers))
-        if self.log_end_offset - self.flush_asked >= self.config.flush_messages:
-            self._ask_for_flush()
+        if self.log_end_offset - self.flush_due_offset >= self.config.flush_messages:
+            self._require_flush()
         return Appended(offset, offset, NO_TIMESTAMP, False)
 
     def _stamped(
@@ -244,11 +244,14 @@ class PartitionLog:
         """The batch with the broker's timestamp, in a topic with LogAppendTime."""
         if not self.config.stamps:
             return records, header
-        header = validation.of_now(header, now_ms)
-        return validation.with_times(records, header), header
+        header = validation.header_with_append_time(header, now_ms)
+        return validation.records_with_times(records, header), header
 
-    def _make_room(self, header: BatchHeader, now_ms: int) -> None:
-        """End the active segment when a batch is not for it; its producer is looked at later."""
+    def _roll_if_due(self, header: BatchHeader, now_ms: int) -> None:
+        """Roll the active segment if a batch does not fit or it is too old (LogSegment.shouldRoll).
+
+        This comes before the check of the batch's producer, as in Kafka.
+        """
         config, active = self.config, self._active
         size = header.length + LOG_OVERHEAD
         if (
@@ -256,7 +259,7 @@ class PartitionLog:
             or not active.takes(
                 self.log_end_offset + header.last_offset_delta, config.segment_index_bytes
             )
-            or self._waited_ms(header, now_ms) > config.max_segment_ms - self._jitter_ms
+            or self._segment_age_ms(header, now_ms) > config.max_segment_ms - self._jitter_ms
         ):
             try:
                 self._roll_for(size, now_ms)
@@ -277,8 +280,8 @@ class PartitionLog:
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
             if self._epochs.write():
-                self._unsynced.beside(active, f"{self._directory}/{EPOCHS}")
-            _PLACE.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
+                self._unsynced.add_files(active, f"{self._directory}/{EPOCHS}")
+            _HEADER_START.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, self.config.index_interval_bytes)
         except OSError as failed:
             if not active.takes_appends:
@@ -290,9 +293,9 @@ class PartitionLog:
     def _not_appended(self, failed: OSError) -> Refused:
         return Refused(Code.KAFKA_STORAGE_ERROR, self.failure or f"the append failed: {failed}")
 
-    def _ask_for_flush(self) -> None:
-        """`flush.messages` records came: they are acknowledged after a sync."""
-        self.flush_asked = self.log_end_offset
+    def _require_flush(self) -> None:
+        """Have all records flushed before they are acknowledged: `flush.messages` were appended."""
+        self.flush_due_offset = self.log_end_offset
         if self.on_flush_due is not None:
             self.on_flush_due(self, self.log_end_offset)
             return
@@ -301,7 +304,7 @@ class PartitionLog:
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the flush failed: {failed}") from failed
 
-    def _waited_ms(self, header: BatchHeader, now_ms: int) -> int:
+    def _segment_age_ms(self, header: BatchHeader, now_ms: int) -> int:
         """The age of the active segment (LogSegment.timeWaitedForRoll)."""
         active = self._active
         if active.size_bytes == 0:
@@ -323,8 +326,8 @@ class PartitionLog:
         """End the active segment and begin another. Raises OSError."""
         if self.failure is not None:
             raise OSError(self.failure)
-        # Where all data are on disk already, the next start believes this segment's index.
-        self._write_beside(self._active, sync=self.recovery_point == self.log_end_offset)
+        # Where all data are on disk already, the next start trusts this segment's index.
+        self._write_segment_files(self._active, sync=self.recovery_point == self.log_end_offset)
         segment = Segment(self._services.files, self._directory, self.log_end_offset)
         segment.open()
         if self.config.preallocate:
@@ -334,11 +337,11 @@ class PartitionLog:
         self._active, self._active_since_ms = segment, now_ms
         self._jitter_ms = self.config.jitter_ms(f"{self._name} {self._active.base_offset}")
         self._unsynced.names_changed()
-        if self.on_flush_due is not None:  # as Kafka does: what is ended is read at no restart
+        if self.on_flush_due is not None:  # as in Kafka: recovery does not read flushed segments
             self.on_flush_due(self, self.log_end_offset)
 
-    def _write_beside(self, segment: Segment, *, sync: bool = False) -> None:
-        """Put on disk what is known of the log up to its end, which is that of `segment`."""
+    def _write_segment_files(self, segment: Segment, *, sync: bool = False) -> None:
+        """Write the indexes of the last segment, and the producers' snapshot at its end."""
         files = self._services.files
         segment.write_indexes()
         paths = [segment.path(INDEX), segment.path(TIME_INDEX)]
@@ -349,7 +352,7 @@ class PartitionLog:
             write_atomically(files, paths[-1], transaction_index.encode(aborted), sync=sync)
         paths.append(f"{self._directory}/{file_name(self.log_end_offset, SNAPSHOT)}")
         producer_snapshot.write(files, paths[-1], self.producers.producers())
-        self._unsynced.beside(segment, *paths)
+        self._unsynced.add_files(segment, *paths)
 
     # Reading
 
@@ -398,7 +401,7 @@ class PartitionLog:
             segments, services = self._segments.since(first_offset), self._services
             try:
                 if not check.agrees(segments, self._aborted, first_offset, last_offset):
-                    self._aborted = aborted_anew(
+                    self._aborted = rebuild_aborted_transactions(
                         services.files, self._segments.all, services.report
                     )
             except OSError as failed:
@@ -480,7 +483,7 @@ class PartitionLog:
             return False
         self._aborted.replace(new.base_offset, new.next_offset, aborted)
         self._unsynced.names_changed()
-        self._segments.put_in_place(new, old)
+        self._segments.swap_files(new, old)
         return True
 
     def remove_deleted(self, now_ms: int, later: Later | None = None) -> None:
@@ -514,11 +517,11 @@ class PartitionLog:
     @property
     def awaits_flush(self) -> bool:
         """Whether records must reach the disk before they are acknowledged, and have not yet."""
-        return self.recovery_point < self.flush_asked
+        return self.recovery_point < self.flush_due_offset
 
     @property
     def is_flushed(self) -> bool:
-        return self.recovery_point == self.log_end_offset and not self._unsynced.is_any_beside
+        return self.recovery_point == self.log_end_offset and not self._unsynced.has_unsynced_files
 
     def write_epochs(self) -> None:
         """Write the leader epochs, and with them the log's start, synced."""
@@ -527,7 +530,7 @@ class PartitionLog:
     def write_state(self) -> None:
         """Write the files that make a recovery unnecessary, if they changed. Raises OSError."""
         if self._active.size_bytes and self._state_offset != self.log_end_offset:
-            self._write_beside(self._active)
+            self._write_segment_files(self._active)
             self._epochs.write()
             self._state_offset = self.log_end_offset
 
@@ -543,7 +546,7 @@ class PartitionLog:
             for segment in self._segments.since(self.recovery_point)
             if segment.size_bytes and segment.base_offset < up_to
         ]
-        return self._unsynced.gather(segments, self._segments.all, up_to)
+        return self._unsynced.collect(segments, self._segments.all, up_to)
 
     def end_flush(self, flush: Flush, failure: OSError | None = None) -> None:
         """Record the result of a flush. After a failure the log refuses appends.
@@ -556,7 +559,7 @@ class PartitionLog:
             self.fail("it could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))
-            self.flush_asked = max(self.flush_asked, self.recovery_point)
+            self.flush_due_offset = max(self.flush_due_offset, self.recovery_point)
 
     def fail(self, what: str, reason: OSError) -> None:
         """Refuse appends until the next start, which determines the state of the disk."""

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Final
 
 from .checkpoint_file import decode, encode
-from .damage import Damage, Report, read_copy, silently
-from .files import Files, append_whole, read_if_there, write_atomically
+from .damage import Damage, Report, ignore_damage, read_copy
+from .files import Files, append_whole, read_if_exists, write_atomically
 from .log import LogServices, PartitionLog
 from .log_config import LogConfig
 from .recovery import Stop
@@ -67,7 +67,7 @@ class LogDirectory:
         broker_epoch: epoch of its broker's registration, stored at a clean stop (KIP-966).
         failed: the reason for each log that could not be opened; its next use tries again.
         on_flush_due: of the logs that are opened from now on; see `PartitionLog`.
-        on_doomed: called with the path of a directory to delete; None: it is deleted at once.
+        remove_directory: called with the path of a deleted log; None: it is removed at once.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class LogDirectory:
         self._services = LogServices(files, path)  # replaced as a whole
         self._unreported: list[Damage] = []  # found before `report` was set
         self.failed: dict[TopicPartition, str] = {}
-        self.on_doomed: Callable[[str], None] | None = None
+        self.remove_directory: Callable[[str], None] | None = None
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
@@ -89,14 +89,14 @@ class LogDirectory:
         # Kafka starts with these; Ottla uses a log's end, and these only to detect a loss.
         self._high_watermarks = self._read_checkpoint(HIGH_WATERMARKS)
         self._cleaned_up_to = self._read_checkpoint(CLEANED_OFFSETS)
-        self._there = set(files.names_in(path))
+        self._names = set(files.names_in(path))
         self._checkpointed = (self._recovery_points, self._log_starts, self._high_watermarks)
         # The checkpoints have rows of these deleted partitions: see `_forget`.
-        self._gone = {
+        self._deleted = {
             (topic, partition)
             for known in self._checkpointed
             for topic, partition in known
-            if f"{topic}-{partition}" not in self._there
+            if f"{topic}-{partition}" not in self._names
         }
         self._cleaned_is_stale = False  # the checkpoint contains deleted logs
         self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
@@ -196,14 +196,14 @@ class LogDirectory:
             return log
         name = f"{topic}-{partition}"
         directory = f"{self.path}/{name}"
-        is_new = name not in self._there
+        is_new = name not in self._names
         if is_new:
-            if not self.is_there():  # do not create a part of it, which no start understands
+            if not self.exists():  # do not create a part of it, which no start understands
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path)
-            self.forget_past_of(topic)
+            self.finish_deletions_of(topic)
             self._files.make_directory(directory)
             _write_topic_id(self._files, directory, topic_id)
-            self._there.add(name)
+            self._names.add(name)
         else:
             _check_topic_id(self._files, directory, topic_id, self.report)
         stop = Stop(
@@ -227,20 +227,20 @@ class LogDirectory:
         """All that are open."""
         return self._logs.values()
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether the path is still this directory: not removed, renamed or unmounted."""
         return self._files.is_at(self._lock, f"{self.path}/{LOCK}")
 
-    def partitions_found(self) -> set[str]:
+    def partition_names(self) -> set[str]:
         """Names of the existing partition directories, opened or not: `TOPIC-PARTITION`."""
-        return {name for name in self._there if is_partition(name)}
+        return {name for name in self._names if is_partition(name)}
 
     @property
     def files(self) -> Files:
         """The file system of the directory."""
         return self._files
 
-    def set_aside(self, name: str) -> str:
+    def rename_stray(self, name: str) -> str:
         """Rename the directory of an unopened log, as Kafka does with strays.
 
         Returns:
@@ -248,7 +248,7 @@ class LogDirectory:
         """
         topic, _, partition = name.rpartition("-")
         self._forget((topic, int(partition)))
-        self._there.discard(name)
+        self._names.discard(name)
         stray = _marked(name, STRAY_SUFFIX)
         self._files.rename(f"{self.path}/{name}", f"{self.path}/{stray}")
         self._renamed.add(name)
@@ -263,7 +263,7 @@ class LogDirectory:
         log = self._logs.pop((topic, partition), None)
         self.failed.pop((topic, partition), None)
         name = f"{topic}-{partition}"
-        if name not in self._there:
+        if name not in self._names:
             return
         self._forget((topic, partition))
         if log is not None:
@@ -271,13 +271,13 @@ class LogDirectory:
         doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
         self._files.rename(f"{self.path}/{name}", doomed)
         self._renamed.add(name)
-        self._there.discard(name)
-        if self.on_doomed is None:
+        self._names.discard(name)
+        if self.remove_directory is None:
             _remove_tree(self._files, doomed)
         else:
-            self.on_doomed(doomed)
+            self.remove_directory(doomed)
 
-    def forget_past_of(self, topic: str) -> None:
+    def finish_deletions_of(self, topic: str) -> None:
         """Sync earlier deletions of a topic's name; call this before a topic is created.
 
         Otherwise the new topic would inherit the old one's start and end after a kill, and its
@@ -289,18 +289,18 @@ class LogDirectory:
         if any(name.rpartition("-")[0] == topic for name in self._renamed):
             self._files.sync_directory(self.path)
             self._renamed.clear()
-        if any(known == topic for known, _ in self._gone):
+        if any(known == topic for known, _ in self._deleted):
             self.checkpoint(sync=True)
 
     def _forget(self, key: TopicPartition) -> None:
         """Remove a partition from the checkpoints, so that no later topic inherits its rows."""
         if any(key in known for known in self._checkpointed):
-            self._gone.add(key)
+            self._deleted.add(key)
         if self._cleaned_up_to.pop(key, None) is not None:
             try:
                 self._write_cleaned_up_to()
             except OSError:  # a full disk: the deletion makes room
-                self._gone.add(key)
+                self._deleted.add(key)
                 self._cleaned_is_stale = True
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
@@ -348,7 +348,7 @@ class LogDirectory:
                 checkpointed.update(current)
         if self._cleaned_is_stale:
             self._write_cleaned_up_to(sync=sync)
-        self._gone.clear()
+        self._deleted.clear()
 
     def checkpoint_in_steps(self) -> Iterator[None]:
         """`checkpoint` in steps of one file, between which other work can run.
@@ -362,19 +362,19 @@ class LogDirectory:
                 yield
         self.checkpoint()
 
-    def _still_there(self, checkpointed: Offsets) -> Offsets:
-        return {key: at for key, at in checkpointed.items() if key not in self._gone}
+    def _without_deleted(self, checkpointed: Offsets) -> Offsets:
+        return {key: at for key, at in checkpointed.items() if key not in self._deleted}
 
     def _current_recovery_points(self) -> dict[TopicPartition, int]:
         """The recovery points; those of unopened logs as they were read."""
         logs = self._logs.items()
-        return self._still_there(self._recovery_points) | {
+        return self._without_deleted(self._recovery_points) | {
             key: log.recovery_point for key, log in logs
         }
 
     def _current_log_starts(self) -> dict[TopicPartition, int]:
         """The starts that differ from the first segment's base offset, as in Kafka."""
-        starts = self._still_there(self._log_starts)
+        starts = self._without_deleted(self._log_starts)
         for key, log in self._logs.items():
             if log.log_start_offset > log.segments[0].base_offset:
                 starts[key] = log.log_start_offset
@@ -384,7 +384,7 @@ class LogDirectory:
 
     def _current_high_watermarks(self) -> dict[TopicPartition, int]:
         logs = self._logs.items()
-        return self._still_there(self._high_watermarks) | {
+        return self._without_deleted(self._high_watermarks) | {
             key: log.high_watermark for key, log in logs
         }
 
@@ -421,7 +421,7 @@ class LogDirectory:
     def _mark_clean(self) -> None:
         opened = {f"{topic}-{partition}" for topic, partition in self._logs}
         # Logs that a crash left unclean, and were not opened since, stay unclean.
-        if self.clean or self.partitions_found() <= opened:
+        if self.clean or self.partition_names() <= opened:
             content = b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
             write_atomically(self._files, f"{self.path}/{CLEAN_SHUTDOWN}", content, sync=True)
 
@@ -444,7 +444,7 @@ def _own_meta_properties(
 ) -> tuple[str, uuid.UUID]:
     """Check `meta.properties`, or write it for a new directory; return cluster and directory id."""
     file = f"{path}/{META_PROPERTIES}"
-    content = read_if_there(files, file)
+    content = read_if_exists(files, file)
     if content is not None:
         try:
             found = properties_of(content.decode())
@@ -480,7 +480,7 @@ def properties_of(text: str) -> Mapping[str, str]:
 
 
 def _check_topic_id(
-    files: Files, directory: str, topic_id: uuid.UUID, report: Report = silently
+    files: Files, directory: str, topic_id: uuid.UUID, report: Report = ignore_damage
 ) -> None:
     """Check that a directory belongs to the topic; repair a file that is only damaged.
 
@@ -488,7 +488,7 @@ def _check_topic_id(
         WrongDirectory: it has the id of another topic.
     """
     path = f"{directory}/{PARTITION_METADATA}"
-    content = read_if_there(files, path) or b""
+    content = read_if_exists(files, path) or b""
     expected = _topic_id_file(topic_id)
     if content.rstrip() == expected:
         return

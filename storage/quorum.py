@@ -16,7 +16,7 @@ from uuid import UUID
 
 from ..protocol.batch import build
 from ..protocol.varints import read_unsigned, unsigned
-from .files import Files, read_if_there, write_atomically
+from .files import Files, read_if_exists, write_atomically
 
 QUORUM_STATE: Final = "quorum-state"
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
@@ -86,7 +86,7 @@ class QuorumState:
 
 def read_quorum_state(files: Files, directory: str) -> QuorumState | None:
     """The state in a directory of a metadata log; None if it is missing or damaged."""
-    content = read_if_there(files, f"{directory}/{QUORUM_STATE}")
+    content = read_if_exists(files, f"{directory}/{QUORUM_STATE}")
     if content is None:
         return None
     import json

@@ -17,7 +17,7 @@ MOST_REPORTED: Final = 1_000
 
 
 class RecordErrors:
-    """The errors in the records of a batch, each of which is passed to `look_at`.
+    """The errors in the records of a batch, each of which is passed to `check`.
 
     Args:
         wants_keys_in: the partition, `TOPIC-PARTITION`, whose records must have keys; None: keys
@@ -42,7 +42,7 @@ class RecordErrors:
         self._count = 0
         self._reported: list[RecordError] = []
 
-    def look_at(self, head: Head) -> bool:
+    def check(self, head: Head) -> bool:
         """Check the next record. Returns False, so that the walk goes on."""
         header = self._header
         if header.attributes & LOG_APPEND_TIME:

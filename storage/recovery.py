@@ -19,8 +19,8 @@ from ..protocol.errors import Refused
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions
-from .damage import Damage, Report, read_copy, silently, wrong_index
-from .epoch_check import settle
+from .damage import Damage, Report, ignore_damage, read_copy, wrong_index
+from .epoch_check import correct_epochs
 from .files import Files, write_atomically
 from .leader_epochs import LeaderEpochs
 from .log_config import LogConfig
@@ -81,16 +81,16 @@ def load(
     epochs, stored = _read_epochs(source, stop)
     opened = _open_segments(source, stored, epochs)
     segments = opened.segments
-    settled = stored
+    corrected = stored
     if not epochs.is_checked:
-        settled = _settle_epochs(epochs, segments, opened.first_unsynced, stored, report)
-    producers, aborted = _read_states(source, opened, settled, epochs)
+        corrected = _correct_epochs(epochs, segments, opened.first_unsynced, stored, report)
+    producers, aborted = _read_states(source, opened, corrected, epochs)
     producers.expire(now_ms, config.producer_id_expiration_ms)
-    begins = _settled_start(segments, settled, is_certain=settled is stored)
+    begins = _corrected_start(segments, corrected, is_certain=corrected is stored)
     epochs.truncate_start(max(begins, segments[0].base_offset))
     if segments[-1].next_offset < begins:
-        _begin_anew(files, directory, segments, begins)
-        producers, aborted = ProducerStates(), AbortedTransactions()  # or what is open stays so
+        _replace_by_empty_segment(files, directory, segments, begins)
+        producers, aborted = ProducerStates(), AbortedTransactions()  # no open transaction is left
         epochs.truncate_start(begins)
         epochs.write()
     _remove_stray_snapshots(files, directory, source.names, segments)
@@ -158,8 +158,8 @@ def _open_segments(source: _Source, stop: Stop, epochs: LeaderEpochs) -> _Opened
         first_unsynced = _index_of_first_unsynced(segments, stop.recovery_point)
         return _Opened(segments, first_unsynced, segments[first_unsynced].base_offset)
     first_unsynced = len(segments)
-    segments[-1].load_as_newest(source.config.index_interval_bytes)
-    _begin_behind_loss(files, directory, segments)
+    segments[-1].load_active(source.config.index_interval_bytes)
+    _roll_after_lost_end(files, directory, segments)
     return _Opened(segments, first_unsynced, segments[-1].next_offset)
 
 
@@ -180,13 +180,13 @@ def _read_states(
     _rebuild(files, segments, opened.first_unsynced, source.config, replay)
     epochs.is_learning = False
     if not stop.clean:
-        _begin_behind_loss(files, directory, segments)
+        _roll_after_lost_end(files, directory, segments)
         _report_lost_end(segments[-1], stop, source.report)
     return producers, aborted
 
 
-def _settled_start(segments: list[Segment], stop: Stop, *, is_certain: bool) -> int:
-    """The log's start; a corrected one behind the end is not believed."""
+def _corrected_start(segments: list[Segment], stop: Stop, *, is_certain: bool) -> int:
+    """The log's start; a corrected one behind the end is ignored."""
     if segments[-1].next_offset < stop.log_start_offset and not is_certain:
         return segments[0].base_offset
     return stop.log_start_offset
@@ -221,30 +221,33 @@ def _segments(files: Files, directory: str, names: list[str], stop: Stop) -> lis
     return segments
 
 
-def _settle_epochs(
+def _correct_epochs(
     epochs: LeaderEpochs, segments: list[Segment], first_unsynced: int, stop: Stop, report: Report
 ) -> Stop:
     """Correct epochs that Kafka wrote, or that are damaged or missing.
 
     Returns:
-        the stop with the log's start that was settled upon; `stop` itself if it was right.
+        the stop with the corrected start of the log; `stop` itself if it was right.
     """
-    settled = _where_it_begins(epochs, segments, stop, report)
-    begins = max(settled.log_start_offset, segments[0].base_offset)
-    settle(epochs, segments[:first_unsynced], begins, report)
+    corrected = _choose_log_start(epochs, segments, stop, report)
+    begins = max(corrected.log_start_offset, segments[0].base_offset)
+    correct_epochs(epochs, segments[:first_unsynced], begins, report)
     epochs.replace(epochs.entries)  # so that they are written with a checksum
     if not stop.clean:  # the rest is learned while the data is read
         epochs.truncate_end(segments[first_unsynced].base_offset)
     for segment in segments:
         if segment.unverified is not None:
             segment.unverified.set_leader_epochs(epochs)
-    return settled
+    return corrected
 
 
-def _where_it_begins(
+def _choose_log_start(
     epochs: LeaderEpochs, segments: list[Segment], stop: Stop, report: Report
 ) -> Stop:
-    """Two files of Kafka's store it, without a checksum; that of the epochs is the newer one."""
+    """The stop with the right start of the log.
+
+    Two files of Kafka's store the start, without a checksum; that of the epochs is the newer one.
+    """
     first, entries = segments[0].base_offset, epochs.entries
     begins = max(stop.log_start_offset, first)
     stored = max(entries[0][1], first) if entries else begins
@@ -252,17 +255,17 @@ def _where_it_begins(
     if stored == begins and (end_offset is None or begins <= end_offset):
         return stop
     is_later = end_offset is not None and stored > end_offset
-    believed = stored
+    chosen = stored
     if is_later or (stop.clean and stop.log_start_offset <= first):
-        believed = first if end_offset is not None and begins > end_offset else begins
-        epochs.replace([(epoch, min(start, believed)) for epoch, start in entries[:1]])
+        chosen = first if end_offset is not None and begins > end_offset else begins
+        epochs.replace([(epoch, min(start, chosen)) for epoch, start in entries[:1]])
         epochs.replace([*epochs.entries, *entries[1:]])
     why = (
         f"the log begins at {stored} by this file, and at {begins} by log-start-offset-checkpoint;"
-        f" taken to begin at {believed},"
+        f" taken to begin at {chosen},"
     )
-    report(Damage(epochs.path, 0, 0, believed, believed, why))
-    return replace(stop, log_start_offset=believed)
+    report(Damage(epochs.path, 0, 0, chosen, chosen, why))
+    return replace(stop, log_start_offset=chosen)
 
 
 def _mark_unverified(
@@ -318,7 +321,7 @@ def _report_lost_end(last: Segment, stop: Stop, report: Report) -> None:
         report(Damage(path, size_bytes, size_bytes, end_offset, told_end, why))
 
 
-def _begin_behind_loss(files: Files, directory: str, segments: list[Segment]) -> None:
+def _roll_after_lost_end(files: Files, directory: str, segments: list[Segment]) -> None:
     """Begin another segment if the last one's end is lost, so that no offset is used twice."""
     last = segments[-1]
     unverified = last.unverified
@@ -394,20 +397,22 @@ def _rebuild(
         if at + 1 < len(segments):
             segment.write_indexes()
             if segment.unverified is None:
-                _mend_transaction_index(files, segment, replay.aborted)
+                _repair_transaction_index(files, segment, replay.aborted)
             segment.close()
 
 
-def _mend_transaction_index(files: Files, segment: Segment, aborted: AbortedTransactions) -> None:
+def _repair_transaction_index(files: Files, segment: Segment, aborted: AbortedTransactions) -> None:
     """Write the index of a rolled segment, because nothing else writes it later."""
     found = aborted.ended_in(segment.base_offset, segment.next_offset)
-    if found != _aborted_in(files, segment, silently):
+    if found != _aborted_in(files, segment, ignore_damage):
         content = transaction_index.encode(found)
         write_atomically(files, segment.path(TRANSACTION_INDEX), content, sync=True)
 
 
-def _begin_anew(files: Files, directory: str, segments: list[Segment], offset: int) -> None:
-    """The data ends before the log's start: a loss of power took the data behind it."""
+def _replace_by_empty_segment(
+    files: Files, directory: str, segments: list[Segment], offset: int
+) -> None:
+    """Replace all segments, because the data ends before the log's start after a loss of power."""
     for segment in segments:
         segment.remove()
     segments[:] = [Segment(files, directory, offset)]
@@ -427,7 +432,9 @@ def _remove_stray_snapshots(
                 files.remove(f"{directory}/{file_name(offset, SNAPSHOT)}")
 
 
-def aborted_anew(files: Files, segments: list[Segment], report: Report) -> AbortedTransactions:
+def rebuild_aborted_transactions(
+    files: Files, segments: list[Segment], report: Report
+) -> AbortedTransactions:
     """The aborted transactions, rebuilt from the data because an index was wrong."""
     aborted, producers = AbortedTransactions(), ProducerStates()
     for segment in segments:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from .log import PartitionLog
-from .time_search import known_in_steps as times_known_in_steps
+from .time_search import load_times_in_steps as load_times_of
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
@@ -23,34 +23,34 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
     """
     end = 0
     if log.config.deletes:
-        end = max(_end_of_the_old(log, now_ms), _end_of_the_excess(log))
+        end = max(_end_of_expired(log, now_ms), _end_of_excess(log))
     if end == log.log_end_offset and log.segments[-1].size_bytes:
         log.roll(now_ms)
     return log.drop_segments_before(max(end, log.log_start_offset))
 
 
-def known_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
+def load_times_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
     """Determine the timestamps that `delete_old_segments` and rolling need, in short steps.
 
     After a restart it may have to read whole files. Raises OSError.
     """
     if log.config.deletes and log.config.retention_ms >= 0:
-        yield from times_known_in_steps(log.segments, now_ms - log.config.retention_ms)
+        yield from load_times_of(log.segments, now_ms - log.config.retention_ms)
     with suppress(OSError):  # a roll tries again; readable segments can be deleted all the same
         yield from log.segments[-1].load_times_in_steps()
 
 
 def delete_old_in_steps(log: PartitionLog, now_ms: int) -> Iterator[None]:
-    """`known_in_steps`, then `delete_old_segments`, then one more step if that waited for the disk.
+    """`load_times_in_steps`, then `delete_old_segments`, with a step behind deletions.
 
     Raises OSError.
     """
-    yield from known_in_steps(log, now_ms)
+    yield from load_times_in_steps(log, now_ms)
     if delete_old_segments(log, now_ms):
         yield
 
 
-def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
+def _end_of_expired(log: PartitionLog, now_ms: int) -> int:
     """The end of the leading segments whose newest record is older than `retention.ms`."""
     if log.config.retention_ms < 0:
         return 0
@@ -62,7 +62,7 @@ def _end_of_the_old(log: PartitionLog, now_ms: int) -> int:
     return end
 
 
-def _end_of_the_excess(log: PartitionLog) -> int:
+def _end_of_excess(log: PartitionLog) -> int:
     """The end of the leading segments that can go while `retention.bytes` remain."""
     if log.config.retention_bytes < 0:
         return 0

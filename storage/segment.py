@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader
-from .damage import read_copy, silently
+from .damage import ignore_damage, read_copy
 from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
 from .open_files import OPEN_FILES
@@ -41,7 +41,7 @@ def file_name(base_offset: int, suffix: str) -> str:
     return f"{base_offset:020d}{suffix}"
 
 
-def _never_again(descriptor: int, data: Bytes) -> int:
+def _refuse_append(descriptor: int, data: Bytes) -> int:
     raise OSError("the file's end is unknown since an earlier failure")
 
 
@@ -161,17 +161,17 @@ class Segment:
             if written != len(data):
                 raise disk_full(written, len(data))
         except OSError:
-            self._take_back(descriptor, position)
+            self._undo_append(descriptor, position)
             raise
         self.size_bytes = position + written
         self._index(header, last_offset - header.last_offset_delta, position, written, interval)
 
-    def _take_back(self, descriptor: int, size_bytes: int) -> None:
+    def _undo_append(self, descriptor: int, size_bytes: int) -> None:
         """Cut off the bytes of a failed write; if that fails, refuse further appends."""
         try:
             self._files.truncate(descriptor, size_bytes)
         except OSError:
-            self._append = _never_again
+            self._append = _refuse_append
 
     def _index(
         self, header: BatchHeader, base_offset: int, position: int, size: int, interval: int
@@ -373,7 +373,7 @@ class Segment:
         Raises:
             OSError: no file can be opened.
         """
-        report = silently if self.unverified is None else self.unverified.report
+        report = ignore_damage if self.unverified is None else self.unverified.report
         offsets = read_copy(self._files, self.path(INDEX), report, self.base_offset)
         times = read_copy(self._files, self.path(TIME_INDEX), report, self.base_offset)
         offset_index = None if offsets is None else OffsetIndex.decode(offsets, self.size_bytes)
@@ -390,7 +390,7 @@ class Segment:
             self._max_timestamp_offset = self.base_offset + relative_offset
         return True
 
-    def load_as_newest(self, interval: int) -> None:
+    def load_active(self, interval: int) -> None:
         """After a clean stop: read the indexes, and the batches behind the last entry."""
         self.next_offset, self._interval = self.base_offset, interval
         if self.size_bytes == 0:
@@ -499,11 +499,11 @@ class Segment:
         if self._descriptor < 0:
             path = self.path(LOG)
             if self.size_bytes:
-                self._check_is_there(path)
+                self._check_size(path)
             self._descriptor = OPEN_FILES.open(self, self._files, path)
         return self._descriptor
 
-    def _check_is_there(self, path: str) -> None:
+    def _check_size(self, path: str) -> None:
         size_bytes = self._files.size(path)
         if size_bytes < self.size_bytes:
             raise OSError(f"{path} has {size_bytes} bytes, and had {self.size_bytes}")
@@ -559,11 +559,11 @@ class Segment:
     @property
     def takes_appends(self) -> bool:
         """False after a failed append whose bytes could not be cut off."""
-        return self._append is not _never_again
+        return self._append is not _refuse_append
 
     def refuse_appends(self) -> None:
         """Refuse appends until the process ends."""
-        self._append = _never_again
+        self._append = _refuse_append
 
     def rename(self, mark: str, *, with_snapshot: bool = False) -> list[str]:
         """Rename its files to another mark, the data file last. Returns their new paths."""
@@ -584,7 +584,7 @@ class Segment:
             with suppress(FileNotFoundError):
                 self._files.remove(self.path(suffix))
 
-    def mend(self, data: Bytes, position: int) -> None:
+    def repair(self, data: Bytes, position: int) -> None:
         """Overwrite a few wrong bytes. Raises OSError."""
         self._files.write_at(self.path(LOG), data, position)
 

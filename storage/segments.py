@@ -75,7 +75,7 @@ class Segments:
         for _ in range(count):
             segment = self.all.pop(0)
             path = segment.path(LOG)
-            self._set_aside(segment)
+            self._rename_deleted(segment)
             if self._files.on_event is not None:
                 from .file_events import SegmentDeleted
 
@@ -90,25 +90,25 @@ class Segments:
         self.all[at : at + len(old)] = [new]
         return True
 
-    def set_aside_replaced(self, old: Sequence[Segment]) -> None:
+    def rename_replaced(self, old: Sequence[Segment]) -> None:
         """Rename the files of the segments that `put` replaced. Raises OSError."""
         for segment in reversed(old):
-            self._set_aside(segment, with_snapshot=segment is not old[0])
+            self._rename_deleted(segment, with_snapshot=segment is not old[0])
 
-    def put_in_place(self, new: Segment, old: Sequence[Segment]) -> None:
+    def swap_files(self, new: Segment, old: Sequence[Segment]) -> None:
         """Rename the files of the segments that `put` replaced, and the new one's.
 
         Raises:
             OSError: a file could not be renamed.
         """
-        self.set_aside_replaced(old)
+        self.rename_replaced(old)
         new.rename("")
         if self._files.on_event is not None:
             from .file_events import SegmentsSwapped
 
             self._files.on_event(SegmentsSwapped(new.path(LOG), new.base_offset))
 
-    def _set_aside(self, segment: Segment, *, with_snapshot: bool = True) -> None:
+    def _rename_deleted(self, segment: Segment, *, with_snapshot: bool = True) -> None:
         """Rename a segment's files; `remove_deleted` deletes them."""
         segment.close()
         self._deleted.append((None, segment.rename(DELETED, with_snapshot=with_snapshot)))

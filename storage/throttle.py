@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_LOOKS_AFTER_S: Final = 0.3
+_MIN_MEASURED_S: Final = 0.3
 
 
 class Throttle:
@@ -28,11 +28,11 @@ class Throttle:
         """Count bytes read or written."""
         self._bytes += size_bytes
 
-    def rest_s(self, bytes_per_second: float, now_s: float) -> float:
+    def pause_s(self, bytes_per_second: float, now_s: float) -> float:
         """How long to pause from now on, in seconds; mostly 0."""
         elapsed_s = now_s - self._since_s
-        if elapsed_s <= _LOOKS_AFTER_S or not self._bytes:
+        if elapsed_s <= _MIN_MEASURED_S or not self._bytes:
             return 0.0
-        rest_s = max(self._bytes / bytes_per_second - elapsed_s, 0.0)
-        self._since_s, self._bytes = now_s + rest_s, 0
-        return rest_s
+        pause_s = max(self._bytes / bytes_per_second - elapsed_s, 0.0)
+        self._since_s, self._bytes = now_s + pause_s, 0
+        return pause_s

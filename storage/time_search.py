@@ -25,7 +25,7 @@ class TimedOffset(NamedTuple):
     leader_epoch: int
 
 
-def known_in_steps(segments: Sequence[Segment], timestamp_ms: int | None) -> Iterator[None]:
+def load_times_in_steps(segments: Sequence[Segment], timestamp_ms: int | None) -> Iterator[None]:
     """Determine the timestamps that `first_since`, or `latest` (None), needs, in short steps.
 
     After a restart it may have to read whole files. Raises OSError.

@@ -65,7 +65,7 @@ class UnverifiedFile(DataFile, Protocol):
     def scan(self) -> None:
         """Rebuild the indexes."""
 
-    def mend(self, data: bytes, position: int) -> None:
+    def repair(self, data: bytes, position: int) -> None:
         """Overwrite a few bytes. Raises OSError."""
 
 
@@ -402,7 +402,7 @@ class Unverified:
         epoch = epochs.right_epoch(header, following)
         if epoch == header.leader_epoch:
             return True
-        self._segment.mend(_EPOCH.pack(epoch), position + _EPOCH_AT)
+        self._segment.repair(_EPOCH.pack(epoch), position + _EPOCH_AT)
         self._chunk = b""
         offsets = f"offsets {header.base_offset} to {header.last_offset}"
         why = f"the leader epoch of {offsets}, {epoch}, had become {header.leader_epoch}; repaired,"

@@ -153,13 +153,13 @@ def check_client_header(header: BatchHeader) -> None:
         raise Refused(Code.INVALID_RECORD, f"a base sequence of {header.base_sequence}")
 
 
-def of_now(header: BatchHeader, now_ms: int) -> BatchHeader:
+def header_with_append_time(header: BatchHeader, now_ms: int) -> BatchHeader:
     """The header of the batch if all records get the broker's timestamp."""
     attributes = header.attributes & MEANT | LOG_APPEND_TIME
     return header._replace(attributes=attributes, max_timestamp_ms=now_ms)
 
 
-def with_times(records: Bytes, header: BatchHeader) -> bytearray:
+def records_with_times(records: Bytes, header: BatchHeader) -> bytearray:
     """A copy of the batch with the attributes and max timestamp of `header`, and a new CRC."""
     batch = bytearray(memoryview(records)[: header.size_bytes])
     HEADER.pack_into(batch, 0, *header)

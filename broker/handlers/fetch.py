@@ -231,7 +231,7 @@ async def _read_later(
                         waiting.set_result(True)
                     await context.turns.pause()
             parts = []
-            context.rests()
+            context.release()
             has_enough = await waiting
         finally:
             timer.cancel()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
-from ...storage.time_search import known_in_steps
+from ...storage.time_search import load_times_in_steps
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
@@ -116,7 +116,7 @@ def _log(node: Node, topic: str, partition: ListOffsetsPartition) -> PartitionLo
 async def _times_known(log: PartitionLog, timestamp: int) -> None:
     """Check timestamps from before the last start, in steps between other requests."""
     with suppress(OSError):  # the search itself will raise it
-        for _ in known_in_steps(log.segments, timestamp if timestamp >= 0 else None):
+        for _ in load_times_in_steps(log.segments, timestamp if timestamp >= 0 else None):
             await asyncio.sleep(0)
 
 

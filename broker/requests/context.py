@@ -56,12 +56,12 @@ class Context:
         started_s: the monotonic time at which the request was taken up; -1 if there are no quotas.
         throttle_time_ms: the time for which the connection must not be read.
         is_large: set by a handler: a Produce or Fetch with very many partitions.
-        on_rest: lets the next large request begin.
+        on_release: lets the next large request begin.
     """
 
     __slots__ = (
         "_turns", "api_key", "client_id", "connection", "correlation_id", "hasten", "is_large",
-        "on_rest", "size_bytes", "started_s", "throttle_time_ms", "version",
+        "on_release", "size_bytes", "started_s", "throttle_time_ms", "version",
     )  # fmt: skip
 
     def __init__(
@@ -83,7 +83,7 @@ class Context:
         self.throttle_time_ms = 0
         self.is_large = False
         self._turns: RequestTurns | None = None
-        self.on_rest: Callable[[], None] | None = None
+        self.on_release: Callable[[], None] | None = None
 
     @property
     def turns(self) -> RequestTurns:
@@ -92,13 +92,13 @@ class Context:
             self._turns = RequestTurns()
         return self._turns
 
-    def rests(self) -> None:
+    def release(self) -> None:
         """Let other requests go on: this one is answered, or waits for something else."""
         if self._turns is not None:
             self._turns.leave()
-        if self.on_rest is not None:
-            self.on_rest()
-            self.on_rest = None
+        if self.on_release is not None:
+            self.on_release()
+            self.on_release = None
 
     @property
     def principal(self) -> str:

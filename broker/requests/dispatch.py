@@ -42,7 +42,7 @@ Function = TypeVar("Function", bound=Handler)
 Answer = bytearray | Pieces | None
 
 # Handlers that may wait long; other large requests must not wait for them. Their decoded requests
-# are not much larger than the encoded ones. Fetch calls `rests` itself when it waits.
+# are not much larger than the encoded ones. Fetch calls `release` itself when it waits.
 _WAITING: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 _log = Log("dispatch")
@@ -213,18 +213,18 @@ class Dispatch:
     ) -> asyncio.Future[Answer]:
         """The task of a request that is not answered in this turn."""
         later = asyncio.ensure_future(answering)
-        later.add_done_callback(lambda _: context.rests())
+        later.add_done_callback(lambda _: context.release())
         return later
 
     async def _large(self, context: Context, header: RequestHeader, frame: memoryview) -> Answer:
         """Decode a large request in a thread and answer it; raises like `serve`."""
-        context.on_rest = await self._node.cluster.large_requests.enter()
+        context.on_release = await self._node.cluster.large_requests.enter()
         try:
             request = await self._node.workers.run(partial(read_request, header, frame))
         except Malformed as malformed:
             raise _malformed(context, malformed) from None
         if context.api_key in _WAITING:
-            context.rests()
+            context.release()
         try:
             return await self._later(context, self._handling(context, request))
         finally:

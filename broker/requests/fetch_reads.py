@@ -73,7 +73,7 @@ async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits
         if turns is not None and turns.is_over():
             await turns.pause()
         log = node.log_directory.log_of(name, key[1])
-        if log is None or not log.log_start_offset <= asked.fetch_offset < log.old_until:
+        if log is None or not log.log_start_offset <= asked.fetch_offset < log.end_offset_at_open:
             continue
         with suppress(OSError, Refused):
             most_bytes = min(asked.max_bytes, left)

@@ -167,7 +167,7 @@ class Controller:
         """Append one decision and replay it."""
         if not records:
             return
-        if not self._directory.is_there():
+        if not self._directory.exists():
             path = self._directory.path
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"{path} was removed or replaced")
         offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
@@ -216,7 +216,7 @@ class Controller:
             WrongDirectory: the metadata log is lost: with an empty one, all partitions would be
                 set aside.
         """
-        others = self._directory.partitions_found() - {f"{CLUSTER_METADATA}-0"}
+        others = self._directory.partition_names() - {f"{CLUSTER_METADATA}-0"}
         if others and not self._metadata_log.end_offset:
             why = f"has no records, and there are {len(others)} directories of partitions"
             raise WrongDirectory(f"{self._metadata_log.log.directory} {why}")
@@ -309,7 +309,7 @@ class Controller:
 
     def _is_registered(self, node_id: int) -> None:
         """Complete a registration: leaders, reassignments, the directory's epoch, leader epochs."""
-        self._commit_each(self.catalog.revive(node_id))
+        self._commit_each(self.catalog.lead_leaderless_partitions(node_id))
         self._finish_reassignments()
         self._commit_each(caught_up(self.catalog, self._min_isr))
         if node_id == self._node_id:
@@ -378,7 +378,7 @@ class Controller:
         if validate_only:
             return topic_of(records)
         try:
-            self._directory.forget_past_of(name)
+            self._directory.finish_deletions_of(name)
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
         self._commit(records)

@@ -96,12 +96,12 @@ class Flushes:
             done(None)
             return
         if log not in self._lines and log.failure is None:
-            self.ask(log, log.flush_asked)  # the last attempt failed before the disk
+            self.ask(log, log.flush_due_offset)  # the last attempt failed before the disk
         line = self._lines.get(log)
         if line is None:
             done(_refusal(log) if log.awaits_flush else None)
         else:
-            line.waiting.append((log.flush_asked, done))
+            line.waiting.append((log.flush_due_offset, done))
 
     def flushed(self, log: PartitionLog) -> asyncio.Future[Refused | None]:
         """A future with the result of `when_flushed`."""

@@ -44,16 +44,16 @@ class StorageTrouble:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
+        self._logged_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
 
     def tell(self, log: PartitionLog, refused: Refused) -> None:
         """Log a refusal that comes from the disk, unless there was a recent line."""
         if refused.code != Code.KAFKA_STORAGE_ERROR:
             return
         now_ms = self._clock.monotonic_ms()
-        if now_ms - self._told_ms.get(log, -_INTERVAL_MS) < _INTERVAL_MS:
+        if now_ms - self._logged_ms.get(log, -_INTERVAL_MS) < _INTERVAL_MS:
             return
-        self._told_ms[log] = now_ms
+        self._logged_ms[log] = now_ms
         _log.error(
             "the disk fails a partition",
             topic=log.topic,

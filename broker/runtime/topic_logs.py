@@ -60,8 +60,8 @@ class TopicLogs:
             for topic in self._catalog.topics.values()
             for partition in topic.partitions
         }
-        for name in self._directory.partitions_found() - expected - {_METADATA}:
-            self._set_aside(name)
+        for name in self._directory.partition_names() - expected - {_METADATA}:
+            self._rename_stray(name)
         for topic in self._catalog.topics.values():
             self.open_of(topic)
 
@@ -114,7 +114,7 @@ class TopicLogs:
                 try:
                     log = open_log()
                 except WrongDirectory:  # a topic of this name that was deleted, and not its files
-                    self._set_aside(f"{topic.name}-{partition.index}")
+                    self._rename_stray(f"{topic.name}-{partition.index}")
                     log = open_log()
                 log.leader_epoch = partition.leader_epoch
             except OSError as failed:
@@ -129,7 +129,7 @@ class TopicLogs:
             bool(partition.directories)
             and self._directory.directory_id not in partition.directories
             and all(each.int >= _RESERVED_IDS for each in partition.directories)
-            and f"{topic.name}-{partition.index}" not in self._directory.partitions_found()
+            and f"{topic.name}-{partition.index}" not in self._directory.partition_names()
         )
 
     def delete_of(self, topic: Topic) -> None:
@@ -174,12 +174,12 @@ class TopicLogs:
             )  # fmt: skip
         self._directory.failed[topic_partition] = str(failed)
 
-    def _set_aside(self, name: str) -> None:
+    def _rename_stray(self, name: str) -> None:
         """Set aside a directory of a topic that was deleted, or lost by a damaged metadata log."""
         path = self._directory.path
         _log.warning(
             "a directory belongs to no topic, and is set aside",
             directory=f"{path}/{name}",
-            renamed_to=self._directory.set_aside(name),
+            renamed_to=self._directory.rename_stray(name),
             reason=f"{path}/{_METADATA} does not have it",
         )

@@ -166,7 +166,7 @@ class Cleaner:
 
     async def _dirtiest(self) -> Cleanable | None:
         from ...storage.cleanable import cleanable
-        from ...storage.time_search import known_in_steps
+        from ...storage.time_search import load_times_in_steps
 
         now_ms, directory = self._clock.now_ms(), self._directory
         dirtiest: Cleanable | None = None
@@ -179,7 +179,7 @@ class Cleaner:
                 continue
             try:
                 if log.config.min_compaction_lag_ms > 0:
-                    for _ in known_in_steps(
+                    for _ in load_times_in_steps(
                         log.segments, now_ms - log.config.min_compaction_lag_ms
                     ):
                         await asyncio.sleep(0)
@@ -237,8 +237,8 @@ class Cleaner:
                 continue
             else:
                 limit = config["log.cleaner.io.max.bytes.per.second"]
-                rest_s = max(throttle.rest_s(limit, now_s()), _PAUSE_S)
-                await self._clock.sleep_ms(rest_s * 1000)
+                pause_s = max(throttle.pause_s(limit, now_s()), _PAUSE_S)
+                await self._clock.sleep_ms(pause_s * 1000)
             if not self._is_there(log):
                 return None
             until_s = now_s() + _STEP_S

@@ -58,7 +58,7 @@ class DirectoryWatch:
 
     def look(self) -> bool:
         """Check once; return whether the directory exists."""
-        if not self._directory.is_there():
+        if not self._directory.exists():
             self.on_gone(self._directory.path)
             return False
         some = list(islice(self._directory.logs(), self._next, self._next + LOGS_IN_A_LOOK))

@@ -86,7 +86,7 @@ class MetadataSnapshots:
 
     async def _write(self, content: ToWrite) -> None:
         log = self._metadata_log.log
-        log.flush_asked = max(log.flush_asked, content.name.end_offset)
+        log.flush_due_offset = max(log.flush_due_offset, content.name.end_offset)
         refused = await self._flushes.flushed(log)
         if refused is not None:
             raise refused

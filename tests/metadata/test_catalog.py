@@ -234,14 +234,14 @@ def test_a_restarted_node_leads_partitions_left_without_a_leader_by_a_controlled
     catalog = with_topic(partitions=3, node_ids=(1, 2), replicas=1)  # 0 and 2 are node 1's
     left = {"isr": (), "leader": -1, "eligible_leader_replicas": (1,)}
     replay(catalog, [PartitionChangeRecord(0, ORDERS, **left)])  # type: ignore[arg-type]
-    replay(catalog, catalog.revive(2))
+    replay(catalog, catalog.lead_leaderless_partitions(2))
     assert catalog.topics["orders"].partitions[0].leader_id == -1
-    replay(catalog, catalog.revive(1))
+    replay(catalog, catalog.lead_leaderless_partitions(1))
     first, second, _ = catalog.topics["orders"].partitions
     assert (first.leader_id, first.isr, first.leader_epoch) == (1, (1,), 2)
     assert first.eligible_leader_replicas == ()
     assert (second.leader_id, second.leader_epoch) == (2, 0)
-    assert catalog.revive(1) == ()
+    assert catalog.lead_leaderless_partitions(1) == ()
 
 
 def test_setting_an_unchanged_value_writes_no_record() -> None:

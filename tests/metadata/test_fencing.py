@@ -55,7 +55,7 @@ class OnePartition:
 
     def unfence(self, node_id: int) -> None:
         self.replay(BrokerRegistrationChangeRecord(node_id, node_id, fenced=-1))
-        self.replay(*self.catalog.revive(node_id))
+        self.replay(*self.catalog.lead_leaderless_partitions(node_id))
         self.replay(*caught_up(self.catalog, lambda _: self.min_isr))
 
     @property

@@ -180,8 +180,8 @@ class _DeferredFlushes:
         if not log.awaits_flush:
             done(None)
             return
-        self.ask(log, log.flush_asked)
-        self._waiting[log].append((log.flush_asked, done))
+        self.ask(log, log.flush_due_offset)
+        self._waiting[log].append((log.flush_due_offset, done))
 
     def flushed(self, log: PartitionLog) -> Flushed:
         told = Flushed()

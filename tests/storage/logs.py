@@ -8,7 +8,7 @@ from typing import Any
 
 from ottla.protocol.batch import BatchHeader, build, headers_in
 from ottla.protocol.control import marker
-from ottla.storage.damage import silently
+from ottla.storage.damage import ignore_damage
 from ottla.storage.files import Files
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.log_config import LogConfig
@@ -35,7 +35,7 @@ def open_log(
         name: settings.pop(name) for name in ("recovery_point", "log_start_offset", "leader_epoch")
         if name in settings
     }  # fmt: skip
-    report = settings.pop("report", silently)
+    report = settings.pop("report", ignore_damage)
     services = LogServices(files, "data", report)
     stop = Stop(clean, **opening)
     return PartitionLog(services, "orders", 0, config=config(**settings), stop=stop, now_ms=now_ms)

@@ -156,7 +156,7 @@ def test_a_deleted_partition_is_gone_also_when_the_process_dies_on_the_way() -> 
             found.delete_log("orders", 0)
         except OSError:
             again = directory(disk.after_kill())
-            left = again.partitions_found()
+            left = again.partition_names()
             assert left == (set() if cut_at > 1 else {"orders-0"})
             if not left:
                 log_in(again, topic_id=uuid.UUID(int=9))
@@ -175,8 +175,8 @@ def test_an_unopened_partition_can_be_deleted_or_set_aside() -> None:
         fill(found, partition)
     again = directory(disk.after_kill())
     again.delete_log("orders", 0)
-    again.set_aside("orders-1")
-    assert again.partitions_found() == set()
+    again.rename_stray("orders-1")
+    assert again.partition_names() == set()
 
 
 def test_the_directory_of_an_older_topic_of_that_name_is_refused() -> None:
@@ -271,7 +271,7 @@ def test_a_topic_that_is_made_anew_knows_nothing_of_the_one_before(
             found = directory(disk)
         for partition in (0, 1):
             if away == "set aside":
-                found.set_aside(f"orders-{partition}")
+                found.rename_stray(f"orders-{partition}")
             else:
                 found.delete_log("orders", partition)
         if away == "deleted and killed":
@@ -319,11 +319,11 @@ def test_before_a_topic_is_made_it_is_on_disk_that_one_of_its_name_is_gone() -> 
         disk, found = with_rows_in_all_checkpoints(seed)
         for partition in (0, 1):
             found.delete_log("orders", partition)
-        found.forget_past_of("orders")
+        found.finish_deletions_of("orders")
         again = directory(disk.reboot(power_cut=True))
-        assert again.partitions_found() == set()
+        assert again.partition_names() == set()
         before = again.files.operations  # type: ignore[attr-defined]
-        again.forget_past_of("orders")
+        again.finish_deletions_of("orders")
         assert again.files.operations == before, "no checkpoint knew of it"  # type: ignore[attr-defined]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ottla.protocol.batch import HEADER, HEADER_SIZE, Compression, seal
 from ottla.protocol.compression import compressed
-from ottla.storage.time_search import known_in_steps
+from ottla.storage.time_search import load_times_in_steps
 from tests.storage.disk import CountingDisk, Disk
 from tests.storage.logs import DIRECTORY, NOW_MS, batch, end_of, in_transaction, open_log
 
@@ -137,7 +137,7 @@ def test_unordered_times_are_verified_in_steps_at_the_first_lookup() -> None:
     opened = disk.bytes_read
     log.read(log.log_start_offset, max_bytes=1, up_to=log.log_end_offset, min_one=True)
     assert max(opened, disk.bytes_read - opened) <= 1 << 18, "more than a piece of a file"
-    steps = list(known_in_steps(log.segments, 6000))
+    steps = list(load_times_in_steps(log.segments, 6000))
     assert len(steps) > 20
     read = disk.bytes_read
     assert log.offset_for_timestamp(6000) is None

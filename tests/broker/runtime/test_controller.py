@@ -304,7 +304,7 @@ def test_records_of_a_topic_that_was_deleted_do_not_come_back_with_its_name() ->
     life.metadata_log.append(life.catalog.delete_topic(topic.topic_id), now_ms=NOW_MS)
     again = Life(disk.after_kill())
     assert not again.logs()
-    assert again.directory.partitions_found() == {"__cluster_metadata-0"}
+    assert again.directory.partition_names() == {"__cluster_metadata-0"}
     again.controller.create_topic("orders", partitions=2)
     anew = again.directory.log_of("orders", 1)
     assert anew is not None

@@ -71,7 +71,7 @@ async def test_a_full_collection_finds_a_cycle_of_frozen_objects() -> None:
         await make_many(kept)
         del first, second
         gc.collect()
-        assert found() is not None, "it was not set aside"
+        assert found() is not None, "it was not frozen"
         await asyncio.sleep(ALL_EVERY_S + 1)
         assert found() is None
     finally:

@@ -472,8 +472,8 @@ def test_the_cleaner_respects_its_io_limit(tmp_path: Path, monkeypatch: pytest.M
 def test_the_throttle_rests_until_the_rate_is_right() -> None:
     throttle = Throttle(10.0)
     throttle.count(1000)
-    assert throttle.rest_s(1000, 10.25) == 0, "too early to say"
-    assert throttle.rest_s(1000, 10.5) == 0.5
+    assert throttle.pause_s(1000, 10.25) == 0, "too early to say"
+    assert throttle.pause_s(1000, 10.5) == 0.5
     throttle.count(100)
-    assert throttle.rest_s(1000, 12.0) == 0, "slower than it may"
-    assert throttle.rest_s(1000, 13.0) == 0
+    assert throttle.pause_s(1000, 12.0) == 0, "slower than it may"
+    assert throttle.pause_s(1000, 13.0) == 0

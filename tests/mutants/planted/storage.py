@@ -34,8 +34,8 @@ MUTANTS: Final = (
     Mutant(
         "the-snapshot-of-a-dropped-segment-is-not-synced",
         "storage/flush.py",
-        "if segment in parts or path in kept]",
-        "if segment in parts]",
+        "if segment in parts or path in kept\n",
+        "if segment in parts\n",
         "after a loss of power a retry is appended twice",
         ("tests/storage/test_durability.py",),
     ),
@@ -54,10 +54,10 @@ MUTANTS: Final = (
         "storage/log.py",
         "        if header.producer_id >= 0:\n"
         "            self.producers.apply(header, base_offset)\n"
-        "        if self.log_end_offset - self.flush_asked >= config.flush_messages:",
+        "        if self.log_end_offset - self.flush_due_offset >= config.flush_messages:",
         "        if header.producer_id >= 0:\n"
         "            self.producers.apply(header, base_offset)\n"
-        "        if self.log_end_offset - self.flush_asked > config.flush_messages:",
+        "        if self.log_end_offset - self.flush_due_offset > config.flush_messages:",
         "a record is acknowledged that a loss of power takes",
         ("tests/storage/test_durability.py",),
     ),
@@ -65,8 +65,8 @@ MUTANTS: Final = (
         "a-duplicate-is-acknowledged-unflushed",
         "storage/log.py",
         "if sent is not None:\n"
-        "                if self.log_end_offset - self.flush_asked >= config.flush_messages:\n"
-        "                    self._ask_for_flush()\n",
+        "                if self.log_end_offset - self.flush_due_offset >= config.flush_messages:\n"
+        "                    self._require_flush()\n",
         "if sent is not None:\n",
         "the retry of what was never synced is acknowledged and lost",
         ("tests/storage/test_durability.py",),
@@ -74,8 +74,8 @@ MUTANTS: Final = (
     Mutant(
         "a-marker-is-not-flushed",
         "storage/log.py",
-        "        if self.log_end_offset - self.flush_asked >= self.config.flush_messages:\n"
-        "            self._ask_for_flush()\n"
+        "        if self.log_end_offset - self.flush_due_offset >= self.config.flush_messages:\n"
+        "            self._require_flush()\n"
         "        return Appended(offset",
         "        return Appended(offset",
         "a transaction is complete and its marker lost with the power",
@@ -92,7 +92,7 @@ MUTANTS: Final = (
     Mutant(
         "files-of-an-ended-segment-are-believed-before-they-are-synced",
         "storage/flush.py",
-        "return up_to - any(segment.next_offset == up_to for segment, _ in self._beside)",
+        "return up_to - any(segment.next_offset == up_to for segment, _ in self._other_files)",
         "return up_to",
         "after a loss of power it is not known which transactions were aborted",
         ("tests/storage/test_durability.py",),
@@ -116,7 +116,7 @@ MUTANTS: Final = (
     Mutant(
         "a-lost-index-is-not-made-again",
         "storage/recovery.py",
-        "_mend_transaction_index(files, segment, replay.aborted)",
+        "_repair_transaction_index(files, segment, replay.aborted)",
         "pass",
         "after a clean stop it is not known which transactions were aborted",
         ("tests/storage/test_recovery.py",),
