@@ -1,9 +1,9 @@
-"""The broker's only clock: it tells the time, and calls what is due.
+"""The broker's only clock: the wall time, the monotonic time, and timers.
 
-Nothing else in the rooms reads the time or schedules (tests/test_layers.py), so another clock can
-replace it as a whole. Records carry the wall time. What is measured in memory alone (sessions of
-members, rates, delays) goes by the monotonic time, so that a step of the wall clock neither ends
-nor prolongs it.
+Nothing else in the rooms reads the time or sets timers (tests/test_layers.py), so another clock can
+replace it as a whole. Records carry the wall time. Durations in memory alone (sessions of members,
+rates, delays) use the monotonic time, so that a step of the wall clock neither ends nor prolongs
+them. `on_jump` reports steps of the wall clock.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Clock(Protocol):
     def on_jump(self, observer: Callable[[int], None]) -> Timer:
         """Call an observer with the milliseconds of each jump of the wall clock, until cancelled.
 
-        A suspended machine wakes up with a jump forward. The event loop runs.
+        A suspended machine wakes up with a jump forward. Needs a running event loop.
         """
 
 
@@ -91,41 +91,48 @@ class SystemClock:
         await asyncio.sleep(wait_ms / 1000)
 
     def on_jump(self, observer: Callable[[int], None]) -> Timer:
-        watching = _JumpObserver(self._observers, observer)
+        watching = _JumpObserver(observer, self._unobserved)
         self._observers.append(watching)
         if self._check is None:
             self._ahead_ms = self.now_ms() - self.monotonic_ms()
             self._check = self.call_after_ms(JUMP_CHECK_MS, self._look_for_jump)
         return watching
 
+    def _unobserved(self, cancelled: _JumpObserver) -> None:
+        """Remove an observer; without any the clocks are not compared."""
+        if cancelled in self._observers:
+            self._observers.remove(cancelled)
+        if not self._observers and self._check is not None:
+            self._check.cancel()
+            self._check = None
+
     def _look_for_jump(self) -> None:
-        """Compare the clocks; once a second, as long as there is an observer."""
-        self._check = None
+        """Compare the clocks, once a second."""
         before_ms, self._ahead_ms = self._ahead_ms, self.now_ms() - self.monotonic_ms()
         by_ms = self._ahead_ms - before_ms
-        if self._observers:
-            self._check = self.call_after_ms(JUMP_CHECK_MS, self._look_for_jump)
+        self._check = self.call_after_ms(JUMP_CHECK_MS, self._look_for_jump)
         if abs(by_ms) > JUMP_MS:
             self.jumped(by_ms)
 
     def jumped(self, by_ms: int) -> None:
-        """Tell the observers of a jump of the wall clock."""
+        """Report a jump of the wall clock to the observers."""
         for watching in [*self._observers]:
             watching.observer(by_ms)
 
 
 class _JumpObserver:
-    """An entry of a clock's list of observers; it can be cancelled."""
+    """An observer of a clock; `cancel` calls `on_cancel` with it."""
 
-    __slots__ = ("_entries", "observer")
+    __slots__ = ("_on_cancel", "observer")
 
-    def __init__(self, entries: list[_JumpObserver], observer: Callable[[int], None]) -> None:
-        self._entries = entries
+    def __init__(
+        self, observer: Callable[[int], None], on_cancel: Callable[[_JumpObserver], None]
+    ) -> None:
+        self._on_cancel = on_cancel
         self.observer = observer
 
     def cancel(self) -> None:
-        if self in self._entries:
-            self._entries.remove(self)
+        self._on_cancel(self)
 
 
 @asynccontextmanager

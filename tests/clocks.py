@@ -94,9 +94,14 @@ class VirtualClock(SystemClock):
             timer.cancel()
 
     def jump_ms(self, by_ms: int) -> None:
-        """Set the wall clock forward or back, and tell the observers."""
+        """Set the wall clock forward or back, and report it to the observers."""
         self._wall_ms += by_ms
         self.jumped(by_ms)
+
+    def pending(self) -> list[str]:
+        """The names of the functions that timers will call."""
+        called = [timer.callback for timer in self._timers if timer.callback is not None]
+        return [getattr(each, "__qualname__", repr(each)) for each in called]
 
     async def advance_ms(self, wait_ms: float) -> None:
         """Let time pass: call what becomes due in its order, each with the time that it is due."""

@@ -83,3 +83,24 @@ async def test_tasks_come_to_rest_before_virtual_time_goes_on() -> None:
     assert seen == [1000, 2000, 3000]
     await at_rest()
     assert task.done()
+
+
+async def test_a_block_within_its_limit_leaves_no_timer() -> None:
+    clock = VirtualClock()
+    async with within_ms(clock, 100):
+        assert len(clock.pending()) == 1
+    assert clock.pending() == []
+
+
+async def test_the_wall_clock_is_compared_only_while_there_are_observers() -> None:
+    clock, told = VirtualClock(), list[int]()
+    for _ in range(2):
+        watching = clock.on_jump(told.append)
+        assert len(clock.pending()) == 1
+        watching.cancel()
+        watching.cancel()
+        assert clock.pending() == []
+        clock._wall_ms += 5000  # not observed
+    clock.on_jump(told.append)
+    await clock.advance_ms(2 * JUMP_CHECK_MS)
+    assert told == []

@@ -153,6 +153,15 @@ def test_an_observer_that_raises_is_removed_and_the_others_go_on(
     assert event == "an observer of events failed and is removed"
 
 
+def test_each_observer_has_each_event_once() -> None:
+    first, second, stream = Heard(), Heard(), Events()
+    stream.add(first)
+    stream.add(second)
+    assert stream.tell is not None
+    stream.tell(ClockJumped(1))
+    assert first.events == second.events == [ClockJumped(1)]
+
+
 def test_without_observers_there_is_nothing_to_call() -> None:
     stream, heard = Events(), Heard()
     assert stream.tell is None

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.events import ClockJumped
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
+from tests.broker.observing import hear
 from tests.broker.one_node import OneNode
-from tests.clocks import VirtualClock
+from tests.clocks import VirtualClock, at_rest
 
 SECOND_MS, MINUTE_MS, HOUR_MS = 1000, 60_000, 3_600_000
 SESSION_MS = 30 * MINUTE_MS
@@ -138,9 +140,11 @@ async def test_a_transaction_outlasts_a_wall_clock_that_is_wrong_for_a_moment(
     """Timeouts of transactions are looked for at an interval, as in Kafka, not at each jump."""
     clock = VirtualClock()
     async with virtual_node(tmp_path, clock) as it:
+        heard = hear(it)
         it.topic("orders")
         await begun(it, 10 * MINUTE_MS)
         clock.jump_ms(HOUR_MS)
+        assert heard.of(ClockJumped) == [ClockJumped(HOUR_MS)]
         await clock.advance_ms(2 * SECOND_MS)
         clock.jump_ms(-HOUR_MS)
         await clock.advance_ms(MINUTE_MS)
@@ -156,3 +160,15 @@ async def test_timeouts_go_by_the_wall_clock_that_records_carry(tmp_path: Path, 
         clock.jump_ms(by_ms)
         await clock.advance_ms(11 * SECOND_MS)
         assert await transaction_state(it) == ("CompleteAbort" if by_ms > 0 else "Ongoing")
+
+
+async def test_a_closed_node_leaves_no_timer(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    async with virtual_node(tmp_path, clock) as it:
+        hear(it)
+        it.topic("orders")
+        await joined(it)
+        await begun(it, 10 * MINUTE_MS)
+        assert len(clock.pending()) > 3
+    await at_rest()  # cancelled tasks cancel the timers of their sleep
+    assert clock.pending() == []

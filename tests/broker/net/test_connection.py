@@ -47,6 +47,11 @@ async def test_a_connection_is_named_as_kafka_names_it(peer: Any) -> None:
 
 
 @in_virtual_time
+async def test_a_connection_has_no_dict_which_would_take_more_memory(peer: Any) -> None:
+    assert not hasattr(peer().connection, "__dict__")
+
+
+@in_virtual_time
 async def test_answers_of_one_wake_up_leave_in_one_write(peer: Any) -> None:
     it = peer()
     it.send(*map(heartbeat, range(500)))

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.net import sockets as sockets_module
 from ottla.broker.net.connection import Connection
 from ottla.broker.net.held_memory import MUCH_BYTES, SMALL_BYTES, STALLED_S, RequestMemory
+from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.requests.complaints import LINES
+from ottla.broker.settings.config import BrokerConfig
 from tests.broker.fakes import FakeTransport, correlation_ids, in_virtual_time, settle
 from tests.broker.net.peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat
-from tests.clocks import LoopClock
+from tests.clocks import LoopClock, VirtualClock
 from tests.log_lines import LogLines
 
 CHUNK = 1 << 18  # what a socket gives at most
@@ -182,6 +185,25 @@ async def test_memory_is_given_back_a_second_after_the_last_of_many_requests(
     requests.holds(other, 0)
     await asyncio.sleep(10)
     assert given_back == [began_s + 11.0] * times
+
+
+async def test_sockets_return_the_memory_of_many_requests_to_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    returned: list[int] = []
+    clock = VirtualClock()
+    monkeypatch.setattr(
+        sockets_module, "give_back_freed_memory", lambda: returned.append(clock.monotonic_ms())
+    )
+    config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://127.0.0.1:0"})
+    sockets = NodeSockets(config, clock)
+    requests = sockets._shared.requests
+    requests.holds("a", MUCH_BYTES)  # type: ignore[arg-type]
+    requests.holds("a", 0)  # type: ignore[arg-type]
+    await clock.advance_ms(10_000)
+    for bound in sockets._bound:
+        bound.close()
+    assert returned == [1000]
 
 
 # Answers

@@ -63,6 +63,21 @@ async def test_a_request_of_very_many_elements_is_decoded_outside_the_event_loop
     assert decoded.is_the_loops() == in_loop
 
 
+async def test_a_request_of_very_many_elements_is_freed_outside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freed: dict[str, str] = {}
+
+    def free(value: object) -> None:
+        freed[type(value).__name__] = threading.current_thread().name
+
+    monkeypatch.setattr(dispatch, "free_in_steps", free)
+    async with one_node(tmp_path) as one:
+        await metadata_of(one, MANY)
+        await until(lambda: "MetadataRequest" in freed)
+    assert freed["MetadataRequest"] != threading.main_thread().name
+
+
 @pytest.mark.parametrize(("count", "in_loop"), [(MANY - 2, True), (MANY, False)])
 async def test_an_answer_of_very_many_elements_is_encoded_outside_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, in_loop: bool

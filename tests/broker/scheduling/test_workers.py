@@ -58,4 +58,14 @@ async def test_work_that_is_only_started_runs_in_a_thread() -> None:
     workers.start(work)
     assert (await ran.get()).startswith("worker")
     workers.close()
-    workers.start(lambda: pytest.fail("nothing starts after the end"))
+    threads = threading.active_count()
+    workers.start(work)
+    assert threading.active_count() == threads, "nothing starts after the end"
+    assert ran.empty()
+
+
+def test_without_an_event_loop_nothing_is_started() -> None:
+    workers = Workers()
+    threads = threading.active_count()
+    workers.start(lambda: pytest.fail("started"))
+    assert threading.active_count() == threads

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from ..mutant import Mutant
-from . import broker, coordinator, facade, storage
+from . import broker, coordinator, events, facade, storage
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *storage.MUTANTS,
     *coordinator.MUTANTS,
     *broker.MUTANTS,
+    *events.MUTANTS,
     *facade.MUTANTS,
 )
