@@ -98,7 +98,7 @@ class Cluster:
             files or RealFiles(), str(data_dir), node_id=config.node_id, cluster_id=cluster_id,
             now_ms=now_ms,
         )  # fmt: skip
-        self.log_directory.report = _tell_of_damage
+        self.log_directory.report = _log_damage
         self.events = Events()
         self.events.on_change = self._observers_changed
         self.catalog = Catalog()
@@ -274,7 +274,7 @@ class Cluster:
                 node.use_dynamic_settings()
 
 
-def _tell_of_damage(damage: Damage) -> None:
+def _log_damage(damage: Damage) -> None:
     _log.error(
         "data on disk are damaged",
         file=damage.file,

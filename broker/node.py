@@ -427,7 +427,7 @@ class Node:
         return ShardServices(
             clock=self.clock,
             on_append=self.appended,
-            on_refused=self.storage_trouble.tell,
+            on_refused=self.storage_trouble.report,
             flushes=self.flushes,
             check_may_append=self.cluster.check_in_sync,
             events=self.events,

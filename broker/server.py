@@ -171,7 +171,7 @@ class _Server:
         garbage = Garbage(clock)  # modules and settings stay: no collection visits them
         garbage.start()
         self._say_what_does_nothing(first)
-        self._tell([door.address for door in doors], ready_file)
+        self._announce([door.address for door in doors], ready_file)
         await stopped.wait()
         garbage.stop()
         if page is not None:
@@ -203,7 +203,7 @@ class _Server:
             node.stop_coordinating()
         await asyncio.gather(*(door.drained() for door in served.values()))
 
-    def _tell(self, addresses: list[tuple[str, int]], ready_file: Path | None) -> None:
+    def _announce(self, addresses: list[tuple[str, int]], ready_file: Path | None) -> None:
         """Write the ready line to stdout, and the ready file."""
         where = ",".join(f"{host}:{port}" for host, port in addresses)
         kept = (

@@ -123,7 +123,7 @@ async def _times_known(log: PartitionLog, timestamp: int) -> None:
 def _tell_of_trouble(node: Node, topic: str, index: int, refused: Refused) -> None:
     log = node.open_log_of(topic, index)
     if log is not None:
-        node.storage_trouble.tell(log, refused)
+        node.storage_trouble.report(log, refused)
 
 
 def _limit(log: PartitionLog, request: ListOffsetsRequest) -> int:

@@ -325,7 +325,7 @@ def _append(
         return _error(partition[1], refused.code, refused.why), _NONE
     except Refused as refused:
         if log is not None:
-            node.storage_trouble.tell(log, refused)
+            node.storage_trouble.report(log, refused)
         if refused.code is Code.OUT_OF_ORDER_SEQUENCE_NUMBER:
             asked = log  # the answer is the log's, as in Kafka
         return _with_start(_error(partition[1], refused.code), refused, asked), _NONE

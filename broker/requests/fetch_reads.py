@@ -127,7 +127,7 @@ class Reading:
             try:
                 part = _read(node, log, item, limits, room)
             except Refused as refused:
-                node.storage_trouble.tell(log, refused)
+                node.storage_trouble.report(log, refused)
                 part = PartitionRead(key, refused.code)
             self.size_bytes += len(part.records)
             if part.error != Code.NONE or part.diverging is not None:

@@ -546,10 +546,10 @@ class Controller:
         return first, PRODUCER_ID_BLOCK_SIZE
 
 
-def _call_hooks(hooks: Iterable[Callable[..., None]], *what: object) -> None:
+def _call_hooks(hooks: Iterable[Callable[..., None]], *arguments: object) -> None:
     """Call the hooks; an exception of a hook is logged and does not undo the decision."""
-    for tell in hooks:
+    for hook in hooks:
         try:
-            tell(*what)
+            hook(*arguments)
         except Exception as fault:
             _log.error("what follows a change of the metadata failed", exc_info=fault)

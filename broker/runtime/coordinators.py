@@ -102,7 +102,7 @@ class Coordinator(Generic[M]):
             shard = self._make(partition)
         except Refused as failed:
             if partition not in self._unopened:
-                self._tell(partition, failed)
+                self._log_unusable(partition, failed)
             self._unopened.add(partition)
             return
         self._unopened.discard(partition)
@@ -117,12 +117,12 @@ class Coordinator(Generic[M]):
             self._on_loaded(shard)
             self._forget(shard, deleted)
             return
-        self._tell(shard.partition, failed)
+        self._log_unusable(shard.partition, failed)
         self._unusable.add(shard.partition)
         del self._shards[shard.partition]
         shard.close()
 
-    def _tell(self, partition: int, failed: Exception) -> None:
+    def _log_unusable(self, partition: int, failed: Exception) -> None:
         _log.error(
             "a coordinator's log cannot be used: requests to it are refused",
             topic=self.topic, partition=partition, reason=str(failed),

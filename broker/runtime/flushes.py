@@ -120,7 +120,7 @@ class Flushes:
         for log, line in list(self._lines.items()):
             if line.job is None:
                 self._flush_here(log)
-                self._tell(log, line)
+                self._notify(log, line)
             else:
                 self._ended(log, line)
 
@@ -159,10 +159,10 @@ class Flushes:
             if log is not metadata and metadata.recovery_point < metadata.log_end_offset:
                 line.parts.insert(0, (metadata, metadata.begin_flush()))
         except OSError as failure:
-            self._take_note(line, [failure] * len(line.parts))
+            self._end_flushes(line, [failure] * len(line.parts))
             _report(log, failure)
             line.due_offset = 0
-            self._tell(log, line)
+            self._notify(log, line)
             return
         loop = asyncio.get_running_loop()
         line.job = self._threads().submit(_run, [flush for _, flush in line.parts])
@@ -178,12 +178,12 @@ class Flushes:
     def _ended(self, log: PartitionLog, line: _Line) -> None:
         if line.job is None:
             return  # `close` has handled it
-        self._take_note(line, line.job.result())
+        self._end_flushes(line, line.job.result())
         line.job = None
-        self._tell(log, line)
+        self._notify(log, line)
 
     @staticmethod
-    def _take_note(line: _Line, failures: list[OSError | None]) -> None:
+    def _end_flushes(line: _Line, failures: list[OSError | None]) -> None:
         for (log, flush), failure in zip(line.parts, failures, strict=True):
             was_well = log.failure is None
             log.end_flush(flush, failure)
@@ -191,19 +191,21 @@ class Flushes:
                 _report(log, failure)
         line.parts.clear()
 
-    def _tell(self, log: PartitionLog, line: _Line) -> None:
+    def _notify(self, log: PartitionLog, line: _Line) -> None:
         """Notify the waiters of a flush, or all if there is no other flush; begin the next one."""
-        told = line.waiting
-        goes_on = log.failure is None and not log.is_closed and line.due_offset > log.recovery_point
-        if goes_on:
-            told = [one for one in line.waiting if one[0] <= log.recovery_point]
+        notified = line.waiting
+        continues = (
+            log.failure is None and not log.is_closed and line.due_offset > log.recovery_point
+        )
+        if continues:
+            notified = [one for one in line.waiting if one[0] <= log.recovery_point]
             line.waiting = [one for one in line.waiting if one[0] > log.recovery_point]
             if self._closed:
                 self._flush_here(log)
-                told += line.waiting
-        if not goes_on or self._closed:
+                notified += line.waiting
+        if not continues or self._closed:
             del self._lines[log]
-        for offset, done in told:
+        for offset, done in notified:
             done(None if offset <= log.recovery_point else _refusal(log))
         if self._lines.get(log) is line:
             self._begin(log, line)

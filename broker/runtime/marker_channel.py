@@ -44,7 +44,7 @@ A transaction has records in its partitions, unless it added them and sent nothi
 
 # How an error of a marker is handled, as in TransactionMarkerRequestCompletionHandler.
 # After any other error the marker is not sent again, and the transaction stays prepared.
-SETTLES: Final = frozenset(
+COUNTS_AS_WRITTEN: Final = frozenset(
     {
         Code.NONE,
         Code.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # such a partition cannot have transactional records
@@ -170,7 +170,7 @@ class MarkerChannel:
             return  # the new leader of its partition writes them
         ending = Ending(shard, effect)
         self.unfinished[effect.transaction.transactional_id] = ending
-        self._route((ending, place) for place in sorted(ending.left))
+        self._route((ending, partition) for partition in sorted(ending.left))
         self._complete_if_written(ending)
 
     def without_marker(self, transaction: Transaction) -> Collection[Partition]:
@@ -230,10 +230,10 @@ class MarkerChannel:
     def _route(self, entries: Iterable[Entry]) -> None:
         turns, written, at_once = Turns(), 0, self._limits.markers_at_once
         for entry in entries:
-            ending, place = entry
-            leader_id = self._partitions.leader_of(*place)
+            ending, partition = entry
+            leader_id = self._partitions.leader_of(*partition)
             if leader_id is None:
-                ending.left.discard(place)  # deleted while the transaction was open
+                ending.left.discard(partition)  # deleted while the transaction was open
             elif leader_id == self._node_id:
                 if written < at_once or not turns.is_over():
                     written += self._write_here(entry)
@@ -246,9 +246,9 @@ class MarkerChannel:
                 destination.entries.append(entry)
                 self._send_soon(destination)
         if self.unwritten and self._turn is None:
-            self._turn = asyncio.get_running_loop().call_soon(self._write_on)
+            self._turn = asyncio.get_running_loop().call_soon(self._write_unwritten)
 
-    def _write_on(self) -> None:
+    def _write_unwritten(self) -> None:
         """Write some of `unwritten`, and the rest in the next turns of the event loop."""
         self._turn = None
         turns = Turns()
@@ -257,7 +257,7 @@ class MarkerChannel:
             if turns.is_over():
                 break
         if self.unwritten and self._turn is None and not self._stopped:
-            self._turn = asyncio.get_running_loop().call_soon(self._write_on)
+            self._turn = asyncio.get_running_loop().call_soon(self._write_unwritten)
 
     def _route_again(self, entries: Collection[Entry]) -> None:
         if self._stopped:
@@ -281,13 +281,13 @@ class MarkerChannel:
         Returns:
             its cost, in markers to logs with records.
         """
-        ending, place = entry
+        ending, partition = entry
         effect = ending.effect
         code, why, weight = Code.NONE, "", 1
         try:
             log = markers.append(
                 self._partitions,
-                place,
+                partition,
                 effect.transaction.producer,
                 commit=effect.commit,
                 coordinator_epoch=effect.coordinator_epoch,
@@ -300,7 +300,7 @@ class MarkerChannel:
         if self._is_retried(entry, code, why):
             destination = self._destination(self._node_id)
             destination.entries.append(entry)
-            self._again_later(destination, self._write_queued)
+            self._schedule_attempt(destination, self._write_queued)
         return weight
 
     def _write_queued(self, destination: Destination) -> None:
@@ -313,20 +313,20 @@ class MarkerChannel:
 
     def _is_retried(self, entry: Entry, code: Code, why: str) -> bool:
         """Record the answer to a marker; return whether it must be sent again."""
-        ending, place = entry
-        if code in SETTLES:
-            ending.left.discard(place)
+        ending, partition = entry
+        if code in COUNTS_AS_WRITTEN:
+            ending.left.discard(partition)
         elif code not in RETRIES:
-            ending.refused_for_good[place] = code
+            ending.refused_for_good[partition] = code
             self._log_refusal(entry, why or code.name)
             return False
-        if code != Code.NONE and place not in ending.refused:
-            ending.refused.add(place)
+        if code != Code.NONE and partition not in ending.refused:
+            ending.refused.add(partition)
             _log.warning(
                 "a marker was refused",
                 transactional_id=ending.effect.transaction.transactional_id,
-                topic=place[0],
-                partition=place[1],
+                topic=partition[0],
+                partition=partition[1],
                 reason=why or code.name,
                 is_tried_again=code in RETRIES,
             )
@@ -356,7 +356,7 @@ class MarkerChannel:
         if destination.timer is None and not destination.in_flight:
             destination.timer = self._clock.call_after_ms(0, self._send, destination)
 
-    def _again_later(
+    def _schedule_attempt(
         self, destination: Destination, attempt: Callable[[Destination], None]
     ) -> None:
         if destination.timer is None and not self._stopped:
@@ -414,7 +414,7 @@ class MarkerChannel:
             if not ending.shard.is_closed:
                 self._complete_if_written(ending)
         if again:
-            self._later_anew(destination, again)
+            self._send_again_later(destination, again)
         elif destination.entries:
             self._send_soon(destination)
 
@@ -422,13 +422,13 @@ class MarkerChannel:
         """Whether an entry must be sent again; an unreachable node is logged only once."""
         return code == Code.NETWORK_EXCEPTION or self._is_retried(entry, code, code.name)
 
-    def _later_anew(self, destination: Destination, entries: list[Entry]) -> None:
+    def _send_again_later(self, destination: Destination, entries: list[Entry]) -> None:
         """After a pause, send these and the waiting entries of a destination to the leaders."""
         destination.entries.extendleft(reversed(entries))
         if destination.timer is not None:
             destination.timer.cancel()
             destination.timer = None
-        self._again_later(destination, self._write_queued)
+        self._schedule_attempt(destination, self._write_queued)
 
     # The end
 

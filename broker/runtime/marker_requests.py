@@ -88,7 +88,7 @@ class MarkerRequests:
         if other is None or not other.runs:
             raise ConnectionError(f"node {node_id} is not there")
         if other.between_nodes is None:
-            return [_appended(other, ending, place) for ending, place in entries]
+            return [_appended(other, ending, partition) for ending, partition in entries]
         timeout_ms = self._config["request.timeout.ms"]
         self._sent += 1
         number = self._sent  # other requests may be sent before the answer comes
@@ -106,13 +106,13 @@ class MarkerRequests:
         except BaseException:
             self._drop(node_id)
             raise
-        told = {
+        codes = {
             (marker.producer_id, topic.name, partition.partition_index): partition.error_code
             for marker in body.markers
             for topic in marker.topics
             for partition in topic.partitions
         }
-        return [_code(told, ending, place) for ending, place in entries]
+        return [_code(codes, ending, partition) for ending, partition in entries]
 
     def close(self) -> None:
         """Close all connections."""
@@ -161,12 +161,12 @@ class MarkerRequests:
                 connection.writer.close()
 
 
-def _appended(node: OtherNode, ending: Ending, place: Partition) -> Code:
+def _appended(node: OtherNode, ending: Ending, partition: Partition) -> Code:
     effect = ending.effect
     try:
         log = markers.append(
             node,
-            place,
+            partition,
             effect.transaction.producer,
             commit=effect.commit,
             coordinator_epoch=effect.coordinator_epoch,
@@ -196,8 +196,8 @@ def _markers(entries: Sequence[Entry]) -> list[WritableTxnMarkerFields]:
     ]
 
 
-def _code(told: dict[tuple[int, str, int], int], ending: Ending, place: Partition) -> Code:
+def _code(codes: dict[tuple[int, str, int], int], ending: Ending, partition: Partition) -> Code:
     """The answer to a marker; a marker without an answer is sent again."""
     producer_id = ending.effect.transaction.producer_id
-    code = told.get((producer_id, *place))
+    code = codes.get((producer_id, *partition))
     return Code.UNKNOWN_SERVER_ERROR if code is None else Code(code)

@@ -46,7 +46,7 @@ class StorageTrouble:
         self._clock = clock
         self._logged_ms: WeakKeyDictionary[PartitionLog, int] = WeakKeyDictionary()
 
-    def tell(self, log: PartitionLog, refused: Refused) -> None:
+    def report(self, log: PartitionLog, refused: Refused) -> None:
         """Log a refusal that comes from the disk, unless there was a recent line."""
         if refused.code != Code.KAFKA_STORAGE_ERROR:
             return

@@ -108,7 +108,7 @@ class Cleaner:
                 self._directory.set_cleaned_up_to(log, did.end_offset)
                 self._report(log, did)
         except Exception as trouble:  # after any error the other logs must still be compacted
-            self._tell(log, trouble)
+            self._log_trouble(log, trouble)
         finally:
             del self._rounds[log]
         return True
@@ -132,7 +132,7 @@ class Cleaner:
                     if not self._is_there(log):
                         break
             except Exception as trouble:  # as after a failed compaction
-                self._tell(log, trouble)
+                self._log_trouble(log, trouble)
             finally:
                 del self._rounds[log]
 
@@ -140,7 +140,7 @@ class Cleaner:
         """Whether a log is damaged, waits after an error of the disk, or is in progress."""
         return log in self._uncleanable or log in self._failed or log in self._rounds
 
-    def _tell(self, log: PartitionLog, trouble: Exception) -> None:
+    def _log_trouble(self, log: PartitionLog, trouble: Exception) -> None:
         if isinstance(trouble, OSError) or isinstance(trouble.__cause__, OSError):
             self._failed.add(log)
             _log.error("a log could not be compacted now", **_name(log), reason=str(trouble))

@@ -44,11 +44,11 @@ class DirectoryWatch:
         self._directory = directory
         self._next = 0
         self._timer: Timer | None = None
-        self.on_gone: Callable[[str], None] = _tell
+        self.on_gone: Callable[[str], None] = _log_gone
 
     def start(self) -> None:
         """Start; needs a running event loop."""
-        self._timer = self._clock.call_after_ms(INTERVAL_S * 1000, self._look_and_go_on)
+        self._timer = self._clock.call_after_ms(INTERVAL_S * 1000, self._look_and_continue)
 
     def stop(self) -> None:
         """Stop checking."""
@@ -67,7 +67,7 @@ class DirectoryWatch:
             _look_at(log)
         return True
 
-    def _look_and_go_on(self) -> None:
+    def _look_and_continue(self) -> None:
         self._timer = None
         if self.look():
             self.start()
@@ -91,5 +91,5 @@ def _look_at(log: PartitionLog) -> None:
     )
 
 
-def _tell(path: str) -> None:
+def _log_gone(path: str) -> None:
     _log.error("the data directory was removed or replaced while the broker runs", directory=path)

@@ -106,11 +106,11 @@ async def test_a_failing_disk_is_logged_again_after_a_step_back(
         refused = Refused(Code.KAFKA_STORAGE_ERROR, "no space")
         for step_ms in (0, -HOUR_MS, HOUR_MS):
             clock.step_ms = step_ms
-            trouble.tell(one.log("orders"), refused)
+            trouble.report(one.log("orders"), refused)
         assert len(log.lines) == 1, "of late"
         clock.step_ms = -HOUR_MS
         await asyncio.sleep(61)
-        trouble.tell(one.log("orders"), refused)
+        trouble.report(one.log("orders"), refused)
         assert len(log.lines) == 2
 
 

@@ -14,7 +14,12 @@ from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.coordinator import DAY_MS, Transactions
 from ottla.protocol.errors import Refused
-from tests.broker.runtime.marker_table import MARKER_ANSWERS, NAMED, SETTLES, STAYS_PREPARED
+from tests.broker.runtime.marker_table import (
+    COUNTS_AS_WRITTEN,
+    MARKER_ANSWERS,
+    NAMED,
+    STAYS_PREPARED,
+)
 
 from .application import Program
 from .cluster import EXPIRATION_MS, OFFSETS, Cluster
@@ -41,7 +46,7 @@ class Plan:
 
 
 # A partition that has records of a transaction answers with no error that settles it.
-_REFUSALS = [code for code in NAMED if MARKER_ANSWERS[code] is not SETTLES]
+_REFUSALS = [code for code in NAMED if MARKER_ANSWERS[code] is not COUNTS_AS_WRITTEN]
 _HOUR_MS = 60 * 60 * 1000
 
 

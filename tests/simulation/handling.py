@@ -64,10 +64,10 @@ class _AllInSync:
 
 
 class _NoTrouble:
-    """The disks have none that an operator is to be told of."""
+    """Disks without trouble."""
 
-    def tell(self, log: PartitionLog, refused: Refused) -> None:
-        """Tell nothing."""
+    def report(self, log: PartitionLog, refused: Refused) -> None:
+        """Report nothing."""
 
 
 class Flushed:

@@ -185,14 +185,14 @@ def _nothing_times_out() -> list[Patch]:
 
 @_bug(within=200)
 def _a_fenced_marker_counts_as_written() -> list[Patch]:
-    settles = marker_channel.SETTLES | {Code.TRANSACTION_COORDINATOR_FENCED}
-    return [(marker_channel, "SETTLES", settles)]
+    settles = marker_channel.COUNTS_AS_WRITTEN | {Code.TRANSACTION_COORDINATOR_FENCED}
+    return [(marker_channel, "COUNTS_AS_WRITTEN", settles)]
 
 
 @_bug(within=200)
 def _a_marker_of_an_old_epoch_counts_as_written() -> list[Patch]:
-    settles = marker_channel.SETTLES | {Code.INVALID_PRODUCER_EPOCH}
-    return [(marker_channel, "SETTLES", settles)]
+    settles = marker_channel.COUNTS_AS_WRITTEN | {Code.INVALID_PRODUCER_EPOCH}
+    return [(marker_channel, "COUNTS_AS_WRITTEN", settles)]
 
 
 @_bug(within=200)

@@ -12,14 +12,14 @@ from typing import Final
 
 from ottla.protocol.errors import Code
 
-SETTLES: Final = "the partition is done with"
+COUNTS_AS_WRITTEN: Final = "the partition is done with"
 RETRIES: Final = "the marker is sent again"
 STAYS_PREPARED: Final = "the marker is not sent again, and the transaction stays prepared"
 
 _TABLE: Final = {
-    "NONE": SETTLES,
-    "UNSUPPORTED_FOR_MESSAGE_FORMAT": SETTLES,
-    "UNSUPPORTED_VERSION": SETTLES,
+    "NONE": COUNTS_AS_WRITTEN,
+    "UNSUPPORTED_FOR_MESSAGE_FORMAT": COUNTS_AS_WRITTEN,
+    "UNSUPPORTED_VERSION": COUNTS_AS_WRITTEN,
     "UNKNOWN_TOPIC_OR_PARTITION": RETRIES,
     "NOT_LEADER_OR_FOLLOWER": RETRIES,
     "NOT_ENOUGH_REPLICAS": RETRIES,

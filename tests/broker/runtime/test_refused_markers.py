@@ -30,10 +30,10 @@ from tests.broker.runtime.marker_scenes import (
     state,
 )
 from tests.broker.runtime.marker_table import (
+    COUNTS_AS_WRITTEN,
     MARKER_ANSWERS,
     NAMED,
     RETRIES,
-    SETTLES,
     STAYS_PREPARED,
 )
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
@@ -114,7 +114,7 @@ async def outcome_by_table(
         await settle()
         assert markers_of(it, B) == [(commit, 0)], "the others have theirs"
         told = [level for level, _, _ in lines.lines]
-        if MARKER_ANSWERS[code] is SETTLES:
+        if MARKER_ANSWERS[code] is COUNTS_AS_WRITTEN:
             assert (len(asked), state(it), told) == (1, COMPLETE[commit], ["warning"])
             return
         assert state(it) is DECIDED[commit]
@@ -216,9 +216,9 @@ async def test_a_commit_is_not_complete_after_an_administrators_marker_of_a_late
 
 
 def test_an_answer_of_each_kind_is_in_the_table() -> None:
-    assert {SETTLES, RETRIES, STAYS_PREPARED} == set(MARKER_ANSWERS.values())
+    assert {COUNTS_AS_WRITTEN, RETRIES, STAYS_PREPARED} == set(MARKER_ANSWERS.values())
     by_kind = {
-        SETTLES: marker_channel.SETTLES,
+        COUNTS_AS_WRITTEN: marker_channel.COUNTS_AS_WRITTEN,
         RETRIES: marker_channel.RETRIES,
     }
     for kind, codes in by_kind.items():

@@ -24,11 +24,11 @@ MUTANTS: Final = (
         ("tests/broker/runtime/test_flushes.py",),
     ),
     Mutant(
-        "who-waits-for-a-later-flush-is-told-with-this-one",
+        "a-waiter-for-a-later-flush-is-notified-with-this-one",
         "broker/runtime/flushes.py",
-        "told = [one for one in line.waiting if one[0] <= log.recovery_point]\n"
+        "notified = [one for one in line.waiting if one[0] <= log.recovery_point]\n"
         "            line.waiting = [one for one in line.waiting if one[0] > log.recovery_point]",
-        "told, line.waiting = line.waiting, []",
+        "notified, line.waiting = line.waiting, []",
         "a record is acknowledged before it is on disk",
         ("tests/broker/runtime/test_flushes.py",),
     ),
@@ -160,8 +160,8 @@ MUTANTS: Final = (
     Mutant(
         "a-fenced-coordinator-settles-a-marker",
         "broker/runtime/marker_channel.py",
-        "if code in SETTLES:",
-        "if code in SETTLES or code is Code.TRANSACTION_COORDINATOR_FENCED:",
+        "if code in COUNTS_AS_WRITTEN:",
+        "if code in COUNTS_AS_WRITTEN or code is Code.TRANSACTION_COORDINATOR_FENCED:",
         "a transaction is complete and one of its partitions stays undecided",
         ("tests/broker/runtime/test_refused_markers.py",),
     ),
@@ -212,14 +212,14 @@ MUTANTS: Final = (
         "markers-for-who-is-away-are-dropped",
         "broker/runtime/marker_channel.py",
         "self.unknown_leader.append(entry)",
-        "ending.left.discard(place)",
+        "ending.left.discard(partition)",
         "a partition whose leader was away never gets its marker",
         ("tests/broker/runtime/test_marker_channel.py",),
     ),
     Mutant(
         "a-deleted-partition-holds-up-its-transaction",
         "broker/runtime/marker_channel.py",
-        "ending.left.discard(place)  # deleted while the transaction was open",
+        "ending.left.discard(partition)  # deleted while the transaction was open",
         "pass",
         "a transactional id answers CONCURRENT_TRANSACTIONS for ever",
         ("tests/broker/runtime/test_marker_channel.py",),
