@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .file_events import OnEvent
+from .open_files import OPEN_FILES, OpenFiles
 
 Bytes = bytes | bytearray | memoryview
 
@@ -21,9 +22,11 @@ class Files(Protocol):
 
     Attributes:
         on_event: called with each event of the files of the logs; None without an observer.
+        open_files: the open data files, and their limit.
     """
 
     on_event: OnEvent | None
+    open_files: OpenFiles
 
     def open(self, path: str, /) -> int:
         """A descriptor for reading and appending; creates a missing file."""
@@ -90,6 +93,7 @@ class RealFiles:
     """The files of the operating system."""
 
     on_event: OnEvent | None = None
+    open_files = OPEN_FILES
 
     # Functions of `os` without wrappers, so that an append costs no extra call.
     append = staticmethod(os.write)

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import errno
 import sys
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 from weakref import ref
-
-if TYPE_CHECKING:
-    from .files import Files
 
 _MOST: Final = 65_536
 _FEWEST: Final = 16
@@ -74,16 +72,16 @@ class OpenFiles:
         """The number of logs that may have all their files open at the same time."""
         return max(self.limit // 32, 1)
 
-    def open(self, segment: Closable, files: Files, path: str) -> int:
-        """A descriptor of a segment's data file. Raises OSError."""
+    def open(self, segment: Closable, open_file: Callable[[str], int], path: str) -> int:
+        """A descriptor of a segment's data file, by `open_file`. Raises OSError."""
         try:
-            descriptor = files.open(path)
+            descriptor = open_file(path)
         except OSError as failed:
             if failed.errno not in _NONE_LEFT or not self._open:
                 raise
             for _ in range(min(_MORE_THAN_ENOUGH, len(self._open))):
                 self._close_one()
-            descriptor = files.open(path)
+            descriptor = open_file(path)
         is_among_last = descriptor >= self.descriptors - RESERVED // 2  # the lowest free one
         if is_among_last or len(self._open) >= self.limit:
             self._close_one()

@@ -17,7 +17,6 @@ from ..protocol.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD, NO_TIMESTAMP, Ba
 from .damage import ignore_damage, read_copy
 from .files import Bytes, Files, disk_full, write_atomically
 from .indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY, OffsetIndex, TimeIndex
-from .open_files import OPEN_FILES
 from .reads import FileRange, Found, ReadLimits, part_of, position_from
 from .unverified import Unverified
 
@@ -500,7 +499,7 @@ class Segment:
             path = self.path(LOG)
             if self.size_bytes:
                 self._check_size(path)
-            self._descriptor = OPEN_FILES.open(self, self._files, path)
+            self._descriptor = self._files.open_files.open(self, self._files.open, path)
         return self._descriptor
 
     def _check_size(self, path: str) -> None:
@@ -552,7 +551,7 @@ class Segment:
         """Close the file until its next use; if another thread holds it, at the release."""
         self._is_to_close = self._holds > 0
         if self._descriptor >= 0 and not self._is_to_close:
-            OPEN_FILES.closed(self)
+            self._files.open_files.closed(self)
             self._files.close(self._descriptor)
             self._descriptor = -1
 

@@ -42,6 +42,7 @@ class Shared(NamedTuple):
         requests, answers: count the memory that each connection holds for them.
         complaints: limits the log lines about clients.
         clock: the time.
+        chunk_bytes: so much of an answer is read from files at a time.
     """
 
     turns: FairTurns
@@ -49,6 +50,7 @@ class Shared(NamedTuple):
     answers: AnswerMemory
     complaints: Complaints
     clock: Clock
+    chunk_bytes: int = _CHUNK_BYTES
 
 
 class Connection(asyncio.Protocol):
@@ -67,9 +69,9 @@ class Connection(asyncio.Protocol):
 
     # Without slots a connection takes 1.4 KB more: Python shares the keys of at most 30 attributes.
     __slots__ = (
-        "_advertised", "_ahead", "_answers", "_busy", "_busy_bytes", "_clock", "_complaints",
-        "_context", "_counts", "_dispatch", "_draining", "_end", "_frames", "_holds",
-        "_is_at_end", "_is_made", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
+        "_advertised", "_ahead", "_answers", "_busy", "_busy_bytes", "_chunk_bytes", "_clock",
+        "_complaints", "_context", "_counts", "_dispatch", "_draining", "_end", "_frames",
+        "_holds", "_is_at_end", "_is_made", "_muted", "_nodes", "_now_s", "_number", "_on_closed",
         "_on_opened", "_outgoing", "_reading", "_requests", "_transport", "_turns", "_used_s",
         "_writable", "info",
     )  # fmt: skip
@@ -87,7 +89,8 @@ class Connection(asyncio.Protocol):
         nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
-        self._turns, self._requests, self._answers, self._complaints, self._clock = shared
+        self._turns, self._requests, self._answers, self._complaints = shared[:4]
+        self._clock, self._chunk_bytes = shared.clock, shared.chunk_bytes
         self._now_s = shared.clock.monotonic_s
         self._counts = [False, False]  # whether its memory for requests, for answers is counted
         self._frames = Frames(size_limit_bytes=size_limit_bytes)
@@ -333,7 +336,7 @@ class Connection(asyncio.Protocol):
         """Send as much of the answer as the socket takes now; return whether all of it is sent."""
         assert self._outgoing is not None
         while self._writable:
-            chunk_bytes = SMALL_BYTES if self._answers.is_scarce else _CHUNK_BYTES
+            chunk_bytes = SMALL_BYTES if self._answers.is_scarce else self._chunk_bytes
             try:
                 self._write(self._outgoing.take(chunk_bytes))
             except OSError as failed:

@@ -12,7 +12,7 @@ from collections.abc import Container
 from functools import partial
 from typing import Final
 
-from ...storage.open_files import OPEN_FILES, RESERVED
+from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
 from ..clock import Clock, Timer, within_ms
 from ..event_stream import Events
 from ..log_output import Log
@@ -52,8 +52,11 @@ class NodeSockets:
         OSError: a port is taken; the text has the address.
     """
 
-    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
+    def __init__(
+        self, config: BrokerConfig, clock: Clock, open_files: OpenFiles = OPEN_FILES
+    ) -> None:
         self._config = config
+        self._open_files = open_files
         self._clock = clock
         self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
         self._listeners = [
@@ -183,8 +186,9 @@ class NodeSockets:
             self._events.tell(ConnectionOpened(self._node_id, connection.info.id, listener))
         if connection.info.peer in self._nodes:
             return
-        if connection.descriptor >= OPEN_FILES.descriptors - RESERVED:
-            self._refuse(connection, f"no descriptors left of {OPEN_FILES.descriptors} (ulimit -n)")
+        descriptors = self._open_files.descriptors
+        if connection.descriptor >= descriptors - RESERVED:
+            self._refuse(connection, f"no descriptors left of {descriptors} (ulimit -n)")
             return
         if connection.is_ending or not self._rates.holds(listener, connection):
             self._admit(listener, connection)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ...protocol.errors import Code, Refused
 from ...storage.flush import Flush
 from ...storage.log import PartitionLog
-from ...storage.open_files import OPEN_FILES
+from ...storage.open_files import OPEN_FILES, OpenFiles
 from ..log_output import Log
 from .storage_trouble import remedy_for
 
@@ -125,7 +125,7 @@ class Flushes:
                 self._ended(log, line)
 
     @staticmethod
-    def flush_all(logs: Iterable[PartitionLog]) -> None:
+    def flush_all(logs: Iterable[PartitionLog], open_files: OpenFiles = OPEN_FILES) -> None:
         """Flush logs for a clean stop, many at a time; this blocks the event loop.
 
         Each flush waits for the disk's journal, which writes many of them at once.
@@ -135,7 +135,7 @@ class Flushes:
             return
         from concurrent.futures import ThreadPoolExecutor
 
-        at_once = min(_LOGS_AT_ONCE, OPEN_FILES.logs_at_once)
+        at_once = min(_LOGS_AT_ONCE, open_files.logs_at_once)
         with ThreadPoolExecutor(min(_THREADS_AT_THE_END, at_once)) as pool:
             for first in range(0, len(dirty), at_once):
                 begun = []

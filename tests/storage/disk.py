@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ottla.storage.file_events import OnEvent
 from ottla.storage.files import Bytes
+from ottla.storage.open_files import OPEN_FILES, OpenFiles
 
 
 class PowerCut(BaseException):
@@ -31,7 +32,10 @@ class Disk:
         now_ms: when what is appended was modified.
     """
 
-    def __init__(self, *, cut_at: int = 0, fail_at: int = 0) -> None:
+    def __init__(
+        self, *, cut_at: int = 0, fail_at: int = 0, open_files: OpenFiles = OPEN_FILES
+    ) -> None:
+        self.open_files = open_files
         self.on_event: OnEvent | None = None
         self.cut_at = cut_at
         self.fail_at = fail_at

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ottla.storage import segment as segment_module
 from ottla.storage.log import PartitionLog
 from ottla.storage.open_files import OpenFiles
 from ottla.storage.reads import FileRange, Found, ReadLimits
@@ -134,13 +133,10 @@ def test_a_file_with_two_ranges_stays_open_until_both_are_gone() -> None:
     assert whole(two) == expected
 
 
-def test_too_many_open_files_are_closed_under_a_range_and_opened_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_too_many_open_files_are_closed_under_a_range_and_opened_again() -> None:
     few = OpenFiles(limit=2)
-    monkeypatch.setattr(segment_module, "OPEN_FILES", few)
-    disk = Disk()
-    log, twin = filled(disk), filled(Disk())
+    disk = Disk(open_files=few)
+    log, twin = filled(disk), filled(Disk(open_files=few))
     found, offset = [], 0
     while offset < log.log_end_offset:
         found.append(log.find(offset, ReadLimits(SMALL, 1000, at_once=0)))

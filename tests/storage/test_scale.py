@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage import open_files, segment
+from ottla.storage import open_files
 from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
 from ottla.storage.log_config import LogConfig
@@ -21,14 +21,12 @@ TOPIC_ID = uuid.UUID(int=7)
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> OpenFiles:
+def few() -> OpenFiles:
     """Room for three."""
-    made = OpenFiles(limit=3)
-    monkeypatch.setattr(segment, "OPEN_FILES", made)
-    return made
+    return OpenFiles(limit=3)
 
 
-def a_log(name: str, disk: Disk | None = None) -> PartitionLog:
+def a_log(name: str, disk: Disk) -> PartitionLog:
     log = open_log(disk)
     log.append(batch(name.encode()), now_ms=NOW_MS)
     return log
@@ -39,7 +37,7 @@ def is_open(log: PartitionLog) -> bool:
 
 
 def test_no_more_files_are_open_than_may_be_and_all_can_be_used(few: OpenFiles) -> None:
-    disks = [Disk() for _ in range(20)]
+    disks = [Disk(open_files=few) for _ in range(20)]
     logs = [a_log(f"log {number}", disk) for number, disk in enumerate(disks)]
     for _ in range(3):
         for log in logs:
@@ -64,21 +62,21 @@ class CountingOpens(Disk):
 
 
 def test_files_in_constant_use_stay_open(few: OpenFiles) -> None:
-    disk = CountingOpens()
+    disk = CountingOpens(open_files=few)
     busy = a_log("busy", disk)
     others = []
     for _ in range(40):  # each is used once, and held
-        others.append(a_log("other"))
+        others.append(a_log("other", Disk(open_files=few)))
         busy.append(batch(), now_ms=NOW_MS)
     assert disk.opens <= 3, "it is as new as the others at first"
 
 
 def test_a_file_under_a_flush_is_closed_after_it(few: OpenFiles) -> None:
-    disk = Disk()
+    disk = Disk(open_files=few)
     log = a_log("flushed", disk)
     flush = log.begin_flush()
     for _ in range(5):
-        a_log("other").append(batch(), now_ms=NOW_MS)
+        a_log("other", Disk(open_files=few)).append(batch(), now_ms=NOW_MS)
     flush.run()
     log.end_flush(flush)
     assert log.recovery_point == 1
@@ -88,7 +86,7 @@ def test_a_file_under_a_flush_is_closed_after_it(few: OpenFiles) -> None:
 
 
 def test_closed_and_forgotten_files_make_room(few: OpenFiles) -> None:
-    logs = [a_log("log") for _ in range(3)]
+    logs = [a_log("log", Disk(open_files=few)) for _ in range(3)]
     logs[0].close(clean=False)
     assert len(few) == 2
     del logs
@@ -96,12 +94,9 @@ def test_closed_and_forgotten_files_make_room(few: OpenFiles) -> None:
     assert len(few) == 0
 
 
-def test_when_the_process_has_no_descriptor_left_some_are_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_when_the_process_has_no_descriptor_left_some_are_closed() -> None:
     plenty = OpenFiles(limit=1_000)
-    monkeypatch.setattr(segment, "OPEN_FILES", plenty)
-    logs = [a_log("log") for _ in range(40)]
+    logs = [a_log("log", Disk(open_files=plenty)) for _ in range(40)]
 
     class Full(Disk):
         refusals = 1
@@ -112,7 +107,7 @@ def test_when_the_process_has_no_descriptor_left_some_are_closed(
                 raise OSError(24, "Too many open files")
             return super().open(path)
 
-    log = a_log("one more", Full())
+    log = a_log("one more", Full(open_files=plenty))
     assert len(everything(log)) == 1
     assert len(plenty) == 40 - open_files._MORE_THAN_ENOUGH + 1
     assert sum(map(is_open, logs)) == len(plenty) - 1
@@ -126,16 +121,13 @@ def test_half_of_the_descriptors_are_left_to_sockets(monkeypatch: pytest.MonkeyP
         assert OpenFiles().limit == limit
 
 
-def test_the_last_descriptors_are_reserved_for_short_uses(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_last_descriptors_are_reserved_for_short_uses() -> None:
     """An index, a checkpoint, a module that is imported late, for want of which requests failed."""
     made = OpenFiles(limit=1_000)
-    monkeypatch.setattr(segment, "OPEN_FILES", made)
     made._descriptors = 30
-    logs = [a_log("log"), a_log("log")]
+    logs = [a_log("log", Disk(open_files=made)) for _ in range(2)]
     for taken, is_among_last in ((18, False), (19, True), (26, True)):
-        disk = Disk()  # whose first descriptor is 3
+        disk = Disk(open_files=made)  # whose first descriptor is 3
         disk._open = dict.fromkeys(range(3, 3 + taken))  # type: ignore[assignment]
         before = len(made)
         logs.append(a_log("log", disk))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,15 @@ from typing import Any
 import pytest
 
 from ottla.broker.requests.context import Disconnect
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, build
 from ottla.protocol.checksum import crc32c
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.files import RealFiles
 from ottla.storage.log import PartitionLog
 from tests.broker.fakes import START_MS, in_virtual_time, settle
 from tests.broker.one_node import OneNode, one_node, read
+from tests.broker.slow_files import SlowFiles
 from tests.protocol.golden_bytes import BATCHES
 from tests.storage.logs import sent_by
 
@@ -330,19 +330,14 @@ async def test_a_duplicate_is_acknowledged_when_the_first_is_on_disk(
 
 
 async def test_a_duplicate_is_answered_after_the_sync_of_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """Or a producer that has lost its connection hears of a record that is lost yet."""
-    async with one_node(tmp_path) as one:
+    files = SlowFiles()
+    async with one_node(tmp_path, WORK_LIMITS, files) as one:
         one.topic("orders", flush_messages="1")
         await one.node.decided()
-        may_sync, sync = threading.Event(), RealFiles.sync
-
-        def slow(descriptor: int) -> None:
-            assert may_sync.wait(10.0)
-            sync(descriptor)
-
-        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        files.hold()
         data = {"index": 0, "records": bytes(sent_by(7, 0))}
         topics = [{"name": "orders", "partition_data": [data]}]
         answers = [
@@ -351,7 +346,7 @@ async def test_a_duplicate_is_answered_after_the_sync_of_the_first(
         ]
         assert one.log("orders").log_end_offset == 1, "the second is a duplicate"
         assert [isinstance(answer, asyncio.Future) for answer in answers] == [True, True]
-        may_sync.set()
+        files.may_sync.set()
         for answer in answers:
             assert isinstance(answer, asyncio.Future)
             told = read(ApiKey.PRODUCE, 9, await answer)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.protocol.api_keys import ApiKey
-from ottla.storage.files import RealFiles
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.slow_files import SlowFiles
 
 PATIENCE_S = 10.0
 
@@ -40,14 +40,15 @@ async def commit_offsets(one: OneNode, producer: dict[str, int], version: int) -
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_offsets_are_written_when_it_is_on_disk_that_they_are_in_the_transaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+    tmp_path: Path, version: int
 ) -> None:
     """Else a loss of power would leave offsets that no marker ever settles."""
     settings = {
         "transaction_state_log_num_partitions": "1",
         "offsets_topic_num_partitions": "1",
     }
-    async with one_node(tmp_path, **settings) as one:
+    files = SlowFiles()
+    async with one_node(tmp_path, WORK_LIMITS, files, **settings) as one:
         one.topic("orders")
         one.topic("__transaction_state", flush_messages="1")
         one.topic("__consumer_offsets")
@@ -58,23 +59,16 @@ async def test_offsets_are_written_when_it_is_on_disk_that_they_are_in_the_trans
         producer = {key: started[key] for key in ("producer_id", "producer_epoch")}
         transactions, offsets = one.log("__transaction_state"), one.log("__consumer_offsets")
         before = transactions.log_end_offset
-        may_sync, is_syncing, sync = threading.Event(), threading.Event(), RealFiles.sync
-
-        def slow(descriptor: int) -> None:
-            is_syncing.set()
-            assert may_sync.wait(PATIENCE_S)
-            sync(descriptor)
-
-        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        files.hold()
         adding = asyncio.ensure_future(add_offsets(one, producer)) if version < 5 else None
         await asyncio.sleep(0)
         committing = asyncio.ensure_future(commit_offsets(one, producer, version))
-        assert await asyncio.to_thread(is_syncing.wait, PATIENCE_S)
+        assert await asyncio.to_thread(files.is_syncing.wait, PATIENCE_S)
         for _ in range(10):
             await asyncio.sleep(0)
         assert transactions.log_end_offset == before + 1, "the partition is added"
         assert offsets.log_end_offset == 0, "and not on disk"
-        may_sync.set()
+        files.may_sync.set()
         if adding is not None:
             assert (await adding)["error_code"] == 0
         answer = await committing

@@ -11,6 +11,7 @@ from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.settings.config import BrokerConfig
 from ottla.protocol.api_keys import ApiKey
+from ottla.storage.open_files import OPEN_FILES, OpenFiles
 from tests.broker.fakes import framed
 from tests.clocks import LoopClock
 
@@ -19,13 +20,13 @@ REQUEST = framed(ApiKey.API_VERSIONS, 0, correlation_id=7)
 
 @asynccontextmanager
 async def listening_node(
-    directory: Path, **settings: str
+    directory: Path, open_files: OpenFiles = OPEN_FILES, /, **settings: str
 ) -> AsyncIterator[tuple[Node, NodeSockets]]:
     """A node that listens; settings are written with _ for their dots."""
     given = {key.replace("_", "."): value for key, value in settings.items()}
     config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://127.0.0.1:0", **given})
     clock = LoopClock()
-    node, sockets = Node(config, directory, clock), NodeSockets(config, clock)
+    node, sockets = Node(config, directory, clock), NodeSockets(config, clock, open_files)
     node.start(sockets.advertised)
     await sockets.open(node)
     try:

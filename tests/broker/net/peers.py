@@ -44,7 +44,9 @@ class Peer:
         request_s: by how much a request moves it on.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines, chunk_bytes: int = 1 << 19
+    ) -> None:
         self.log = log_lines
         for key, handler in {
             HEARTBEAT: self._heartbeat,
@@ -63,7 +65,7 @@ class Peer:
         self.turns = FairTurns(lambda: self.now_s, read_bytes=1 << 40)
         clock = LoopClock()
         self.memory = RequestMemory(REQUESTS_BYTES, clock), AnswerMemory(ANSWERS_BYTES)
-        self.shared = Shared(self.turns, *self.memory, Complaints(clock), clock)
+        self.shared = Shared(self.turns, *self.memory, Complaints(clock), clock, chunk_bytes)
         self.now_s = self.request_s = 0.0
         self.connection, self.transport = self.another()
 

@@ -11,8 +11,6 @@ from typing import Any, cast
 
 import pytest
 
-from ottla.broker.net import sockets as sockets_module
-from ottla.broker.runtime import flushes as flushes_module
 from ottla.broker.runtime.flushes import Flushes
 from ottla.protocol.api_keys import ApiKey
 from ottla.storage.log import PartitionLog
@@ -23,11 +21,13 @@ from tests.log_lines import LogLines
 
 
 class NoneToSpare(OpenFiles):
-    """The limits of a process that has only the reserved descriptors."""
+    """The limits of a process that has, at first, only the reserved descriptors."""
+
+    has_spare = False
 
     @property
     def descriptors(self) -> int:
-        return RESERVED
+        return super().descriptors if self.has_spare else RESERVED
 
 
 class NothingToFlush:
@@ -36,13 +36,13 @@ class NothingToFlush:
 
 
 async def test_a_connection_that_would_take_one_of_the_last_is_refused_with_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
+    tmp_path: Path, log_lines: LogLines
 ) -> None:
-    async with listening_node(tmp_path) as (_, sockets):
-        with monkeypatch.context() as patch:
-            patch.setattr(sockets_module, "OPEN_FILES", NoneToSpare())
-            refused = await Client.of(sockets)
-            assert not await refused.answer()
+    open_files = NoneToSpare()
+    async with listening_node(tmp_path, open_files) as (_, sockets):
+        refused = await Client.of(sockets)
+        assert not await refused.answer()
+        open_files.has_spare = True
         served = await Client.of(sockets)
         assert await served.answer()
         for client in (refused, served):
@@ -72,13 +72,10 @@ class Dirty:
 
 
 @pytest.mark.parametrize(("limit", "most"), [(16, 1), (128, 4), (256, 8), (65_536, 64)])
-def test_a_stop_opens_the_files_of_no_more_logs_at_once_than_it_may(
-    monkeypatch: pytest.MonkeyPatch, limit: int, most: int
-) -> None:
+def test_a_stop_opens_the_files_of_no_more_logs_at_once_than_it_may(limit: int, most: int) -> None:
     """With 256 or 512 descriptors every stop was unclean."""
-    monkeypatch.setattr(flushes_module, "OPEN_FILES", OpenFiles(limit))
     Dirty.at_once = Dirty.most = 0
-    Flushes.flush_all([cast(PartitionLog, Dirty()) for _ in range(100)])
+    Flushes.flush_all([cast(PartitionLog, Dirty()) for _ in range(100)], OpenFiles(limit))
     assert (Dirty.at_once, Dirty.most) == (0, most)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.net import connection as connection_module
 from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.net.outgoing import Outgoing, is_in_memory
 from tests.broker.fakes import correlation_ids, in_virtual_time, settle
@@ -70,8 +69,7 @@ class SlowPeer(Peer):
     """A peer that reads on demand, whose fetches are answered from files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> None:
-        super().__init__(monkeypatch, log_lines)
-        monkeypatch.setattr(connection_module, "_CHUNK_BYTES", CHUNK)
+        super().__init__(monkeypatch, log_lines, CHUNK)
         self.files = [File(numbered(10_000))]
         self.transport.high_water_bytes = 0
         dispatch = self.connection._dispatch

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import cluster as nodes
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
@@ -73,7 +72,7 @@ class Files(RealFiles):
 @asynccontextmanager
 async def node_on(directory: Path, files: Files) -> AsyncIterator[OneNode]:
     """A node with topics `orders` and `compacted`, of two partitions and a record each."""
-    it = OneNode(directory, SETTINGS)
+    it = OneNode(directory, SETTINGS, files=files)
     try:
         it.topic("orders", 2, segment_bytes="1048576")
         it.topic("compacted", 2, cleanup_policy="compact")
@@ -88,10 +87,8 @@ async def node_on(directory: Path, files: Files) -> AsyncIterator[OneNode]:
 
 
 @pytest.fixture
-def files(monkeypatch: pytest.MonkeyPatch) -> Files:
-    made = Files()
-    monkeypatch.setattr(nodes, "RealFiles", lambda: made)
-    return made
+def files() -> Files:
+    return Files()
 
 
 @pytest.fixture

@@ -14,14 +14,15 @@ import pytest
 
 from ottla.broker.runtime.flushes import Flushes
 from ottla.broker.runtime.shard import Shard, ShardServices
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.coordinator.moment import Moment
 from ottla.coordinator.outcome import PARKED, Answer, Effect, Outcome, Parked
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from ottla.storage.files import RealFiles
 from ottla.storage.log import LogServices, PartitionLog
 from ottla.storage.recovery import Stop
 from tests.broker.one_node import OneNode, one_node
+from tests.broker.slow_files import SlowFiles
 from tests.clocks import StillClock
 from tests.log_lines import LogLines
 from tests.storage.disk import Disk
@@ -493,17 +494,12 @@ def rows(checkpoint: Path) -> set[str]:
 
 
 async def test_a_topic_is_on_disk_when_its_maker_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    async with one_node(tmp_path, log_flush_interval_messages="1") as one:
-        may_sync, sync = threading.Event(), RealFiles.sync
-
-        def slow(descriptor: int) -> None:
-            assert may_sync.wait(PATIENCE_S)
-            sync(descriptor)
-
+    files = SlowFiles()
+    async with one_node(tmp_path, WORK_LIMITS, files, log_flush_interval_messages="1") as one:
         await one.node.decided()
-        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        files.hold()
         topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
         asking = asyncio.ensure_future(one.ask(ApiKey.CREATE_TOPICS, 7, topics=[topic]))
         while one.node.open_log_of("orders", 0) is None:  # noqa: ASYNC110 - nothing tells
@@ -511,16 +507,17 @@ async def test_a_topic_is_on_disk_when_its_maker_is_answered(
         metadata = one.log("__cluster_metadata")
         assert metadata.recovery_point < metadata.log_end_offset
         assert not asking.done()
-        may_sync.set()
+        files.may_sync.set()
         assert (await asking)["topics"][0]["error_code"] == 0
         assert metadata.recovery_point == metadata.log_end_offset
 
 
 async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """Else a loss of power would keep the end of it and lose a marker, for ever."""
-    async with one_node(tmp_path) as one:
+    files = SlowFiles()
+    async with one_node(tmp_path, WORK_LIMITS, files) as one:
         one.topic("orders", flush_messages="1")
         one.node.controller.create_internal_topic("__transaction_state")
         shard = one.node.transactions.shard_of("shop")
@@ -535,13 +532,7 @@ async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
             v3_and_below_producer_id=producer["producer_id"],
             v3_and_below_producer_epoch=producer["producer_epoch"], v3_and_below_topics=topics,
         )  # fmt: skip
-        may_sync, sync = threading.Event(), RealFiles.sync
-
-        def slow(descriptor: int) -> None:
-            assert may_sync.wait(PATIENCE_S)
-            sync(descriptor)
-
-        monkeypatch.setattr(RealFiles, "sync", staticmethod(slow))
+        files.hold()
         before = shard.log.log_end_offset
         ended = await one.ask(
             ApiKey.END_TXN, 3, transactional_id="shop", committed=True, **producer
@@ -549,36 +540,29 @@ async def test_a_transaction_is_complete_when_its_markers_are_on_disk(
         assert ended["error_code"] == 0
         assert one.log("orders").log_end_offset == 1, "the marker is written"
         assert shard.log.log_end_offset == before + 1, "prepared, and no more"
-        may_sync.set()
+        files.may_sync.set()
         assert await one.node.flushes.flushed(one.log("orders")) is None
         assert shard.log.log_end_offset == before + 2
 
 
 async def test_a_failed_sync_fails_only_the_produce_of_its_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
+    tmp_path: Path, log_lines: LogLines
 ) -> None:
     with pytest.raises(OSError, match="not closed cleanly"):
-        await _one_of_two_logs_breaks(tmp_path, monkeypatch)
+        await _one_of_two_logs_breaks(tmp_path)
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
 
 
-async def _one_of_two_logs_breaks(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with one_node(directory) as one:
+async def _one_of_two_logs_breaks(directory: Path) -> None:
+    files = SlowFiles()
+    async with one_node(directory, WORK_LIMITS, files) as one:
         one.topic("orders", flush_messages="1")
         one.topic("others", flush_messages="1")
-        harmed = one.log("orders").segments[0].open()
-        sync = RealFiles.sync
-
-        def broken(descriptor: int) -> None:
-            if descriptor == harmed:
-                raise OSError(5, "Input/output error")
-            sync(descriptor)
-
-        monkeypatch.setattr(RealFiles, "sync", staticmethod(broken))
+        files.broken.add(one.log("orders").segments[0].open())
         answer = await produced(one, acks=-1)
         (part,) = answer["responses"][0]["partition_responses"]
         assert (part["error_code"], part["base_offset"]) == (Code.KAFKA_STORAGE_ERROR, -1)
-        harmed = -1
+        files.broken.clear()
         answer = await produced(one, acks=-1)
         (part,) = answer["responses"][0]["partition_responses"]
         assert part["error_code"] == Code.KAFKA_STORAGE_ERROR, "of what comes later, too"
