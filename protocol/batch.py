@@ -48,7 +48,15 @@ class Compression(IntEnum):
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes of a batch's header, field by field in their order."""
+    """The 61 bytes of a batch's header, field by field in their order (DefaultRecordBatch).
+
+    Attributes:
+        length: of the batch in bytes, without `base_offset` and `length`.
+        crc: CRC-32C of everything from `attributes` on.
+        attributes: 16 bits: `Compression`, timestamp type, transactional, control, delete horizon.
+        base_timestamp_ms: of the first record, or the delete horizon.
+        producer_id, producer_epoch, base_sequence: -1 without idempotence.
+    """
 
     base_offset: int
     length: int
@@ -107,12 +115,19 @@ def next_sequence(sequence: int, delta: int) -> int:
 
 
 def read_header(data: Bytes, position: int = 0) -> BatchHeader:
-    """The header of the batch at `position`. Raises struct.error if it is cut."""
+    """The header of the batch at `position`, unchecked.
+
+    Raises:
+        struct.error: fewer than 61 bytes are left.
+    """
     return BatchHeader._make(HEADER.unpack_from(data, position))
 
 
 def headers_in(data: Bytes) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each whole batch in `data`; stops at a cut last batch."""
+    """Position and header of each whole batch in `data`; stops at a cut last batch.
+
+    It checks neither the CRC nor the records.
+    """
     position, end = 0, len(data)
     while position + HEADER_SIZE <= end:
         header = read_header(data, position)
@@ -183,6 +198,12 @@ def build(
     Args:
         records: at least one; a value of None is a tombstone.
         timestamp_ms: timestamp of each record.
+        base_offset: offset of the first record; the log sets it at the append.
+        producer_id, producer_epoch, base_sequence: of an idempotent producer, else -1.
+        leader_epoch: of the partition; the log sets it at the append.
+
+    Returns:
+        The whole batch, with its CRC.
     """
     payload = bytearray()
     for delta, record in enumerate(records):

@@ -47,10 +47,13 @@ _made: dict[str, Any] = {}
 
 
 def message_class(api_key: ApiKey, kind: str) -> Any:
-    """The class for an API, cached; kind is `Request` or `Response`.
+    """The class for an API's messages, cached.
+
+    Args:
+        kind: `Request` or `Response`.
 
     Raises:
-        FileNotFoundError: it has no schema.
+        FileNotFoundError: the API has no schema.
     """
     name = api_name(api_key) + kind
     if name not in _made:
@@ -113,7 +116,7 @@ def is_flexible(cls: Any, version: int) -> bool:
 
 
 def decoder(cls: Any, version: int) -> Decoder:
-    """The compiled function (data, position) -> (message, end position)."""
+    """The compiled function (data, position, elements left) -> (message, end position)."""
     return compiled(cls._struct, version, cls, flexible=is_flexible(cls, version))
 
 

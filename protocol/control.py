@@ -30,7 +30,16 @@ def marker(
     coordinator_epoch: int,
     timestamp_ms: int,
 ) -> bytearray:
-    """A control batch that ends the producer's transaction on one partition."""
+    """A control batch that ends the producer's transaction on one partition.
+
+    Args:
+        producer_epoch: the epoch of the decision (KIP-890: the next one of the producer).
+        coordinator_epoch: the leader epoch of the coordinator's partition.
+        timestamp_ms: the wall time.
+
+    Returns:
+        A whole batch of one record, with its CRC; its offset is 0.
+    """
     key = _KEY.pack(0, _COMMIT if commit else _ABORT)
     value = _VALUE.pack(0, coordinator_epoch)
     return build(

@@ -42,7 +42,11 @@ class RequestHeader(NamedTuple):
 
 
 def read_request_header(frame: memoryview) -> RequestHeader:
-    """The header of a whole frame. Raises Malformed."""
+    """The header of a whole frame (without its size).
+
+    Raises:
+        Malformed: it is cut.
+    """
     try:
         api_key, version, correlation_id, size = _HEADER.unpack_from(frame)
         start = _HEADER.size
@@ -83,7 +87,11 @@ def read_request(
     Bytes behind a complete body are ignored, as by Kafka.
 
     Args:
+        frame: the whole request, without its size.
         most_elements: limit for all arrays together; None: no limit.
+
+    Returns:
+        The codec's object, of the type that `protocol/api_types` has for the API.
 
     Raises:
         Malformed: the body is cut, or null where its schema allows none.

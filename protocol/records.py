@@ -14,7 +14,7 @@ Header = tuple[str, bytes | None]
 
 
 class Record(NamedTuple):
-    """One record as a consumer reads it."""
+    """One record as a consumer reads it; a value of None is a tombstone."""
 
     offset: int
     timestamp_ms: int
@@ -24,7 +24,11 @@ class Record(NamedTuple):
 
 
 def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
-    """The batch's records, decompressed. Raises Refused(CORRUPT_MESSAGE)."""
+    """The payload of the batch at `position`, decompressed; a view if it is not compressed.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE if it does not decompress.
+    """
     raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
     if header.compression == Compression.NONE:
         return raw
@@ -32,7 +36,14 @@ def payload_of(data: Bytes, position: int, header: BatchHeader) -> Bytes:
 
 
 def decompressed(codec: int, raw: Bytes) -> bytes:
-    """`raw` decompressed by the codec of a batch's attributes. Raises Refused(CORRUPT_MESSAGE)."""
+    """`raw` decompressed, as a whole.
+
+    Args:
+        codec: a `Compression` other than NONE.
+
+    Raises:
+        Refused: CORRUPT_MESSAGE.
+    """
     return b"".join(pieces(codec, raw))
 
 

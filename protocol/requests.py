@@ -28,7 +28,11 @@ def request_frame(
     """The frame of a request, with its size.
 
     Args:
-        body: the request's fields; missing ones get their schema's default.
+        version: a flexible one (KIP-482).
+        body: the request's fields in snake case; missing ones get their schema's default.
+
+    Raises:
+        KeyError: the request has no such field. ValueError: null where the schema allows none.
     """
     from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 

@@ -481,7 +481,7 @@ class ClassicGroups(GroupKind):
     # ---- time
 
     def next_deadline(self) -> int | None:
-        """When `tick` has something to do; 0, at once, for groups that were just loaded."""
+        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
         return 0 if self._loaded else self._rebalances.next_deadline()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:

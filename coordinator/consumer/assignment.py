@@ -13,14 +13,15 @@ TopicIds = frozenset[uuid.UUID]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What an assignor is given.
+    """The input of an assignor (GroupSpec).
 
     Attributes:
-        members: the subscribed topics that exist, by member id, in the order to deal in.
-        instances: of static members.
-        targets: what each has so far.
-        owners: the same by topic id and partition.
-        partition_counts: of all subscribed topics.
+        members: the ids of the subscribed topics that exist, by member id; members get partitions
+            in this order.
+        instances: the instance ids of static members, by member id.
+        targets: the previous assignment of each member, by member id.
+        owners: the inverse of `targets`: member ids by topic id and partition.
+        partition_counts: of all subscribed topics, by topic id.
         is_homogeneous: whether all members are subscribed to the same topics.
     """
 
@@ -33,3 +34,4 @@ class Spec:
 
 
 Assigned = dict[str, Assignment]
+"""The partitions of each member, by member id."""

@@ -18,7 +18,7 @@ from .member import NOTHING, Assignment
 
 
 def assign_range(spec: Spec) -> Assigned:
-    """Of each topic a range of partitions to each subscriber; static members come first."""
+    """Each subscriber of a topic gets a range of its partitions; static members come first."""
     ordered = sorted(
         spec.members,
         key=lambda member_id: (
@@ -30,15 +30,15 @@ def assign_range(spec: Spec) -> Assigned:
     for topic_ids in spec.members.values():
         for topic_id in topic_ids:
             subscribers[topic_id] = subscribers.get(topic_id, 0) + 1
-    dealt: dict[uuid.UUID, tuple[int, int]] = {}  # next partition, members served
+    progress: dict[uuid.UUID, tuple[int, int]] = {}  # next partition, number of members served
     assigned: Assigned = {}
     for member_id in ordered:
         mine: dict[uuid.UUID, frozenset[int]] = {}
         for topic_id in spec.members[member_id]:
-            start, served = dealt.get(topic_id, (0, 0))
+            start, served = progress.get(topic_id, (0, 0))
             least, extra = divmod(spec.partition_counts[topic_id], subscribers[topic_id])
             end = start + least + (served < extra)
-            dealt[topic_id] = (end, served + 1)
+            progress[topic_id] = (end, served + 1)
             if start < end:
                 mine[topic_id] = frozenset(range(start, end))
         assigned[member_id] = mine
@@ -46,7 +46,7 @@ def assign_range(spec: Spec) -> Assigned:
 
 
 def assign_uniform(spec: Spec) -> Assigned:
-    """As many partitions to each as can be, and as few moved as can be."""
+    """Balance the number of partitions of the members, with as few moves as possible."""
     if not spec.members:
         return {}
     if spec.is_homogeneous:
@@ -57,7 +57,7 @@ def assign_uniform(spec: Spec) -> Assigned:
 
 
 class _Quotas:
-    """How many partitions each member may have: `least`, and `extra` of them one more."""
+    """The number of partitions of each member: the quotient, and one more for some members."""
 
     def __init__(self, partition_count: int, member_count: int) -> None:
         self._least, self._extra = divmod(partition_count, member_count)
@@ -146,11 +146,11 @@ def _with(assignment: Assignment, topic_id: uuid.UUID, indexes: frozenset[int]) 
 ASSIGNORS: Final[Mapping[str, Callable[[Spec], Assigned]]] = MappingProxyType(
     {"uniform": assign_uniform, "range": assign_range}
 )
-"""By the name that a member may ask for."""
+"""By the name in ServerAssignor of ConsumerGroupHeartbeat."""
 
 _CLASSES: Final = "org.apache.kafka.coordinator.group.assignor."
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {name: name for name in ASSIGNORS}
     | {_CLASSES + "UniformAssignor": "uniform", _CLASSES + "RangeAssignor": "range"}
 )
-"""What a setting may call them: by name, or as Kafka's classes."""
+"""The names by the values of `group.consumer.assignors`: names, or Kafka's classes."""

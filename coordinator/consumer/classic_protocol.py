@@ -45,7 +45,11 @@ def _in_known_version(data: bytes) -> bytes:
 
 
 def read_subscription(data: bytes) -> Subscription:
-    """Raises Malformed."""
+    """The subscription in a member's metadata for a protocol.
+
+    Raises:
+        Malformed: it cannot be read.
+    """
     read = decode_data("ConsumerProtocolSubscription", _in_known_version(data))
     owned: dict[str, frozenset[int]] = {}
     for each in read.owned_partitions or ():
@@ -54,10 +58,10 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def read_assignment(data: bytes, topics: Topics) -> tuple[Assignment, bool]:
-    """The partitions of topics that exist, and whether an assignor put something else in.
+    """The partitions that exist, and whether the assignment has user data of an assignor.
 
     Raises:
-        Malformed: it is no assignment.
+        Malformed: it cannot be read.
     """
     if not data:
         return {}, False

@@ -32,7 +32,7 @@ _LONG_AGO = -(1 << 63)
 
 
 class State(Enum):
-    """Where a consumer group stands; the values are the names that clients see."""
+    """The state of a consumer group (ConsumerGroupState); the values are Kafka's names."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -53,10 +53,13 @@ class ConsumerGroup:
     Attributes:
         epoch: raised whenever members, subscriptions or topics change; 0 before the first.
         target_epoch: the group's epoch that the target was made for.
-        targets: what each member is to have, by member id.
-        owners: the same the other way round: member ids by topic id and partition.
-        checked: at which version of the topics, and for which epoch, `metadata_hash` was compared
-            the last time. In memory only.
+        targets: the target assignment of each member, by member id.
+        owners: the inverse of `targets`: member ids by topic id and partition.
+        subscribers: by topic name.
+        regexes: the number of members subscribed by each regular expression.
+        resolved: the topics that each regular expression matched.
+        checked: the version of the topics, and the group's epoch, at the last comparison of
+            `metadata_hash`. In memory only.
     """
 
     VOLATILE: ClassVar = frozenset({"checked"})
@@ -80,7 +83,7 @@ class ConsumerGroup:
         self._classic_count = 0
         self._classic_protocols: dict[str, int] = {}
 
-    # ---- questions
+    # ---- queries
 
     @property
     def state(self) -> State:
@@ -103,14 +106,14 @@ class ConsumerGroup:
         return member
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member that an instance is now."""
+        """The current member of an instance id; None if there is none."""
         if instance_id is None:
             return None
         member_id = self._static_members.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
     def check_member(self, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """The member, if a request with this instance may speak for it.
+        """The member that a request comes from.
 
         Raises:
             Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
@@ -136,11 +139,11 @@ class ConsumerGroup:
         return NOTHING if member_id is None else self.targets.get(member_id, NOTHING)
 
     def partition_epoch(self, topic_id: uuid.UUID, partition: int) -> int:
-        """The epoch of the member that owns the partition; -1 when it is free."""
+        """The epoch of the member that owns the partition; -1 if it is free."""
         return self._partition_epochs.get(topic_id, {}).get(partition, NO_EPOCH)
 
     def waits_for_partitions(self, member: ConsumerMember) -> bool:
-        """Whether something of a member's target is still owned by others."""
+        """Whether other members still own partitions of a member's target."""
         return any(
             index not in member.assigned.get(topic_id, ())
             and self.partition_epoch(topic_id, index) != NO_EPOCH
@@ -151,34 +154,34 @@ class ConsumerGroup:
     def assignor(
         self, default: str, old: ConsumerMember | None = None, new: ConsumerMember | None = None
     ) -> str:
-        """The assignor that most members want, once `old` has become `new`."""
+        """The assignor that most members name, if the member `old` becomes `new`."""
         counts = {name: self._assignors[name] for name in in_timeline_table(self._assignors)}
         _count(counts, None if old is None else old.server_assignor, -1)
         named = None if new is None else new.server_assignor
         if named is not None and named not in counts:
-            counts = {named: 0, **counts}  # of two with as many Kafka takes this one
+            counts = {named: 0, **counts}  # with equal counts Kafka takes this one
         _count(counts, named, 1)
         return max(counts, key=counts.__getitem__, default=default)
 
     @property
     def last_resolved_ms(self) -> int:
-        """When the regular expressions were matched the last time."""
+        """The wall time, in ms, of the last matching of regular expressions."""
         return next((each.timestamp_ms for each in self.resolved.values()), _LONG_AGO)
 
     @property
     def last_resolved_version(self) -> int:
         return next((each.version for each in self.resolved.values()), 0)
 
-    # ---- questions about classic members
+    # ---- queries about classic members
 
     def supports_classic(self, protocol_type: str, protocols: Iterable[str]) -> bool:
-        """Whether a member with these classic protocols fits to those that are here."""
+        """Whether all classic members support one of these protocols."""
         return protocol_type == "consumer" and any(
             self._classic_protocols.get(name, 0) == self._classic_count for name in protocols
         )
 
     def is_classic_without(self, gone: Iterable[ConsumerMember]) -> bool:
-        """Whether all speak the classic protocol once some have gone."""
+        """Whether all members but `gone` are of the classic protocol."""
         gone = list(gone)
         classic_gone = sum(member.classic is not None for member in gone)
         return self._classic_count - classic_gone == len(self.members) - len(gone)
@@ -192,7 +195,7 @@ class ConsumerGroup:
         *,
         gone_regexes: Iterable[str] = (),
     ) -> dict[str, Subscribers]:
-        """Who would be subscribed to what, if `old` members became `new` ones."""
+        """The subscribers by topic, if `old` members become `new` ones."""
         counts = dict(self.subscribers)
         for member in old:
             for name in member.subscribed_topic_names:
@@ -207,7 +210,7 @@ class ConsumerGroup:
         return counts
 
     def regexes_after(self, old: ConsumerMember, new: ConsumerMember) -> Mapping[str, int]:
-        """How many members would be subscribed by which regular expression."""
+        """The subscribers by regular expression, if the member `old` becomes `new`."""
         if old.subscribed_topic_regex == new.subscribed_topic_regex:
             return self.regexes
         counts = dict(self.regexes)
@@ -216,7 +219,7 @@ class ConsumerGroup:
         return counts
 
     def removal(self, replaced: Mapping[str, str] | None = None) -> list[ConsumerRecord]:
-        """Tombstones for all of the group.
+        """Tombstones for all records of the group.
 
         Args:
             replaced: new ids, by the old, of members that records before these replace.
@@ -313,7 +316,7 @@ class ConsumerGroup:
                 _count(self._classic_protocols, protocol, 1)
 
     def _forget(self, old: ConsumerMember) -> None:
-        """Take a member out of all counts."""
+        """Remove a member from all counts."""
         for name in old.subscribed_topic_names:
             _change(self.subscribers, name, by_name=-1)
         _count(self.regexes, old.subscribed_topic_regex, -1)
@@ -340,7 +343,7 @@ class ConsumerGroup:
                 _change(self.subscribers, name, by_regex=-1)
 
     def _set_target(self, member_id: str, target: Assignment) -> None:
-        """Keep `owners` true. A partition that was given to another one since is left alone."""
+        """Update `owners`; a partition that another member got meanwhile stays with that one."""
         before = self.targets.get(member_id, NOTHING)
         for topic_id, indexes in before.items():
             owners = self.owners.get(topic_id, {})

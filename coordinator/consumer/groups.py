@@ -41,15 +41,16 @@ Adopt = Callable[[ClassicGroup, GroupStored, Moment, bool], None]
 members have to rejoin."""
 
 _RETRY_MS = 500
-"""How long after a timer's work was refused it is tried again."""
+"""The pause before the next try, after the log refused the records of a timer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSetup:
-    """What consumer groups need to know of their broker.
+    """The services and settings that consumer groups get from their broker.
 
     Attributes:
-        own_limits_of: the limits that are set for a group; None: `settings` holds for all.
+        topics: the topics of the cluster, as a live view.
+        own_limits_of: the limits of a group, by its id; None: `settings` applies to all groups.
     """
 
     settings: ConsumerGroupSettings = field(default_factory=ConsumerGroupSettings)
@@ -58,7 +59,7 @@ class ConsumerSetup:
 
     @property
     def limits_of(self) -> Callable[[str], GroupLimits]:
-        """What binds a group."""
+        """A function from a group id to the limits of the group."""
         if self.own_limits_of is not None:
             return self.own_limits_of
         usual = GroupLimits(self.settings.session_timeout_ms, self.settings.heartbeat_interval_ms)
@@ -69,8 +70,9 @@ class ConsumerGroups:
     """The consumer groups of one partition of `__consumer_offsets`.
 
     Args:
+        setup: services and settings of the broker.
         adopt: takes a group that becomes a classic one.
-        max_classic_size: group.max.size: a larger group stays as it is.
+        max_classic_size: group.max.size: a larger group does not become a classic one.
     """
 
     VOLATILE: ClassVar = frozenset({"_loaded"})
@@ -83,7 +85,7 @@ class ConsumerGroups:
         self._max_classic_size = max_classic_size
         self.groups: dict[str, ConsumerGroup] = {}
         self.steps = Steps(setup.settings, setup.topics)
-        self._loaded: dict[str, None] = {}  # from the log, and their sessions have not begun yet
+        self._loaded: dict[str, None] = {}  # replayed; their sessions have not begun yet
 
     def get(self, group_id: str) -> ConsumerGroup | None:
         return self.groups.get(group_id)
@@ -93,10 +95,11 @@ class ConsumerGroups:
     def heartbeat(
         self, request: HeartbeatRequest, *, classic: ClassicGroup | None, now: Moment
     ) -> Outcome[HeartbeatReply]:
-        """ConsumerGroupHeartbeat (68).
+        """ConsumerGroupHeartbeat (68): join, take the next step, or leave.
 
         Args:
-            classic: the classic group of that name; a member that joins converts it.
+            classic: the classic group of that id; a member that joins converts it.
+            now: the time on both clocks.
 
         Raises:
             Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, GROUP_ID_NOT_FOUND, UNKNOWN_MEMBER_ID,
@@ -130,7 +133,7 @@ class ConsumerGroups:
     def _group_for(
         self, request: HeartbeatRequest, classic: ClassicGroup | None, turn: ConsumerTurn
     ) -> ConsumerGroup:
-        """The group, or the one it becomes when a member joins."""
+        """The group; for a member that joins a new one, or the converted classic group."""
         group = self.groups.get(request.group_id)
         if group is not None:
             return group
@@ -138,11 +141,11 @@ class ConsumerGroups:
             if classic is None:
                 why = f"Consumer group {request.group_id} not found."
                 raise Refused(Code.GROUP_ID_NOT_FOUND, why)
-            raise _not_found(request.group_id, is_classic=classic is not None)
+            raise _not_found(request.group_id, is_classic=True)
         group = ConsumerGroup(request.group_id)
         if classic is None:
             return group
-        if not classic.members:  # also where the log did not take yet that the last one has left
+        if not classic.members:  # its record may still have members
             turn.records.append(GroupRemoved(classic.group_id))
             return group
         records, effects = upgraded(classic, self._settings, self._topics)
@@ -159,7 +162,12 @@ class ConsumerGroups:
     def _member_for(
         self, group: ConsumerGroup, request: HeartbeatRequest, turn: ConsumerTurn
     ) -> ConsumerMember:
-        """The member that sent the request, or a new one if it joins."""
+        """The member that sent the request, or a new one if it joins.
+
+        Raises:
+            Refused: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID,
+                FENCED_MEMBER_EPOCH.
+        """
         joins = request.member_epoch == JOINING_EPOCH
         if not joins:
             member = group.check_member(request.member_id, request.instance_id)
@@ -197,7 +205,7 @@ class ConsumerGroups:
     def fence(
         self, group: ConsumerGroup, gone: Collection[ConsumerMember], turn: ConsumerTurn
     ) -> None:
-        """Members are gone; when only members of the classic protocol are left, so is the group."""
+        """Remove members. If only classic members are left, the group becomes a classic one."""
         if not gone:
             return
         left = len(group.members) - len(gone)
@@ -218,7 +226,7 @@ class ConsumerGroups:
         turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))
 
     def may_become_classic(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
-        """Whether only classic members are left once a static one is replaced by a classic one."""
+        """Whether the group becomes a classic one if a classic member replaces this static one."""
         return (
             replaced.classic is None
             and group.is_classic_without([replaced])
@@ -235,7 +243,13 @@ class ConsumerGroups:
         *,
         rebalance: bool,
     ) -> None:
-        """Turn the group into a classic one: tombstones, and its record (on-line downgrade)."""
+        """Turn the group into a classic one: tombstones, and its record (on-line downgrade).
+
+        Args:
+            gone: members that leave now.
+            joining: a classic member that replaces a static one; None if none does.
+            rebalance: whether the members have to join again.
+        """
         replaced = None if joining is None else group.static_member(joining.instance_id)
         ids = {replaced.member_id: joining.member_id} if joining and replaced else {}
         turn.records += group.removal(ids)
@@ -280,7 +294,7 @@ class ConsumerGroups:
     # ---- time
 
     def next_deadline(self) -> int | None:
-        """When `tick` has something to do; 0, at once, for groups that were just loaded."""
+        """When `tick` is next due, by the monotonic time in ms; 0 for now, None for never."""
         return 0 if self._loaded else self.steps.deadlines.next()
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
@@ -306,7 +320,7 @@ class ConsumerGroups:
             yield turn.outcome(None)
 
     def _begin_sessions(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Where no session has begun yet, that of a group that this coordinator made has."""
+        """Begin the sessions of members without one: those of a group loaded from the log."""
         session_ms = self._limits_of(group.group_id).session_timeout_ms
         deadlines = self.steps.deadlines
         for member_id, member in group.members.items():
@@ -333,7 +347,7 @@ class ConsumerGroups:
         self.fence(group, [member], turn)
 
     def _match(self, group: ConsumerGroup, turn: ConsumerTurn) -> None:
-        """Match the group's regular expressions against the topics of now."""
+        """Match the group's regular expressions against the current topics."""
         names = self._topics.names_for(self.steps.may_see.pop(group.group_id, None))
         version = self._topics.version
         bump = False
@@ -357,7 +371,7 @@ class ConsumerGroups:
         """ConsumerGroupDescribe (69). Raises Refused(GROUP_ID_NOT_FOUND).
 
         Args:
-            is_classic: whether there is a classic group of that name.
+            is_classic: whether there is a classic group of that id.
         """
         group = self.groups.get(group_id)
         if group is None:
@@ -379,7 +393,7 @@ def _not_found(group_id: str, *, is_classic: bool) -> Refused:
 
 
 def check_request(request: HeartbeatRequest, assignors: Iterable[str]) -> None:
-    """Whether a heartbeat has what one of its epoch must have.
+    """Check the fields that a heartbeat of its epoch must have.
 
     Raises:
         Refused: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR.
@@ -471,7 +485,7 @@ def _updated(member: ConsumerMember, request: HeartbeatRequest) -> ConsumerMembe
 
 
 def _regexes_of(gone: Iterable[ConsumerMember], group: ConsumerGroup) -> list[str]:
-    """The regular expressions without a subscriber once some members are gone."""
+    """The regular expressions that lose their last subscriber with these members."""
     counts: dict[str, int] = {}
     for member in gone:
         if member.subscribed_topic_regex:

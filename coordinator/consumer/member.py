@@ -14,18 +14,18 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 Assignment = Mapping[uuid.UUID, frozenset[int]]
-"""Partitions by topic id; no topic is there without partitions."""
+"""Partition indexes by topic id; each topic has at least one."""
 
 NOTHING: Final[Assignment] = MappingProxyType({})
 
 JOINING_EPOCH: Final = 0
 LEAVING_EPOCH: Final = -1
 STATIC_LEAVING_EPOCH: Final = -2
-"""Of a static member that will be back: its partitions stay its own until its session ends."""
+"""Of a static member that leaves for a while: it keeps its partitions until its session ends."""
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to its target; the numbers are those in the log."""
+    """The state of a member's reconciliation (MemberState); the numbers are those in the log."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -39,7 +39,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClassicMember:
-    """What only a member of the classic protocol has, when it is in a consumer group.
+    """The data of the classic protocol of a classic member in a consumer group.
 
     Attributes:
         protocols: names in the member's order of preference, each with the subscription in it.
@@ -74,7 +74,7 @@ class ConsumerMember:
         subscribed_topic_regex: empty for none.
         assigned: the partitions that it may use now.
         pending_revocation: the partitions that it has to give up first.
-        classic: set when it speaks the classic protocol.
+        classic: the data of a classic member; None for a member of the new protocol.
     """
 
     member_id: str
@@ -105,5 +105,5 @@ class ConsumerMember:
         )
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Whether it has all that the target of that epoch gives it."""
+        """Whether it has all partitions of its target of that epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == target_epoch

@@ -30,7 +30,7 @@ class ConsumerGroupSettings:
 
 
 class GroupLimits(NamedTuple):
-    """What can be set for each group (ConfigResource GROUP)."""
+    """The settings of a single group (ConfigResource GROUP)."""
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -38,14 +38,14 @@ class GroupLimits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatRequest:
-    """A ConsumerGroupHeartbeat. What is None has not changed since the last one.
+    """A ConsumerGroupHeartbeat. A field of None has not changed since the last one.
 
     Attributes:
         member_epoch: 0 to join, -1 to leave, -2 for a static member that will be back.
         rebalance_timeout_ms: -1 when it has not changed.
         owned: the partitions that the member has now.
-        may_see: whether the client may see a topic, by name; None: it may see all.
-        requires_member_id: a member makes up its own id (version 1+).
+        may_see: whether the client's ACLs let it see a topic, by name; None: it may see all.
+        requires_member_id: the member chooses its own id (version 1+).
     """
 
     group_id: str
@@ -74,7 +74,7 @@ class HeartbeatRequest:
 
 
 class HeartbeatReply(NamedTuple):
-    """The answer; `assignment` is None when the member knows it already."""
+    """The answer; `assignment` is None if it has not changed."""
 
     member_id: str
     member_epoch: int

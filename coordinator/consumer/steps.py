@@ -24,17 +24,17 @@ from .target import is_homogeneous, new_target
 from .topics import Topics, compiled, metadata_hash
 
 REGEX_PAUSE_MS = 10_000
-"""The least time between two matchings of a group's regular expressions."""
+"""The minimum time between two matchings of a group's regular expressions."""
 
 
 class Timer(Enum):
-    """What a timer of a group waits for."""
+    """The kinds of timers; each value says what the timer waits for."""
 
     SESSION = "the heartbeat of a member"
-    REBALANCE = "a member that is to give up partitions"
-    JOIN = "a classic member that is to rejoin"
-    SYNC = "a classic member that is to sync"
-    REGEX = "nothing: regular expressions are to be matched at once"
+    REBALANCE = "a member that has to give up partitions"
+    JOIN = "a classic member that has to rejoin"
+    SYNC = "a classic member that has to sync"
+    REGEX = "nothing: regular expressions are matched in the next decision"
 
 
 class TimerKey(NamedTuple):
@@ -110,7 +110,7 @@ class Steps:
     def subscribe(
         self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, turn: ConsumerTurn
     ) -> bool:
-        """Log the subscription if it changed; whether its topics did."""
+        """Log the subscription if it has changed; whether its topic names have changed."""
         if new is old or new == old:
             return False
         turn.records.append(subscription(group.group_id, new))
@@ -126,8 +126,11 @@ class Steps:
     ) -> bool:
         """Set the timer that matches regular expressions; whether the group needs a new target.
 
-        A new one is matched right after this decision; all of them are matched again when topics
-        were made, and now and then.
+        A new one is matched right after this decision. All are matched again when topics were
+        created, and after `regex_refresh_interval_ms`.
+
+        Args:
+            may_see: see `HeartbeatRequest`.
 
         Raises:
             Refused: INVALID_REGULAR_EXPRESSION.
@@ -146,7 +149,7 @@ class Steps:
             return False
         key = TimerKey(Timer.REGEX, group.group_id)
         age_ms = turn.now.wall_ms - group.last_resolved_ms
-        # Resolved after now: the wall clock was set back, so the age is unknown.
+        # A negative age: the wall clock was set back, so the age is unknown.
         if self.deadlines.is_set(key) or 0 <= age_ms <= REGEX_PAUSE_MS:
             return bump
         regexes = group.regexes_after(old, new)
@@ -163,7 +166,7 @@ class Steps:
     # ---- its assignment
 
     def is_stale(self, group: ConsumerGroup) -> bool:
-        """Whether topics may have changed since they were looked at."""
+        """Whether topics may have changed since `metadata_hash` was compared."""
         checked = group.checked
         return checked is None or checked[0] != self.topics.version or group.epoch < checked[1]
 
@@ -178,7 +181,8 @@ class Steps:
         """Raise the group's epoch if needed, and make a target for it.
 
         Args:
-            members: the member of the request, before and after it.
+            members: the member before and after the request.
+            bump: whether the subscriptions have changed.
 
         Returns:
             The epoch of the target, and the member's part of it.
@@ -218,7 +222,7 @@ class Steps:
         *,
         bump: bool,
     ) -> int:
-        """Look at the topics again; the group's epoch, raised when they or `bump` demand it."""
+        """Compare the topics' hash; the group's epoch, raised if the hash or `bump` requires it."""
         old, new = members
         gone = self._regexes_gone(group, old, new)
         subscribed = group.subscribers_after([old], [new], gone_regexes=gone)
@@ -247,7 +251,15 @@ class Steps:
         owned: Assignment | None,
         turn: ConsumerTurn,
     ) -> ConsumerMember:
-        """Take a member one step towards its target; the member after it."""
+        """Take a member one step towards its target; the member after the step.
+
+        Args:
+            target: the epoch of the target, and the member's part of it.
+            owned: the partitions that the member reports; None if it reports none.
+
+        Raises:
+            Refused: FENCED_MEMBER_EPOCH; see `reconciled`.
+        """
         target_epoch, partitions = target
         if member.is_reconciled_to(target_epoch):
             return member
@@ -276,13 +288,13 @@ class Steps:
         self.deadlines.set(TimerKey(Timer.SESSION, group_id, member_id), due_ms)
 
     def cancel_timers(self, group_id: str, member_id: str) -> None:
-        """The member has gone."""
+        """Cancel all timers of a member that was removed."""
         for timer in (Timer.SESSION, Timer.REBALANCE, Timer.JOIN, Timer.SYNC):
             self.deadlines.cancel(TimerKey(timer, group_id, member_id))
 
 
 def removal(group: ConsumerGroup, member_id: str) -> list[ConsumerRemoved]:
-    """Tombstones for a member, in the order in which Kafka has to read them."""
+    """Tombstones for a member, in the order that Kafka's replay requires."""
     return [
         ConsumerRemoved(kind, group.group_id, member_id)
         for kind in (Kind.CURRENT_MEMBER, Kind.TARGET_MEMBER, Kind.MEMBER)
@@ -290,7 +302,7 @@ def removal(group: ConsumerGroup, member_id: str) -> list[ConsumerRemoved]:
 
 
 def check_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
-    """Whether a heartbeat is of the member's epoch.
+    """Check that a heartbeat is of the member's epoch.
 
     The previous epoch is valid too while the member owns no more than its assignment: the answer
     with the new epoch may be lost.
@@ -324,7 +336,7 @@ def _is_within(owned: Assignment, assigned: Assignment) -> bool:
 
 
 def check_released(member: ConsumerMember, member_id: str) -> None:
-    """Whether a static member has left for now, so that its instance may join again.
+    """Check that a static member has left for a while, so that its instance may join again.
 
     Raises:
         Refused: UNRELEASED_INSTANCE_ID.

@@ -14,7 +14,7 @@ from .records import ConsumerRecord, TargetEpoch, TargetMember
 from .topics import Topics
 
 Owners = Mapping[uuid.UUID, Mapping[int, str]]
-"""Who is to have what, by topic id and partition."""
+"""Member ids by topic id and partition."""
 
 
 def is_homogeneous(
@@ -87,7 +87,7 @@ def _existing(
     if not strays:
         return targets, owners
 
-    def there(target: Assignment) -> Assignment:
+    def existing_part(target: Assignment) -> Assignment:
         kept = {
             topic_id: frozenset(each for each in indexes if each < counts[topic_id])
             if topic_id in strays
@@ -100,7 +100,7 @@ def _existing(
     for topic_id in strays:
         count = counts[topic_id]
         existing[topic_id] = {i: owner for i, owner in owners[topic_id].items() if i < count}
-    return {member_id: there(target) for member_id, target in targets.items()}, existing
+    return {member_id: existing_part(target) for member_id, target in targets.items()}, existing
 
 
 class _Subscribed:

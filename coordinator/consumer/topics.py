@@ -32,11 +32,11 @@ class Topics(Protocol):
 
     @property
     def version(self) -> int:
-        """Another one whenever anything about topics may have changed."""
+        """A number that differs after any change that may concern topics."""
 
     @property
     def newest_version(self) -> int:
-        """The version at which the last topic was made, or was first seen."""
+        """The version at which the last topic was created or first seen."""
 
     def by_name(self, name: str) -> TopicMetadata | None: ...
     def by_id(self, topic_id: uuid.UUID) -> TopicMetadata | None: ...
@@ -63,7 +63,7 @@ class NoTopics:
 def metadata_hash(names: Iterable[str], topics: Topics) -> int:
     """The hash of subscribed topics, kept with the group's epoch (KIP-1101).
 
-    It differs when a topic is made, deleted or gets partitions. Kafka computes the same.
+    It differs after a topic is created, deleted or gets partitions. Kafka computes the same.
     """
     hashes = [
         topic_hash(topic) for topic in map(topics.by_name, sorted(names)) if topic is not None
@@ -140,7 +140,7 @@ def compiled(regex: str) -> Regex:
 
 
 def _re2j_message(why: str) -> str:
-    """What Kafka's RE2 says where the C++ one says this."""
+    """The error message of RE2/J, which Kafka uses, for one of the C++ library."""
     kind = why.partition(":")[0]
     return _RE2J.get(kind, kind)
 

@@ -45,7 +45,7 @@ class _Range:
 
     @property
     def imbalance(self) -> int:
-        """Only before anything has moved."""
+        """The difference of the loads; valid only before a partition has moved."""
         return self._loads[self._sorted[-1]] - self._loads[self._sorted[0]]
 
     @property
@@ -67,7 +67,7 @@ class _Range:
         return member
 
     def most_loaded(self) -> int:
-        """The member to take a partition from; -1 when none has any to give."""
+        """The member to take a partition from; -1 if there is none."""
         if self._next_most < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
                 self._most_load = self._loads[self._sorted[self._most_start - 1]]
@@ -86,7 +86,7 @@ class _Range:
         return member
 
     def exclude_last(self) -> None:
-        """Who was named last by `most_loaded` has nothing to give."""
+        """Exclude the last result of `most_loaded`: it has no partition to give up."""
         at, last = self._next_most + 1, self._most_end - 1
         self._sorted[at], self._sorted[last] = self._sorted[last], self._sorted[at]
         self._most_end -= 1
@@ -109,7 +109,7 @@ class _Uniform:
         }
 
     def keep(self) -> None:
-        """What members have of topics they are still subscribed to stays with them."""
+        """Let members keep their partitions of topics that they are still subscribed to."""
         for member, member_id in enumerate(self._ids):
             for topic_id, indexes in self._spec.targets.get(member_id, NOTHING).items():
                 if topic_id in self._spec.members[member_id]:
@@ -175,7 +175,7 @@ class _Uniform:
         self._loads[member] += 1
 
     def _balance_topic(self, topic_id: uuid.UUID) -> int:
-        """Move partitions of one topic among its subscribers; how many."""
+        """Move partitions of one topic among its subscribers; the number of moves."""
         members = _Range(self._subscribers[topic_id], self._loads)
         if members.imbalance <= 1:
             return 0

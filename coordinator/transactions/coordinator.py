@@ -34,11 +34,11 @@ from .states import (
 )
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
-# The wall clock may step: it is looked at again after so long at the latest, as Kafka does.
+# The wall clock may step, so it is read again after this time at the latest, as in Kafka.
 _TIMEOUT_RECHECK_MS: Final = 10_000
 _EXPIRATION_RECHECK_MS: Final = 60 * 60 * 1000
 EXPIRED_PER_DECISION: Final = 100
-"""How many transactional ids are forgotten by one decision."""
+"""The number of transactional ids that one decision removes."""
 _RETRY_MS: Final = 1_000
 
 
@@ -54,8 +54,9 @@ class Transactions:
             until it has passed, a transaction past its timeout can still be ended by its producer.
         expiration_check_interval_ms: `transaction.remove.expired.transaction.cleanup.interval.ms`:
             until it has passed, a transactional id past its expiration can still be used.
-        transaction_version: the finalized level of that feature: what the coordinator aborts by
-            itself goes by it, and a client's request by the version the client chose (KIP-890).
+        transaction_version: returns the finalized level of that feature. It applies to transactions
+            that the coordinator aborts; the version of a client's request applies to the request
+            (KIP-890).
     """
 
     def __init__(
@@ -102,9 +103,10 @@ class Transactions:
         """InitProducerId (22) of a transactional id: a new epoch fences the previous producer.
 
         Args:
-            timeout_ms: how long the transactions to come may stay open.
+            timeout_ms: how long its transactions may stay open.
+            now_ms: the wall time, in ms.
             expected: the client's producer id and epoch, if it continues after an error (KIP-360).
-            in_two_phases: they may stay open for ever, whatever `timeout_ms` says (KIP-939).
+            in_two_phases: its transactions have no timeout; `timeout_ms` is ignored (KIP-939).
 
         Returns:
             The client's new producer id and epoch, or CONCURRENT_TRANSACTIONS: the open transaction
@@ -156,9 +158,12 @@ class Transactions:
     ) -> Outcome[None]:
         """AddPartitionsToTxn (24), AddOffsetsToTxn (25); the first one starts the transaction.
 
-        Produce 12 and TxnOffsetCommit 5 add what they write to in the same way (KIP-890).
+        Produce 12 and TxnOffsetCommit 5 add the partitions that they write to (KIP-890).
 
         Args:
+            producer: the producer id and epoch of the request.
+            partitions: topic and index of each.
+            now_ms: the wall time, in ms.
             client_version: ADDS_EXPLICITLY if the client adds partitions by a request.
 
         Raises:
@@ -178,7 +183,7 @@ class Transactions:
     def missing_partitions(
         self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
     ) -> frozenset[Partition]:
-        """Those that are not in the open transaction: AddPartitionsToTxn 4 with `verify_only`.
+        """The partitions that are not in the open transaction (AddPartitionsToTxn 4, VerifyOnly).
 
         Raises:
             Refused: as for `add_partitions`.
@@ -191,10 +196,10 @@ class Transactions:
     def verify_partitions(
         self, transactional_id: str, producer: Producer, partitions: Iterable[Partition]
     ) -> None:
-        """Let through what writes to the open transaction: TxnOffsetCommit up to version 4.
+        """Check that a write belongs to the open transaction: TxnOffsetCommit up to version 4.
 
-        The open transaction in a partition's log is no substitute for this question (KIP-890): one
-        that is decided stays open there until its marker comes, and must not grow any more.
+        The open transaction in a partition's log cannot replace this check (KIP-890): a decided one
+        stays open there until its marker is written, and must not grow.
 
         Raises:
             Refused: as for `add_partitions`; TRANSACTION_ABORTABLE for a partition not added.
@@ -211,6 +216,14 @@ class Transactions:
     ) -> Outcome[Producer]:
         """EndTxn (26) up to version 4: prepare the end, or answer a retry of it.
 
+        Args:
+            producer: the producer id and epoch of the request.
+            commit: False to abort.
+            now_ms: the wall time, in ms.
+
+        Returns:
+            The same producer, with the PREPARE record and `WriteMarkers`; neither for a retry.
+
         Raises:
             Refused: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
                 CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
@@ -223,7 +236,7 @@ class Transactions:
                 prepared = known.prepared(commit=commit, now_ms=now_ms)
                 return Outcome(producer, (prepared,), self._markers(prepared))
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
-                return Outcome(producer)  # a retry: the first answer was lost on its way
+                return Outcome(producer)  # a retry: the first answer was lost
         raise _cannot_end(known, commit=commit)
 
     def end_and_bump(
@@ -260,7 +273,7 @@ class Transactions:
                 pass
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False) if retries:
                 if known.producer_epoch > LAST_EPOCH:
-                    # Aborted for its timeout at its very last epoch: there is none to go on with.
+                    # The timeout aborted it at its last epoch: no epoch is left for the producer.
                     raise Refused(Code.PRODUCER_FENCED, f"{producer} has no epoch left")
                 return Outcome(known.producer)
             case (State.EMPTY | State.COMPLETE_COMMIT | State.COMPLETE_ABORT, False) if is_current:
@@ -294,7 +307,7 @@ class Transactions:
         open_longer_than_ms: int = -1,
         matches: Callable[[str], object] | None = None,
     ) -> tuple[Transaction, ...]:
-        """ListTransactions (66): what passes every filter that is given.
+        """ListTransactions (66): the transactions that match all given filters.
 
         A transactional id that never had a transaction is older than any duration: its start is
         -1, and Kafka subtracts that (TransactionStateManager.listTransactionStates).
@@ -314,33 +327,38 @@ class Transactions:
 
     @property
     def prepared_count(self) -> int:
-        """How many are decided and wait for markers."""
+        """The number of decided transactions without all their markers."""
         return len(self._prepared)
 
     # Markers and time
 
     def markers_written(self, prepared: Transaction, *, now_ms: int) -> Outcome[None]:
-        """Every marker of this transaction is in its partition: it is complete."""
+        """Complete a transaction whose markers are all written."""
         if self._by_id.get(prepared.transactional_id) != prepared:
             return Outcome(None)  # a repeated call
         return Outcome(None, (prepared.completed(now_ms=now_ms),))
 
     def unfinished(self) -> tuple[WriteMarkers, ...]:
-        """The markers that are still wanted: the work to go on with after a restart."""
+        """The effects of decided transactions without all their markers, for a restart."""
         return tuple(
             WriteMarkers(prepared, self._coordinator_epoch) for prepared in self._prepared.values()
         )
 
     def next_deadline(self, now: Moment) -> int | None:
-        """When `tick` has something to do, or is to look at the wall time again; None for never."""
+        """When `tick` is next due, by the monotonic time in ms; None for never.
+
+        It is due at the latest when the wall time has to be read again.
+        """
         due_ms = self.next_wall_deadline()
         if due_ms is None:
             return None
-        look_ms = _EXPIRATION_RECHECK_MS if self._timeouts.next() is None else _TIMEOUT_RECHECK_MS
-        return now.monotonic_ms + min(max(0, due_ms - now.wall_ms), look_ms)
+        recheck_ms = (
+            _EXPIRATION_RECHECK_MS if self._timeouts.next() is None else _TIMEOUT_RECHECK_MS
+        )
+        return now.monotonic_ms + min(max(0, due_ms - now.wall_ms), recheck_ms)
 
     def next_wall_deadline(self) -> int | None:
-        """When `tick` has something to do, by the wall time; None when never."""
+        """When `tick` is next due, by the wall time in ms; None for never."""
         deadlines = []
         due_ms = self._timeouts.next()
         if due_ms is not None:
@@ -354,8 +372,8 @@ class Transactions:
         """Abort transactions past their timeout, under a new epoch that fences the producer.
 
         Remove transactional ids that were unused for `transactional.id.expiration.ms`.
-        Both go by the wall time, which the records have, as in Kafka. Each transactional id is
-        decided on by itself, see `Machine.tick`.
+        Both use the wall time, which the records have, as in Kafka. One decision per transaction,
+        see `Machine.tick`.
         """
         now_ms = now.wall_ms
         looked_ms = now_ms - now_ms % self._timeout_check_ms
@@ -418,10 +436,10 @@ class Transactions:
         return known
 
     def _check_level(self, client_version: int) -> None:
-        """Whether a value can hold the client's version: not those of transaction.version 0.
+        """Check that the record's version has a field for the client's version.
 
-        Kafka refuses it so, and the transactional id is not to be used any more until the
-        coordinator moves; here nothing has happened.
+        Records of transaction.version 0 have none. Kafka refuses the request too, but then the
+        transactional id is unusable until the coordinator moves; here the state is unchanged.
 
         Raises:
             Refused: UNSUPPORTED_VERSION.
@@ -459,12 +477,12 @@ class Transactions:
 
 
 def _next_check_ms(deadline_ms: int, interval_ms: int) -> int:
-    """When a deadline is noticed: at the next multiple of the interval between two looks."""
+    """The first multiple of the check interval that is not before a deadline."""
     return -(-deadline_ms // interval_ms) * interval_ms
 
 
 def _is_or_was_owner(known: Transaction, expected: Producer) -> bool:
-    """Whether `expected` is the owner of the id, or was it until its epochs were used up."""
+    """Whether `expected` is the producer, or was it until its epochs were used up."""
     return expected.producer_id == known.producer_id or (
         expected.producer_id == known.previous_producer_id and expected.producer_epoch >= LAST_EPOCH
     )

@@ -72,20 +72,20 @@ MAY_FOLLOW: Final[Mapping[State, frozenset[State]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is known of a transactional id.
+    """The state of a transactional id (TransactionMetadata).
 
     Attributes:
         producer_id, producer_epoch: the producer that may use the id now.
-        timeout_ms: how long a transaction of it may stay open.
-        partitions: those in the open transaction; empty at rest.
+        timeout_ms: how long a transaction of it may stay open; `NO_TIMEOUT_MS` for ever.
+        partitions: those of the open or prepared transaction; else empty.
         updated_ms: the last change; transactional ids expire by it.
         started_ms: the start of the open or last transaction; -1 when there was none.
         last_producer_epoch: the epoch before, when its owner is the owner of this one: a retry by
-            it is answered again. Not in the log (as in Kafka), but for what `decode` can tell.
+            it is answered again. As in Kafka not in the log; `decode` derives it if possible.
         previous_producer_id: the id before, when this very change replaced it. Its owner may
             repeat its request once (Kafka forgets the id with the next change, of any kind).
         next_producer_id: the id that replaces this one when the markers are written.
-        client_version: the level of transaction.version the last change went by.
+        client_version: the level of transaction.version of the last change.
     """
 
     transactional_id: str
@@ -238,7 +238,7 @@ TransactionRecord = Transaction | Expired
 
 @dataclass(frozen=True, slots=True)
 class WriteMarkers(Effect):
-    """A prepared transaction wants its markers; then `Transactions.markers_written`.
+    """Write the markers of a prepared transaction, then call `Transactions.markers_written`.
 
     Attributes:
         transaction: the prepared transaction: producer id, epoch and partitions of the markers.
