@@ -1,4 +1,4 @@
-"""Options of the tests that talk to a broker over sockets; without them each starts its own."""
+"""Options of the tests that use a broker over sockets; by default each starts its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .log_lines import log_lines as log_lines
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """HOST:PORT of a broker to test instead of one that is started; and recording."""
+    """Add --bootstrap (a running broker to test), --record and --quirks."""
     group = parser.getgroup("brokers")
     group.addoption(
         "--bootstrap",
@@ -34,14 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`: which process gets which tests."""
-    from .parallel import ByPlace
+    """With `-n`: share out the tests to the processes."""
+    from .parallel import ByPath
 
-    return ByPlace(config, log)
+    return ByPath(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `-n`: in which order they get them."""
+    """With `-n`: order the tests."""
     if hasattr(config, "workerinput"):
         from .parallel import long_first
 
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def apache_kafka(pytestconfig: pytest.Config) -> Iterator[str]:
-    """HOST:PORT of an Apache Kafka: OTTLA_KAFKA, or one of its own when asked for (`-m kafka`)."""
+    """HOST:PORT of an Apache Kafka: OTTLA_KAFKA, or a new one with `-m kafka`."""
     given = os.environ.get("OTTLA_KAFKA")
     if given:
         yield given

@@ -1,4 +1,4 @@
-"""kafka-python's own classes of messages: what its clients write and read, to compare with."""
+"""kafka-python's own message classes, for comparisons."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MODULES = (metadata, producer, consumer, admin, sasl)
 
 @cache
 def library_class(key: ApiKey, kind: str) -> Any:
-    """The class for an API; one made of a schema where the library has no more, or not even that.
+    """The class of an API, made from our schema if the library's is older or missing.
 
     Raises:
-        FileNotFoundError: there is no schema of it.
+        FileNotFoundError: the API has no schema.
     """
     name = api_name(key) + kind
     for module in _MODULES:

@@ -1,8 +1,8 @@
-"""How test files are shared out to several processes (pytest -n).
+"""Shares out tests to several processes (pytest -n).
 
-A file stays in one process, with what its tests share; Spark's tests too, for one session serves
-them all; the seeds and the planted bugs of the simulations share nothing. What takes long begins
-first, or one process would be left alone with it at the end.
+The tests of a file stay in one process, because they share fixtures. Spark's tests stay together,
+because one session serves them all. The seeds and planted bugs of the simulations share nothing.
+Long tests begin first, so that no process is left alone with one at the end.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ SIMULATIONS = "tests/simulation/"
 LONG = (SPARK, "tests/cluster/", SIMULATIONS, "tests/crash/", "tests/wire/", "tests/clients/")
 
 
-class ByPlace(LoadFileScheduling):  # type: ignore[misc]
-    """Shares out by where a test is."""
+class ByPath(LoadFileScheduling):  # type: ignore[misc]
+    """Shares out tests by their paths."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
-        config.option.loadscopereorder = False  # it is not the number of tests that takes long
+        config.option.loadscopereorder = (
+            False  # the number of tests says little about their duration
+        )
         super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
@@ -34,10 +36,10 @@ class ByPlace(LoadFileScheduling):  # type: ignore[misc]
 
 
 def long_first(items: list[pytest.Item]) -> None:
-    """Sort, without changing the order within a place."""
+    """Sort by folder; the order within a folder stays."""
 
     def rank(item: pytest.Item) -> int:
-        ranks = (at for at, place in enumerate(LONG) if item.nodeid.startswith(place))
+        ranks = (at for at, path in enumerate(LONG) if item.nodeid.startswith(path))
         return next(ranks, len(LONG))
 
     items.sort(key=rank)

@@ -1,6 +1,6 @@
 """Requests for a handler without a connection, made from their schemas.
 
-A request takes the way of one that a client sends: it is encoded and decoded by the codec. A field
+The codec encodes and decodes the request, as if a client had sent it. A field
 that the schema lacks, or a value that its type does not allow, fails in the test that gives it.
 """
 
@@ -16,7 +16,7 @@ from ottla.protocol.messages import RequestHeader, built, read_request
 
 
 def request(api_key: ApiKey, version: int, /, **fields: Any) -> Any:
-    """A decoded request, as its handler gets it.
+    """A decoded request, as a handler gets it.
 
     Args:
         fields: by their names in snake case; structs are dicts. Those left out have the schema's
@@ -33,7 +33,7 @@ def request(api_key: ApiKey, version: int, /, **fields: Any) -> Any:
     assert lowest <= version <= highest, f"{cls.__name__} has no version {version}"
     check_names(cls._struct, fields, version)
     with EncodeBufferPool.acquire() as out:
-        out.buf[0] = 0  # the tagged fields of a flexible header: none
+        out.buf[0] = 0  # a flexible header has tagged fields; here it has none
         out.pos = 1
         _encoder(api_key, version)(built(cls, version, fields), out)
         data = memoryview(bytes(out.result()))
@@ -65,9 +65,9 @@ def check_names(field: Any, given: Mapping[str, Any], version: int | None = None
 
 
 def fields_of(api_key: ApiKey, version: int, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the fields that the version has, to any depth.
+    """Select the fields that the version has, at any depth.
 
-    For a test of several versions, which gives the fields of them all.
+    A test of several versions lists the fields of all of them.
     """
     return _fields_of(codec.message_class(api_key, "Request")._struct, fields, version)
 

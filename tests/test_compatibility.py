@@ -1,4 +1,4 @@
-"""The table of APIs in docs/COMPATIBILITY.md is what the broker offers, and that is Kafka's."""
+"""The table in docs/COMPATIBILITY.md lists the APIs that the broker offers, as Kafka does."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "spark": ({"protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
 }
-# What a sub-room may import of its room at run time: other sub-rooms, and files beside them. The
-# files that a room has beside its sub-rooms, and that are not named here, may import all of them.
+# Imports that a sub-room may have from its own room at run time: other sub-rooms, and files beside
+# them. Other files of the room, which are not named here, may import all sub-rooms.
 BASE = {
     "broker/clock",
     "broker/event_stream",
@@ -76,17 +76,17 @@ SUB_ROOMS: dict[str, set[str]] = {
     "protocol/api_types": set(),
     "protocol/schemas": set(),
 }
-# What a sub-room may import in addition, for types alone (`if TYPE_CHECKING`).
+# Further imports of a sub-room, for types alone (`if TYPE_CHECKING`).
 FOR_TYPES: dict[str, set[str]] = {
     "broker/requests": {"broker/node"},
     "broker/handlers": {"broker/node"},
 }
-# What decides is given time, chance and bytes; it does not go and get them.
+# Pure rooms get time, randomness and bytes as arguments.
 PURE_ROOMS = {"protocol", "metadata", "coordinator"}
 WORLD = {"asyncio", "os", "time", "random", "socket", "threading", "select", "subprocess"}
 CLOCK = "broker/clock.py"
-# The rooms that a broker runs in.
-TIMELESS = {"protocol", "metadata", "storage", "coordinator", "broker"}
+# The rooms of a running broker.
+ROOMS_OF_A_BROKER = {"protocol", "metadata", "storage", "coordinator", "broker"}
 MODULES = sorted(
     path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")
 )
@@ -234,10 +234,10 @@ TIMED = {"call_at", "call_later", "time", "timeout", "timeout_at", "wait_for", "
 
 
 def timed_calls(source: str) -> Iterator[str]:
-    """Line and text of what reads the time or schedules.
+    """Line and text of each expression that reads the time or schedules.
 
-    `sleep(0)` only lets other tasks run. `self._runs.time` of an object of ours is none of them,
-    but a name of TIMED is best not used for anything else.
+    `sleep(0)` only lets other tasks run. Our own attributes should not have a name of TIMED,
+    because this function reports them too.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module in ("asyncio", "threading"):
@@ -253,7 +253,7 @@ def timed_calls(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "module", [module for module in MODULES if module.split("/")[0] in TIMELESS]
+    "module", [module for module in MODULES if module.split("/")[0] in ROOMS_OF_A_BROKER]
 )
 def test_only_the_clock_reads_the_time_and_schedules(module: str) -> None:
     if module != CLOCK:

@@ -1,4 +1,4 @@
-"""tests/requests.py refuses what no client can send."""
+"""tests/requests.py refuses requests that no client can send."""
 
 from __future__ import annotations
 

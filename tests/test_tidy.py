@@ -1,4 +1,4 @@
-"""Limits on size, and words that do not belong: what a reader would otherwise have to ask for."""
+"""Limits on size, and rejected words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_module_is_short_and_has_a_docstring(path: Path) -> None:
     source = path.read_text()
-    assert source.count("\n") <= FILE_LINES, "where is the second thing that this file does?"
+    assert source.count("\n") <= FILE_LINES, "split the file by its subjects"
     assert path.stem not in NO_NAMES
     assert ast.get_docstring(ast.parse(source)) or path.name == "conftest.py" or not source
 
@@ -105,7 +105,7 @@ def test_shared_code_of_tests_is_in_no_test_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> None:
-    """A SimpleNamespace has whatever fields the test gives it: tests/requests.py makes requests."""
+    """A SimpleNamespace accepts any field; tests/requests.py makes requests from schemas."""
     uses = "SimpleNamespace" in {
         alias.name
         for node in ast.walk(ast.parse(path.read_text()))
@@ -115,7 +115,7 @@ def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> No
     assert not uses
 
 
-# A test's name is a plain sentence: it names its subject.
+# The name of a test is a plain sentence with a subject.
 NO_RIDDLES = re.compile(
     "^test_(what|who)_|_(what|who|whoever|nobody|anybody|somebody|everybody|life|lives|told|tells)(_|$)"
 )
@@ -127,7 +127,7 @@ def test_a_test_is_named_by_a_plain_sentence(path: Path) -> None:
     assert not list(filter(NO_RIDDLES.search, names))
 
 
-# The texts of these are plain English: short sentences, subject first, the field's terms.
+# Folders whose texts are plain English: short sentences, subject first, Kafka's terms.
 PLAIN = (
     "benchmarks",
     "broker",

@@ -25,14 +25,22 @@ DESCRIPTORS = 20_000
 
 
 def main() -> int:
-    """As the command line says; the exit status: 1 when a bound does not hold."""
+    """Run the attacks of the command line; exit status 1 if a bound does not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="all that is random comes from it")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this attack")
-    parser.add_argument("--short", action="store_true", help="some of them, smaller: a minute")
-    parser.add_argument("--list", action="store_true", help="the attacks, without running them")
-    parser.add_argument("--broker", metavar="HOST:PORT", help="attack one that runs already")
-    parser.add_argument("--pid", type=int, help="its process, for its memory")
+    parser.add_argument("--seed", type=int, default=1, help="seed of all random choices")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run this attack; may be repeated",
+    )
+    parser.add_argument(
+        "--short", action="store_true", help="run some of them in a smaller form: a minute"
+    )
+    parser.add_argument("--list", action="store_true", help="list the attacks and run none")
+    parser.add_argument("--broker", metavar="HOST:PORT", help="attack this running broker")
+    parser.add_argument("--pid", type=int, help="its process id, to measure its memory")
     parser.add_argument("--markdown", action="store_true", help="print a table for the docs")
     given = parser.parse_args()
     if given.list:
@@ -53,7 +61,7 @@ def main() -> int:
 
 
 def _in_order() -> tuple[str, ...]:
-    """All attacks, by their modules in the order of MODULES."""
+    """Names of all attacks, in the order of MODULES."""
     order = [module.__name__ for module in MODULES]
     return tuple(sorted(ATTACKS, key=lambda name: order.index(ATTACKS[name].run.__module__)))
 

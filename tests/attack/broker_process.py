@@ -1,6 +1,6 @@
 """The attacked broker: `ottla serve` in its own process, with limits, a clock and a small disk.
 
-Or one that runs already (`--broker HOST:PORT`), of which only the process id may be known.
+With `--broker HOST:PORT` it is a running broker, of which at most the process id is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from ottla.testing import PORTS
 from tests.wire.client import Address
 
-# In memory where that can be: what others do to a disk is not the broker's doing.
+# In memory if possible, because other processes' use of a disk delays the broker.
 SCRATCH = next((path for path in ("/dev/shm",) if os.access(path, os.W_OK)), None)
 START_TIMEOUT_S, STOP_TIMEOUT_S = 30.0, 30.0
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1  # linux/prctl.h, linux/capability.h
@@ -32,19 +32,19 @@ CLOCK_DIRECTORY = Path(__file__).parent / "stepping_clock"
 
 
 class CannotAttack(Exception):
-    """The machine does not allow this attack, and why."""
+    """The machine does not allow this attack; the message gives the reason."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """What the broker of an attack is given.
+class BrokerSetup:
+    """Settings and limits of the broker of an attack.
 
     Attributes:
-        settings: Kafka's, by name.
-        descriptors: the hard limit of open files; None: the machine's.
-        disk_mib: the data directory lies on a file system of this size; None: on the machine's.
-        steps_clock: its wall time can be moved while it runs.
-        obeys_modes: the process may not write where a file's mode says so, even as root.
+        settings: Kafka's settings, by name.
+        descriptors: the hard limit of open files; None: the limit of the machine.
+        disk_mib: size of the file system with the data directory; None: the machine's own.
+        steps_clock: the attack can step the broker's wall clock.
+        obeys_modes: file modes apply to the process even as root.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -55,26 +55,26 @@ class Place:
 
 
 class BrokerProcess:
-    """A broker that was started for one attack.
+    """A broker process of one attack.
 
     Attributes:
-        address: where it listens.
-        data_dir: where its logs are.
-        log_path: what it wrote to standard error, all starts after one another.
+        address: host and port of its listener.
+        data_dir: its data directory.
+        log_path: file with its standard error, of all its starts.
     """
 
-    def __init__(self, scratch: Path, place: Place) -> None:
+    def __init__(self, scratch: Path, setup: BrokerSetup) -> None:
         self.address: Address = ("127.0.0.1", _free_port())
         self.data_dir = scratch / "disk" / "data"
         self.log_path = scratch / "broker.log"
         self._scratch = scratch
-        self._place = place
+        self._setup = setup
         self._process: subprocess.Popen[bytes] | None = None
         self.exit_status: int | None = None
 
     @property
     def pid(self) -> int:
-        """The process id, also of one that has ended."""
+        """The process id, which stays known after the exit."""
         assert self._process is not None
         return self._process.pid
 
@@ -83,13 +83,13 @@ class BrokerProcess:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Run it and wait until it answers. Raises AssertionError when it does not."""
+        """Start it and wait until it answers. Raises AssertionError if it does not."""
         ready_file = self._scratch / "disk" / "ready"
         ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-P", "-m", "ottla", "serve", "--until-stdin-ends"]
         command += ["--listen", f"{self.address[0]}:{self.address[1]}"]
         command += ["--data-dir", str(self.data_dir), "--ready-file", str(ready_file)]
-        for name, value in self._place.settings.items():
+        for name, value in self._setup.settings.items():
             command += ["--set", f"{name}={value}"]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
@@ -108,17 +108,17 @@ class BrokerProcess:
             time.sleep(0.005)
 
     def _limit(self) -> None:
-        most = self._place.descriptors
+        most = self._setup.descriptors
         if most is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        if self._place.obeys_modes and os.geteuid() == 0:
+        if self._setup.obeys_modes and os.geteuid() == 0:
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
 
     def _environment(self) -> dict[str, str]:
         environment = dict(os.environ)
-        # An installed Ottla is compiled; compiling at the first request of an API is not its stall.
+        # An installed Ottla is compiled, so compiling at an API's first request is not its stall.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        if self._place.steps_clock:
+        if self._setup.steps_clock:
             self.step_clock(0)
             paths = [str(CLOCK_DIRECTORY), *filter(None, [environment.get("PYTHONPATH")])]
             environment["PYTHONPATH"] = os.pathsep.join(paths)
@@ -126,13 +126,13 @@ class BrokerProcess:
         return environment
 
     def step_clock(self, seconds: float) -> None:
-        """Move the broker's wall time to so many seconds off the machine's."""
+        """Set the broker's wall clock to the machine's plus `seconds`."""
         written = self._scratch / "clock.new"
         written.write_text(repr(seconds))
         written.rename(self._scratch / "clock")
 
     def stop(self) -> float:
-        """SIGTERM, and wait; how many seconds that took, infinity when it had to be killed."""
+        """Send SIGTERM and wait; the seconds until the exit, infinity if it had to be killed."""
         if self._process is None:
             return 0.0
         began_s = time.monotonic()
@@ -145,7 +145,7 @@ class BrokerProcess:
         return time.monotonic() - began_s
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit status once it ends by itself; None: it still runs after the time."""
+        """Wait for its exit and return the status; None if it still runs after the time."""
         assert self._process is not None
         try:
             self.exit_status = self._process.wait(timeout_s)
@@ -154,13 +154,13 @@ class BrokerProcess:
         return self.exit_status
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self.exit_status = self._process.wait()
 
     def log_lines(self) -> list[str]:
-        """What it has logged, without the line that it is ready."""
+        """The lines that it logged, without the one at the start."""
         lines = self.log_path.read_text(errors="replace").splitlines()
         return [line for line in lines if not line.startswith("ottla is listening")]
 
@@ -170,26 +170,26 @@ class BrokerProcess:
 
 
 @contextmanager
-def broker_in(place: Place) -> Iterator[BrokerProcess]:
-    """A broker that answers, for the body of a `with`.
+def broker_in(setup: BrokerSetup) -> Iterator[BrokerProcess]:
+    """Start a broker for the body of a `with`.
 
     Raises:
-        CannotAttack: this machine does not allow what the place wants.
+        CannotAttack: this machine does not allow the settings and limits of `setup`.
     """
     scratch = Path(tempfile.mkdtemp(prefix="ottla-attack-", dir=SCRATCH))
     disk = scratch / "disk"
     disk.mkdir()
-    if place.disk_mib is not None:
-        _mount(disk, place.disk_mib)
+    if setup.disk_mib is not None:
+        _mount(disk, setup.disk_mib)
     try:
-        broker = BrokerProcess(scratch, place)
+        broker = BrokerProcess(scratch, setup)
         try:
             broker.start()
             yield broker
         finally:
             broker.kill()
     finally:
-        if place.disk_mib is not None:
+        if setup.disk_mib is not None:
             subprocess.run(["umount", "-l", str(disk)], check=False)
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -218,7 +218,7 @@ def _free_port() -> int:
 
 
 def memory_mib(pid: int | None) -> tuple[float, float]:
-    """Resident memory of a process: now, and the highest since `forget_peak`; zeros: unknown."""
+    """Resident memory of a process: now, and its peak since `forget_peak`; zeros if unknown."""
     found = {"VmRSS": 0.0, "VmHWM": 0.0}
     if pid is not None:
         try:
@@ -233,7 +233,7 @@ def memory_mib(pid: int | None) -> tuple[float, float]:
 
 
 def forget_peak(pid: int | None) -> None:
-    """The highest memory is counted from now on (`clear_refs` of Linux)."""
+    """Begin a new peak of the memory (`clear_refs` of Linux)."""
     if pid is not None:
         try:
             with open(f"/proc/{pid}/clear_refs", "w") as file:

@@ -23,22 +23,22 @@ from .good_client import GaveUp, GoodClient, Window
 from .scene import Attack, Scene
 
 BEFORE_S, AFTER_S = 0.7, 1.5
-TELLS_S = 100.0  # the client tells between two requests, and one of these may be given up first
+TELLS_S = 100.0  # the client answers between two requests, and may give up one of them first
 ATTACKER_NICENESS = 10
 _FORK = multiprocessing.get_context("fork")
 
 
 @dataclass
 class Outcome:
-    """What was seen of one attack.
+    """The measurements and failures of one attack.
 
     Attributes:
         memory_mib: the broker's resident memory before, at its peak, and after.
-        stall_ms: the good client's longest wait for an answer, and of that what neither it nor
-            the broker waited for a processor.
-        p99_ms: of the same waits.
-        machine_ms: how late a process that only sleeps was woken, at the worst.
-        wrong: why the attack is not passed; empty: it is.
+        stall_ms: the good client's longest wait for an answer, in all, and less the time that
+            it and the broker waited for a CPU.
+        p99_ms: the 99th percentile of the same waits.
+        machine_ms: the latest wake-up of a process that only sleeps.
+        wrong: reasons why the broker fails; empty if it passes.
     """
 
     name: str
@@ -57,14 +57,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Target:
-    """A broker that runs already: its address, and its process when that is known."""
+    """A running broker: its address, and its process id if known."""
 
     address: Address
     pid: int | None = None
 
 
 def run_attack(attack: Attack, *, seed: int, scale: float, target: Target | None) -> Outcome:
-    """Run one attack; what was seen."""
+    """Run one attack and return its outcome."""
     outcome = Outcome(attack.name)
     chance = random.Random(f"{seed} {attack.name}")
     try:
@@ -72,7 +72,7 @@ def run_attack(attack: Attack, *, seed: int, scale: float, target: Target | None
             scene = Scene(target.address, chance, scale)
             _attack_beside_good_client(attack, scene, target.pid, outcome)
         else:
-            with broker_in(attack.place) as broker:
+            with broker_in(attack.setup) as broker:
                 scene = Scene(broker.address, chance, scale, broker)
                 try:
                     _attack_beside_good_client(attack, scene, broker.pid, outcome)
@@ -90,7 +90,7 @@ def _attack_beside_good_client(
 ) -> None:
     bound = bound_of(attack.name)
     with _running(_work, scene.address, pid) as client, _running(_sleep) as sleeper:
-        _told(client, 30.0)
+        _received(client, 30.0)
         time.sleep(BEFORE_S)
         _asked(client, "report")
         _asked(sleeper, "report")
@@ -111,7 +111,7 @@ def _attack_beside_good_client(
 
 
 def _run_in_thread(attack: Attack, scene: Scene, outcome: Outcome) -> None:
-    """In a thread, so that one that hangs can be left alone, and of a lower priority."""
+    """Run it in a thread of lower priority, which can be abandoned if it hangs."""
     failed: list[str] = []
 
     def run() -> None:
@@ -136,7 +136,7 @@ def _run_in_thread(attack: Attack, scene: Scene, outcome: Outcome) -> None:
 
 def _judge(window: Window, bound: Bound, outcome: Outcome) -> None:
     walls = sorted(wall for wall, _ in window.latencies_ms)
-    # A broker that ended in between takes the count of its waits along.
+    # If the broker exited in between, the count of its waits is lost.
     owns = sorted(max(0.0, wall - max(0.0, waited)) for wall, waited in window.latencies_ms)
     outcome.answers = len(walls)
     if walls:
@@ -205,7 +205,7 @@ def _work(address: Address, pid: int | None, pipe: Pipe) -> None:
 
 
 def _sleep(pipe: Pipe) -> None:
-    """Sleep a millisecond at a time; how late this process is woken is the machine's doing."""
+    """Sleep a millisecond at a time, to measure how late the machine wakes a process."""
     worst_ms = 0.0
     while True:
         before_s = time.monotonic()
@@ -223,11 +223,11 @@ def _asked(pipe: Pipe, question: str) -> Any:
         pipe.send(question)
     except OSError:
         raise AssertionError("the good client has ended") from None
-    return _told(pipe, TELLS_S)
+    return _received(pipe, TELLS_S)
 
 
-def _told(pipe: Pipe, timeout_s: float) -> Any:
-    assert pipe.poll(timeout_s), f"the good client says nothing for {timeout_s:.0f} s"
+def _received(pipe: Pipe, timeout_s: float) -> Any:
+    assert pipe.poll(timeout_s), f"the good client does not report within {timeout_s:.0f} s"
     try:
         told = pipe.recv()
     except EOFError:

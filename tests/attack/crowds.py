@@ -1,4 +1,4 @@
-"""Attacks by very many: connections, sessions, producers, members, transactions, offsets."""
+"""Attacks by large numbers of connections, sessions, producers, members and transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.wire.batches import batch
 from tests.wire.client import encode, framed, header, until
 from tests.wire.consumers import heartbeat_raw
 
-from .broker_process import Place
+from .broker_process import BrokerSetup
 from .scene import Scene, attack, close_all, read_until_closed
 
 _PIPELINED = 200
@@ -19,7 +19,7 @@ _PIPELINED = 200
 
 @attack()
 def many_connections(scene: Scene) -> None:
-    """5,000 connections, of which each asks for ApiVersions; then all go at once."""
+    """5,000 connections send ApiVersions and then close at the same moment."""
     request = framed(header(18, 0))
     sockets = [scene.socket() for _ in range(scene.count(5000))]
     for connection in sockets:
@@ -31,14 +31,14 @@ def many_connections(scene: Scene) -> None:
 
 @attack()
 def connections_that_come_and_go(scene: Scene) -> None:
-    """20,000 connections, one after the other, that are closed before they have said a word."""
+    """20,000 connections, one after the other, close without sending a byte."""
     for _ in range(scene.count(20_000)):
         scene.socket().close()
 
 
 @attack(limit_s=90)
 def fetch_sessions_of_unknown_partitions(scene: Scene) -> None:
-    """300 fetch sessions with 10,000 partitions each, of which none exists."""
+    """300 fetch sessions with 10,000 partitions each, none of which exists."""
     partitions = scene.count(10_000)
     part = struct.pack(">iiqqi", 0, -1, 0, -1, 1 << 20)
     numbered = b"".join(struct.pack(">i", index) + part[4:] for index in range(partitions))
@@ -56,7 +56,7 @@ def fetch_sessions_of_unknown_partitions(scene: Scene) -> None:
 
 @attack(limit_s=120)
 def producer_ids(scene: Scene) -> None:
-    """300,000 producer ids; each tenth writes a batch to one partition."""
+    """300,000 producer ids, every tenth of which writes a batch to one partition."""
     broker = scene.talk()
     topic = broker.topic()
     connection = scene.connect()
@@ -76,11 +76,11 @@ def producer_ids(scene: Scene) -> None:
     connection.close()
 
 
-@attack(limit_s=90, place=Place(settings={
+@attack(limit_s=90, setup=BrokerSetup(settings={
     "offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000",
 }, steps_clock=True))  # fmt: skip
 def offsets_that_expire_at_once(scene: Scene) -> None:
-    """100,000 offsets of 250 groups pass their retention at the same moment, and all go."""
+    """100,000 offsets of 250 groups expire at the same moment."""
     broker = scene.talk()
     partitions, groups = 400, scene.count(250)
     topic = broker.topic(partitions=partitions)
@@ -110,13 +110,13 @@ def offsets_that_expire_at_once(scene: Scene) -> None:
     assert left == 0, f"{left} offsets of three groups have not expired"
 
 
-@attack(limit_s=120, place=Place(settings={
+@attack(limit_s=120, setup=BrokerSetup(settings={
     "group.consumer.session.timeout.ms": "6000", "group.consumer.min.session.timeout.ms": "6000",
             "group.consumer.min.heartbeat.interval.ms": "1000",
     "group.consumer.heartbeat.interval.ms": "2000", "group.consumer.max.size": "10000",
 }))  # fmt: skip
 def members_that_die_together(scene: Scene) -> None:
-    """5,000 members of the new consumer protocol in 200 groups fall silent, and all are fenced."""
+    """5,000 members of the consumer protocol in 200 groups stop, and all are fenced."""
     broker = scene.talk()
     topic = broker.topic(partitions=10)
     groups = [f"crowd-{number}" for number in range(200)]
@@ -138,11 +138,11 @@ def members_that_die_together(scene: Scene) -> None:
     assert members == 0, f"{members} dead members are not fenced"
 
 
-@attack(limit_s=120, place=Place(settings={
+@attack(limit_s=120, setup=BrokerSetup(settings={
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }))  # fmt: skip
 def transactions_that_time_out(scene: Scene) -> None:
-    """120 transactions over 3,000 partitions each pass their timeout together, and all end."""
+    """120 transactions over 3,000 partitions each time out together, and all end."""
     broker = scene.talk()
     partitions = scene.count(3000)
     broker.create_raw("wide", partitions=partitions)
@@ -159,12 +159,12 @@ def transactions_that_time_out(scene: Scene) -> None:
 
     scene.notes.append(f"before: {dict(states())}")
     seen = until(states, lambda seen: set(seen) == {"CompleteAbort"}, limit_s=50, every_s=0.5)
-    assert set(seen) == {"CompleteAbort"}, f"transactions stay: {dict(seen)}"
+    assert set(seen) == {"CompleteAbort"}, f"transactions are still open: {dict(seen)}"
 
 
 @attack()
 def tls_hellos(scene: Scene) -> None:
-    """2,000 TLS clients knock at the plain port; the log says so a few times, not 2,000 times."""
+    """2,000 TLS clients connect to the plaintext port; the log has a few lines, not 2,000."""
     hello = bytes.fromhex("16030100f8010000f40303") + scene.random.randbytes(240)
     for _ in range(scene.count(2000)):
         with suppress(OSError), scene.socket(timeout_s=5) as connection:
@@ -174,7 +174,7 @@ def tls_hellos(scene: Scene) -> None:
 
 @attack()
 def http_requests(scene: Scene) -> None:
-    """2,000 HTTP requests at the port of Kafka's protocol."""
+    """2,000 HTTP requests to the port of the Kafka protocol."""
     for _ in range(scene.count(2000)):
         with suppress(OSError), scene.socket(timeout_s=5) as connection:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: broker\r\n\r\n")
@@ -193,7 +193,7 @@ def malformed_frames_of_one_peer(scene: Scene) -> None:
 
 @attack()
 def client_ids(scene: Scene) -> None:
-    """200,000 requests under as many client ids."""
+    """200,000 requests with as many client ids."""
     connection = scene.connect()
     for first in range(0, scene.count(200_000), _PIPELINED):
         for number in range(first, first + _PIPELINED):
@@ -205,7 +205,7 @@ def client_ids(scene: Scene) -> None:
 
 @attack()
 def groups_of_one_member(scene: Scene) -> None:
-    """2,000 consumer groups with a member each, who leaves at once."""
+    """2,000 consumer groups, the only member of which leaves at once."""
     broker = scene.talk()
     topic = broker.topic()
     codes: Counter[str] = Counter()

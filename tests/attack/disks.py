@@ -10,15 +10,15 @@ from contextlib import suppress
 from tests.wire.batches import batch
 from tests.wire.client import Closed, NoAnswer, error_name, framed, header, until
 
-from .broker_process import Place
+from .broker_process import BrokerSetup
 from .scene import Scene, attack, close_all
 
 _FILLER = "filler"
 
 
-@attack(place=Place(disk_mib=64), limit_s=60)
+@attack(setup=BrokerSetup(disk_mib=64), limit_s=60)
 def a_disk_that_fills(scene: Scene) -> None:
-    """The disk fills for three seconds, and has room again: service resumes without a restart."""
+    """The disk is full for three seconds; then writes work again without a restart."""
     broker = scene.talk()
     topic = broker.filled_topic(5)
     records = batch([bytes(100_000)])
@@ -32,8 +32,8 @@ def a_disk_that_fills(scene: Scene) -> None:
         answer = scene.talk().produce_raw([(topic, 0, records)], version=9)[0]
         return error_name(answer["error_code"])
 
-    said = until(works, lambda said: said == "NONE", limit_s=15)
-    assert said == "NONE", f"produce with room again: {said}"
+    result = until(works, lambda result: result == "NONE", limit_s=15)
+    assert result == "NONE", f"Produce after the disk has room again: {result}"
     assert scene.talk().delete_records(topic, 2) == ["NONE", 2]
 
 
@@ -43,7 +43,7 @@ def _use_a_full_disk(scene: Scene, topic: str, records: bytes) -> None:
         error_name(broker.produce_raw([(topic, 0, records)], version=9)[0]["error_code"])
         for _ in range(20)
     ]
-    scene.notes.append(f"produce on a full disk: {sorted(set(answers))}")
+    scene.notes.append(f"Produce on a full disk: {sorted(set(answers))}")
     assert answers[-1] == "KAFKA_STORAGE_ERROR", f"produce on a full disk: {answers[-1]}"
     deleted = [broker.delete_records(topic, offset)[0] for offset in (1, 1, 2)]
     scene.notes.append(f"DeleteRecords on a full disk: {deleted}")
@@ -54,7 +54,7 @@ def _use_a_full_disk(scene: Scene, topic: str, records: bytes) -> None:
 
 
 def _fill(scene: Scene) -> str:
-    """Take all that is left on the broker's small disk; the path of the file that has it."""
+    """Fill the broker's small disk; the path of the file that fills it."""
     path = str(scene.process.data_dir.parent / _FILLER)
     with suppress(OSError), open(path, "ab", buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
@@ -64,9 +64,9 @@ def _fill(scene: Scene) -> str:
     return path
 
 
-@attack(place=Place(disk_mib=64), limit_s=60)
+@attack(setup=BrokerSetup(disk_mib=64), limit_s=60)
 def a_start_on_a_full_disk(scene: Scene) -> None:
-    """The broker is started on a full disk: it serves what is there, or says why not."""
+    """The broker starts on a full disk: it serves reads, or reports why it cannot start."""
     broker = scene.talk()
     topic = broker.filled_topic(5)
     filler = _fill(scene)
@@ -75,33 +75,35 @@ def a_start_on_a_full_disk(scene: Scene) -> None:
     try:
         scene.process.start()
         scene.notes.append("it starts")
-        assert len(scene.talk().batches(topic)) == 5, "what was there is not served"
+        assert len(scene.talk().batches(topic)) == 5, "an earlier record is not served"
     except AssertionError:
         if scene.process.runs():
             raise
         status = scene.process.wait(1)
         lines = scene.process.log_lines()
         assert status == 1, f"exit status {status}"
-        assert str(scene.process.data_dir) in lines[-1], f"the path is not in: {lines[-1]}"
+        assert str(scene.process.data_dir) in lines[-1], (
+            f"the line does not name the path: {lines[-1]}"
+        )
         scene.notes.append(f"it does not start: {lines[-1]}")
     os.unlink(filler)
     if not scene.process.runs():
         scene.process.start()
 
 
-@attack(place=Place(), ends_broker=True)
+@attack(setup=BrokerSetup(), ends_broker=True)
 def a_deleted_directory(scene: Scene) -> None:
     """The data directory is deleted while the broker runs: it halts within 4 s, with one line."""
     broker = scene.talk()
     topic = broker.filled_topic(3)
     shutil.rmtree(scene.process.data_dir)
     _halts(scene, topic)
-    assert not scene.process.data_dir.exists(), "a part of the directory was made again"
+    assert not scene.process.data_dir.exists(), "a part of the directory was created again"
 
 
-@attack(place=Place(), ends_broker=True)
+@attack(setup=BrokerSetup(), ends_broker=True)
 def a_renamed_directory(scene: Scene) -> None:
-    """The data directory is moved away: the broker halts; moved back: it starts on it again."""
+    """The data directory is renamed and the broker halts; renamed back, it starts again."""
     broker = scene.talk()
     topic = broker.filled_topic(3)
     data_dir = scene.process.data_dir
@@ -110,7 +112,7 @@ def a_renamed_directory(scene: Scene) -> None:
     _halts(scene, topic)
     away.rename(data_dir)
     scene.process.start()
-    assert len(scene.talk().batches(topic)) >= 3, "what was acknowledged is not there"
+    assert len(scene.talk().batches(topic)) >= 3, "an acknowledged record is lost"
 
 
 def _halts(scene: Scene, topic: str) -> None:
@@ -123,19 +125,19 @@ def _halts(scene: Scene, topic: str) -> None:
             if answer["error_code"] == 0:
                 acknowledged_after_s = time.monotonic() - began_s
             created = broker.create_raw(f"late-{time.monotonic_ns()}")
-            assert created["error_code"], "a topic is made in a directory that is gone"
+            assert created["error_code"], "a topic was created in a removed directory"
     status = scene.process.wait(5)
     scene.notes.append(f"the last batch was acknowledged {acknowledged_after_s:.1f} s after")
-    assert status is not None, "the broker still runs 10 s after its directory has gone"
+    assert status is not None, "the broker still runs 10 s after the removal of its directory"
     assert time.monotonic() - began_s < 5, "it took too long to halt"
     assert status == 1, f"exit status {status}"
     last = scene.process.log_lines()[-1]
-    assert str(scene.process.data_dir) in last, f"the path is not in: {last}"
+    assert str(scene.process.data_dir) in last, f"the line does not name the path: {last}"
 
 
-@attack(place=Place(obeys_modes=True))
+@attack(setup=BrokerSetup(obeys_modes=True))
 def a_read_only_directory(scene: Scene) -> None:
-    """Nothing new can be made in the data directory, for two seconds; then it works again."""
+    """The data directory is read-only for two seconds; then writes work again."""
     broker = scene.talk()
     topic = broker.filled_topic(3)
     data_dir = scene.process.data_dir
@@ -146,34 +148,34 @@ def a_read_only_directory(scene: Scene) -> None:
     scene.notes.append(f"DeleteRecords: {broker.delete_records(topic, 2)}")
     time.sleep(2)
     os.chmod(data_dir, 0o755)
-    said = until(
+    result = until(
         lambda: error_name(broker.create_raw(f"after-{time.monotonic_ns()}")["error_code"]),
-        lambda said: said == "NONE",
+        lambda result: result == "NONE",
         limit_s=10,
     )
-    assert said == "NONE", f"CreateTopics in a directory that can be written to again: {said}"
+    assert result == "NONE", f"CreateTopics after the directory is writable again: {result}"
 
 
-@attack(place=Place(descriptors=64))
+@attack(setup=BrokerSetup(descriptors=64))
 def few_descriptors(scene: Scene) -> None:
-    """A broker with 64 descriptors, and 100 connections: those that it has are served."""
+    """A broker with 64 descriptors and 100 connections serves those that it accepted."""
     _crowd_and_go(scene, 100)
 
 
-@attack(place=Place(descriptors=256))
+@attack(setup=BrokerSetup(descriptors=256))
 def more_descriptors(scene: Scene) -> None:
-    """A broker with 256 descriptors, and 300 connections; its stop is a clean one."""
+    """A broker with 256 descriptors and 300 connections stops cleanly."""
     _crowd_and_go(scene, 300)
 
 
-@attack(place=Place(descriptors=512))
+@attack(setup=BrokerSetup(descriptors=512))
 def still_more_descriptors(scene: Scene) -> None:
-    """A broker with 512 descriptors, and 600 connections; its stop is a clean one."""
+    """A broker with 512 descriptors and 600 connections stops cleanly."""
     _crowd_and_go(scene, 600)
 
 
 def _crowd_and_go(scene: Scene, count: int) -> None:
-    """Connections beyond the limit; when they have gone, new ones are served."""
+    """Open connections beyond the limit; after they close, new ones are served."""
     request = framed(header(18, 0))
     sockets = []
     early = scene.talk()
@@ -186,7 +188,7 @@ def _crowd_and_go(scene: Scene, count: int) -> None:
             made.sendall(request)
             sockets.append(made)
     time.sleep(1)
-    # An API that has not been asked for before needs modules, and these descriptors.
+    # The first request of an API imports modules, which needs descriptors.
     answer = early.connection.call("DescribeConfigs", 4, body)
     assert answer["results"][0]["error_code"] == 0, "DescribeConfigs fails in the crowd"
     close_all(sockets)
@@ -202,6 +204,6 @@ def _crowd_and_go(scene: Scene, count: int) -> None:
             pass
         return "not served"
 
-    said = until(served, lambda said: said == "served", limit_s=15)
-    assert said == "served", "a connection after the crowd is not served"
+    result = until(served, lambda result: result == "served", limit_s=15)
+    assert result == "served", "a connection after the crowd is not served"
     scene.talk().topic(partitions=4)

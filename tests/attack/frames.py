@@ -1,4 +1,4 @@
-"""Attacks by frames that are no requests, or come in an awkward way."""
+"""Attacks by malformed frames, and by frames that arrive in small parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.wire.client import Closed, NoAnswer, encode, framed, header
 
 from .scene import Scene, attack, close_all, read_until_closed
 
-# Mutated ones may be understood, and mean the broker no good: these take it or its data away.
+# A mutated frame may be a valid request; these APIs would stop the broker or delete its data.
 _NOT_SENT = {ApiKey.UNREGISTER_BROKER, ApiKey.DELETE_TOPICS, ApiKey.DELETE_GROUPS}
 _COUNTS = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\xff\xff\xff\xff\x07")
 _IN_A_BURST = 25
@@ -34,8 +34,8 @@ def malformed_frames(scene: Scene) -> None:
     deadline_s = time.monotonic() + 60 * max(scene.scale, 0.15)
     sent = 0
     while sent < count and time.monotonic() < deadline_s:
-        burst = [_spoilt(scene.random, scene.random.choice(valid)) for _ in range(_IN_A_BURST)]
-        # A malformed frame closes its connection, so that most of them need one of their own.
+        burst = [_damaged(scene.random, scene.random.choice(valid)) for _ in range(_IN_A_BURST)]
+        # A malformed frame closes its connection, so most of them need a connection of their own.
         for each in burst if sent // _IN_A_BURST % 2 else [b"".join(burst)]:
             with suppress(OSError), scene.socket(timeout_s=5) as connection:
                 connection.sendall(each)
@@ -45,8 +45,8 @@ def malformed_frames(scene: Scene) -> None:
     scene.notes.append(f"{sent} frames of {len(valid)} APIs and versions")
 
 
-def _spoilt(chance: random.Random, frame: bytes) -> bytes:
-    """A frame made wrong in one of several ways; the length in front is mostly right."""
+def _damaged(chance: random.Random, frame: bytes) -> bytes:
+    """A frame damaged in one of several ways; its size field is mostly right."""
     body = bytearray(frame[4:])
     kind = chance.randrange(6)
     if kind == 0:
@@ -70,7 +70,7 @@ def _spoilt(chance: random.Random, frame: bytes) -> bytes:
 
 @attack()
 def absurd_lengths(scene: Scene) -> None:
-    """Frames that say they are negative, empty, of a byte, or of 2 GB: each is refused at once."""
+    """Frames with sizes that are negative, 0, 1 or 2 GB are refused at once."""
     for length in _LENGTHS:
         with scene.socket(timeout_s=5) as connection:
             connection.sendall(struct.pack(">i", length) + bytes(64))
@@ -81,7 +81,7 @@ def absurd_lengths(scene: Scene) -> None:
 
 @attack()
 def zeros_behind_a_parked_fetch(scene: Scene) -> None:
-    """40 MB of empty frames, then as many frames of one byte, behind a Fetch that waits."""
+    """40 MB of empty frames and as many of one byte follow a Fetch that waits."""
     fetch = encode("Fetch", 4, _PARKED, correlation_id=1)
     most = scene.count(40 << 20)
     for stream in (bytes(most), b"\0\0\0\1\0" * (most // 5)):
@@ -92,7 +92,7 @@ def zeros_behind_a_parked_fetch(scene: Scene) -> None:
             view = memoryview(stream)
             while taken < len(view):
                 taken += connection.send(view[taken : taken + (1 << 20)])
-        scene.notes.append(f"{taken} bytes were taken")
+        scene.notes.append(f"{taken} bytes were accepted")
 
 
 _PARKED = {
@@ -119,8 +119,8 @@ def byte_by_byte(scene: Scene) -> None:
 
 
 @attack()
-def half_frames(scene: Scene) -> None:
-    """60 connections send 30 MB of a frame each, and never its end."""
+def incomplete_frames(scene: Scene) -> None:
+    """60 connections send 30 MB of a frame each and never its end."""
     frame = struct.pack(">i", 31 << 20) + header(0, 9)
     rest = bytes((30 << 20) - len(frame))
     sockets = [scene.socket() for _ in range(scene.count(60, least=8))]
@@ -139,13 +139,13 @@ def half_frames(scene: Scene) -> None:
         thread.start()
     for thread in threads:
         thread.join(20)
-    scene.notes.append(f"{sum(taken) >> 20} MiB of {30 * len(sockets)} were taken")
+    scene.notes.append(f"{sum(taken) >> 20} MiB of {30 * len(sockets)} were accepted")
     close_all(sockets)
 
 
 @attack()
-def half_frames_of_the_silent(scene: Scene) -> None:
-    """500 connections send three bytes, and 500 nothing; one that speaks is still answered."""
+def incomplete_sizes(scene: Scene) -> None:
+    """500 connections send three bytes and 500 send nothing; others are still served."""
     sockets = [scene.socket() for _ in range(scene.count(1000))]
     for connection in sockets[::2]:
         connection.sendall(b"\0\0\0")

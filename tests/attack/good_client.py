@@ -1,8 +1,9 @@
 """The client that works while the broker is attacked, in a process of its own.
 
-One request at a time: a batch is produced, fetched and its offset committed; every tenth time a
-transaction over two partitions is committed or aborted. Each answer's latency is kept. At the end
-everything that was acknowledged is read again: nothing may be lost, doubled or torn.
+It sends one request at a time: it produces a batch, fetches it and commits its offset. Every tenth
+time it commits or aborts a transaction over two partitions. It keeps the latency of each answer. At
+the end it reads all acknowledged records: none may be lost or duplicated, and no transaction may be
+partly visible.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ RECORDS_IN_A_BATCH, RECORDS_IN_A_TRANSACTION = 3, 4
 TRANSACTION_EVERY, COMMIT_EVERY = 10, 5
 PAUSE_S, RETRY_S = 0.004, 0.02
 ANSWER_TIMEOUT_S, GIVES_UP_S = 30.0, 60.0
-# What a client meets in good times too, and answers by asking again.
+# Errors that also occur without an attack, and that the client retries.
 USUAL = frozenset(
     {"CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"}
 )
 FENCED = frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"})
-OVER = frozenset({"INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"})  # it has timed out
+OVER = frozenset({"INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"})  # the transaction has timed out
 
 
 @dataclass
 class Window:
-    """What the client saw between two questions of the campaign.
+    """Latencies and errors between two reports to the campaign.
 
     Attributes:
-        latencies_ms: of each answer: how long it took, and how much of that this process and the
-            broker's main thread waited for a processor.
-        errors: error codes and lost connections, by name.
+        latencies_ms: for each answer its latency, and the part of it in which this process and
+            the broker's main thread waited for a CPU.
+        errors: numbers of error codes and lost connections, by name.
     """
 
     latencies_ms: list[tuple[float, float]] = field(default_factory=list)
@@ -46,15 +47,15 @@ class Window:
 
 
 class GaveUp(Exception):
-    """A request had no good answer for too long."""
+    """A request got only errors for too long."""
 
 
 class Fenced(Exception):
-    """The transactional producer is not valid any more."""
+    """The transactional producer is fenced."""
 
 
 def waited_ms(pid: int | None) -> float:
-    """How long the main thread of a process has waited for a processor so far."""
+    """How long the main thread of a process has waited for a CPU so far."""
     if pid is None:
         return 0.0
     try:
@@ -65,7 +66,7 @@ def waited_ms(pid: int | None) -> float:
 
 
 class _Names:
-    """What is this client's alone: a broker that runs already may have seen others."""
+    """Names of this client's own: a running broker may have those of earlier clients."""
 
     def __init__(self) -> None:
         mine = os.urandom(4).hex()
@@ -75,7 +76,7 @@ class _Names:
 
 @dataclass
 class _Ledger:
-    """What was acknowledged."""
+    """The acknowledged records and offsets."""
 
     produced: int = 0
     committed_offset: int = -1
@@ -83,12 +84,12 @@ class _Ledger:
 
 
 class GoodClient:
-    """Works until it is told to stop.
+    """Works until the campaign sends "stop".
 
     Args:
         address: of the broker.
-        broker_pid: its process, whose waiting for a processor is not its fault; None: unknown.
-        pipe: where the campaign asks: "report", "verify", "stop".
+        broker_pid: its process, whose waits for a CPU are subtracted; None: unknown.
+        pipe: the campaign sends "report", "verify" and "stop" through it.
     """
 
     def __init__(self, address: Address, broker_pid: int | None, pipe: Pipe) -> None:
@@ -108,7 +109,7 @@ class GoodClient:
         self._stops = False
 
     def run(self) -> None:
-        """Work, and answer the campaign's questions, until "stop" is one of them."""
+        """Work, and answer the campaign's messages, until "stop"."""
         self._set_up()
         self._pipe.send("ready")
         count = 0
@@ -116,7 +117,7 @@ class GoodClient:
             count += 1
             self._listen()
             while self._asked:
-                self._verify_and_tell()
+                self._verify_and_report()
             self._work(count)
             time.sleep(PAUSE_S)
 
@@ -147,7 +148,7 @@ class GoodClient:
         return answer["producer_id"], answer["producer_epoch"]
 
     def _find_coordinator(self, key_type: int, key: str) -> None:
-        """It makes the topic of the coordinators."""
+        """The first FindCoordinator creates the internal topic."""
         body = {"key_type": key_type, "coordinator_keys": [key]}
         self._ask("FindCoordinator", 4, body, lambda a: int(a["coordinators"][0]["error_code"]))
 
@@ -164,18 +165,18 @@ class GoodClient:
             else:
                 self._asked.append(asked)
 
-    def _verify_and_tell(self) -> None:
+    def _verify_and_report(self) -> None:
         self._asked.popleft()
         self._pipe.send(list(self._wrong()))
 
     # -- requests
 
     def _ask(self, api: str, version: int, body: Body, code: Callable[[Answer], int]) -> Answer:
-        """Ask until the answer is good.
+        """Send a request until its answer has no error.
 
         Raises:
-            Refusal: an error that asking again does not cure.
-            GaveUp: no good answer came for too long, or the campaign wants to end.
+            Refusal: an error that is not retriable.
+            GaveUp: only errors for too long, or the campaign wants to end.
         """
         gives_up_s = time.monotonic() + GIVES_UP_S
         while not self._stops:
@@ -258,7 +259,7 @@ class GoodClient:
         self._ledger.committed_offset = self._position
 
     def _transact(self, number: int) -> None:
-        """One transaction; what became of it is unknown when its producer was fenced."""
+        """Run one transaction; its outcome is unknown if its producer was fenced."""
         commit = number % 2 == 0
         try:
             self._transaction(number, commit=commit)
@@ -297,10 +298,10 @@ class GoodClient:
         }
         self._ask("EndTxn", 3, end, lambda a: int(a["error_code"]))
 
-    # -- what must be true at the end
+    # -- checks at the end
 
     def _wrong(self) -> Iterator[str]:
-        """What was acknowledged and is not there as it should be."""
+        """Acknowledged records and offsets that are lost or wrong."""
         seen = [int(value) for value in self._values(self._names.plain, 0)]
         if seen[: self._ledger.produced] != list(range(self._ledger.produced)):
             missing = sorted(set(range(self._ledger.produced)) - set(seen))
@@ -338,7 +339,7 @@ class GoodClient:
         return int(topics[0]["partitions"][0]["committed_offset"]) if topics else -1
 
     def _values(self, topic: str, partition: int) -> list[bytes]:
-        """All that a read_committed consumer is given."""
+        """All values that a read_committed consumer gets."""
         found: list[bytes] = []
         position, answers = 0, 0
         while answers < 10_000:
@@ -354,7 +355,7 @@ class GoodClient:
 
 
 class Refusal(Exception):
-    """The error code, by its name."""
+    """The name of the error code."""
 
 
 def _committed(batches: list[Batch], aborted_transactions: list[Answer]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Attacks by requests that are sent without waiting for the answers before them."""
+"""Attacks by pipelined requests: the client does not wait for the earlier answers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pipelined_describe_configs(scene: Scene) -> None:
 
 
 def _flood(scene: Scene, stream: bytes, connections: int) -> list[socket.socket]:
-    """Connections that have each sent as much of a stream as was taken from them."""
+    """Connections that have each sent as much of a stream as the broker accepts."""
     sockets = []
     for _ in range(connections):
         made = scene.socket()

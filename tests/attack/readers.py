@@ -39,7 +39,7 @@ def _filled(scene: Scene, size_bytes: int) -> str:
 
 @attack()
 def readers_that_do_not_read(scene: Scene) -> None:
-    """40 connections fetch 57 MB each and do not read for three seconds; then one does."""
+    """40 connections fetch 57 MB each and do not read for three seconds; then one reads."""
     whole = scene.count(_FETCH_BYTES, least=16 << 20)
     topic = _filled(scene, whole)
     fetch = _fetch(topic, 0, max_wait_ms=0, min_bytes=0, max_bytes=_FETCH_BYTES)
@@ -54,14 +54,14 @@ def readers_that_do_not_read(scene: Scene) -> None:
         data = reader.recv(1 << 20)
         assert data, f"the answer ends after {read} of {size} bytes"
         read += len(data)
-    scene.notes.append(f"the one that reads late has {read >> 20} MiB")
-    assert read > whole - _BATCH_BYTES, "the answer is not whole"
+    scene.notes.append(f"the late reader got {read >> 20} MiB")
+    assert read > whole - _BATCH_BYTES, "the answer is incomplete"
     close_all([*sockets, reader])
 
 
 @attack()
 def slow_readers(scene: Scene) -> None:
-    """20 connections fetch 57 MB each and read 64 KB of it at a time, four times a second."""
+    """20 connections fetch 57 MB each and read 64 KB four times a second."""
     topic = _filled(scene, scene.count(_FETCH_BYTES, least=16 << 20))
     fetch = _fetch(topic, 0, max_wait_ms=0, min_bytes=0, max_bytes=_FETCH_BYTES)
     sockets = [scene.socket() for _ in range(20)]
@@ -92,7 +92,7 @@ def a_reader_of_all(scene: Scene) -> None:
 
 @attack()
 def a_fetch_that_waits_for_much(scene: Scene) -> None:
-    """A Fetch waits for 20 MB while 5,000 batches of a kilobyte come."""
+    """A Fetch waits for 20 MB while 5,000 batches of a kilobyte are appended."""
     broker = scene.talk()
     topic = broker.topic()
     waiting = scene.socket()
@@ -105,7 +105,7 @@ def a_fetch_that_waits_for_much(scene: Scene) -> None:
 
 @attack()
 def parked_fetches(scene: Scene) -> None:
-    """5,000 connections wait in a Fetch; a batch comes, and all of them are answered."""
+    """5,000 connections wait in a Fetch; one batch is appended, and all get answers."""
     broker = scene.talk()
     topic = broker.topic()
     fetch = _fetch(topic, 0, max_wait_ms=50_000, min_bytes=1, max_bytes=1 << 20)
@@ -113,7 +113,7 @@ def parked_fetches(scene: Scene) -> None:
     for number, connection in enumerate(sockets):
         connection.sendall(fetch)
         if number % 50 == 0:
-            time.sleep(0.01)  # to wait is the attack, not to come at once
+            time.sleep(0.01)  # the waiting is the attack, not the arrival at one moment
     time.sleep(0.5)
     broker.produce(topic, batch([b"v"]))
     for connection in sockets:

@@ -1,4 +1,4 @@
-"""What was seen of the attacks, as lines for a person and as a table for the docs."""
+"""Prints the outcomes of attacks, as lines of text and as a table for the docs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = (
 
 
 def as_lines(outcome: Outcome) -> Iterator[str]:
-    """A line of figures, and one for each thing that is wrong."""
+    """A line of figures, and one for each failure."""
     if outcome.skipped:
         yield f"skip {outcome.name:<40} {outcome.skipped}"
         return
@@ -20,7 +20,7 @@ def as_lines(outcome: Outcome) -> Iterator[str]:
     verdict = "FAIL" if outcome.wrong else "ok  "
     yield (
         f"{verdict} {outcome.name:<40} {outcome.seconds:5.1f} s"
-        f"  stall {outcome.stall_ms[1]:7.1f} ms (with waits for a processor"
+        f"  stall {outcome.stall_ms[1]:7.1f} ms (with waits for a CPU"
         f" {outcome.stall_ms[0]:7.1f}, machine {outcome.machine_ms:5.1f})"
         f"  p99 {outcome.p99_ms[1]:6.1f} ms of {outcome.answers}"
         f"  memory {before:.0f} > {peak:.0f} > {after:.0f} MiB  log {outcome.log_lines}"
@@ -34,7 +34,7 @@ def as_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """A table, a row for each attack."""
+    """A table with a row for each attack."""
     rows = [_row(_HEAD), "|---|--:|--:|--:|--:|---|---|"]
     for outcome in outcomes:
         before, peak, after = outcome.memory_mib

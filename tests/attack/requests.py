@@ -1,4 +1,4 @@
-"""Attacks by single requests that ask for very much."""
+"""Attacks by single requests with very many elements."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _text(text: str) -> bytes:
     return struct.pack(">h", len(text)) + text.encode()
 
 
-def _asked(scene: Scene, key: int, version: int, body: bytes) -> int:
-    """Send a request written by hand; the size of its answer."""
+def _answer_size(scene: Scene, key: int, version: int, body: bytes) -> int:
+    """Send a hand-written request; the size of its answer."""
     request = framed(header(key, version) + body)
     scene.notes.append(f"a request of {len(request)} bytes")
     connection = scene.connect(timeout_s=50)
@@ -47,7 +47,7 @@ def metadata_of_many_names(scene: Scene) -> None:
     """A Metadata request with 500,000 names of topics that do not exist."""
     count = scene.count(500_000)
     body = struct.pack(">i", count) + b"".join(_text(f"n{i}") for i in range(count)) + b"\0"
-    assert _asked(scene, 3, 4, body) > count, "not all are answered"
+    assert _answer_size(scene, 3, 4, body) > count, "the answer lacks elements"
 
 
 @attack()
@@ -56,7 +56,7 @@ def configs_of_the_broker_again_and_again(scene: Scene) -> None:
     node_id = str(scene.talk().node_id())
     count = scene.count(2000)
     one = b"\4" + _text(node_id) + struct.pack(">i", -1)
-    _asked(scene, 32, 1, struct.pack(">i", count) + one * count + b"\0")
+    _answer_size(scene, 32, 1, struct.pack(">i", count) + one * count + b"\0")
 
 
 @attack()
@@ -67,20 +67,20 @@ def commit_of_many_partitions(scene: Scene) -> None:
     body = _text("attack") + struct.pack(">i", -1) + _text("") + struct.pack(">q", -1)
     body += struct.pack(">i", 1) + _text(topic) + struct.pack(">i", count)
     body += b"".join(struct.pack(">iqh", index, 7, 0) for index in range(count))
-    assert _asked(scene, 8, 2, body) > 6 * count, "not all are answered"
+    assert _answer_size(scene, 8, 2, body) > 6 * count, "the answer lacks elements"
 
 
 @attack()
 def auto_created_topics(scene: Scene) -> None:
-    """A Metadata request that makes 2,000 topics."""
+    """A Metadata request that creates 2,000 topics."""
     count = scene.count(2000)
     body = struct.pack(">i", count) + b"".join(_text(f"made-{i}") for i in range(count)) + b"\1"
-    assert _asked(scene, 3, 4, body) > count, "not all are answered"
+    assert _answer_size(scene, 3, 4, body) > count, "the answer lacks elements"
 
 
 @attack()
 def topics_made_and_deleted(scene: Scene) -> None:
-    """1,000 topics are made in one request, and deleted in one."""
+    """One request creates 1,000 topics, and one deletes them."""
     broker = scene.talk()
     names = [f"short-lived-{number}" for number in range(scene.count(1000))]
     made = Counter(topic["error_code"] for topic in _create(broker, names)["topics"])
@@ -93,7 +93,7 @@ def topics_made_and_deleted(scene: Scene) -> None:
 
 @attack(limit_s=90)
 def five_thousand_topics(scene: Scene) -> None:
-    """5,000 topics, made in five requests; then Metadata of all, three times."""
+    """Five requests create 5,000 topics; then Metadata of all, three times."""
     broker = scene.talk()
     for first in range(5):
         each = scene.count(1000)
@@ -104,7 +104,7 @@ def five_thousand_topics(scene: Scene) -> None:
 
 @attack()
 def recompressed_batches(scene: Scene) -> None:
-    """60 MB in batches of 1 MB, to a topic whose batches the broker compresses."""
+    """60 MB in batches of 1 MB, to a topic with compression.type=zstd."""
     broker = scene.talk()
     topic = broker.topic(compression_type="zstd")
     noise = scene.random.randbytes(50_000)
@@ -156,7 +156,7 @@ def records_for_many_partitions(scene: Scene) -> None:
 
 @attack()
 def offset_fetch_of_many_groups(scene: Scene) -> None:
-    """An OffsetFetch of 20,000 groups, and a DescribeGroups of as many."""
+    """An OffsetFetch and a DescribeGroups of 20,000 groups each."""
     broker = scene.talk()
     names = [f"unknown-{number}" for number in range(scene.count(20_000))]
     groups = [{"group_id": name, "topics": None} for name in names]
@@ -173,4 +173,4 @@ def list_offsets_of_many_partitions(scene: Scene) -> None:
     body = struct.pack(">ii", -1, 1) + _text(topic)
     body += struct.pack(">i", count)
     body += b"".join(struct.pack(">iq", index, -1) for index in range(count))
-    assert _asked(scene, 2, 1, body) > count, "not all are answered"
+    assert _answer_size(scene, 2, 1, body) > count, "the answer lacks elements"

@@ -1,4 +1,4 @@
-"""What an attack is given, and how it says what it is."""
+"""The arguments of an attack, and the table of attacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tests.wire.broker import Broker
 from tests.wire.client import Address, Connection
 
-from .broker_process import BrokerProcess, Place
+from .broker_process import BrokerProcess, BrokerSetup
 
 _PATIENCE_S = 50.0
 
@@ -27,8 +27,8 @@ class Scene:
     Attributes:
         address: of the broker.
         random: seeded by the campaign's seed and the attack's name.
-        scale: 1.0 in the long form, less in the short one.
-        broker: its process; None: it was not started by the campaign.
+        scale: 1.0 in the long form, less in the short form.
+        broker: its process; None if the campaign did not start it.
         notes: sentences for the report.
     """
 
@@ -40,12 +40,12 @@ class Scene:
 
     @property
     def process(self) -> BrokerProcess:
-        """The broker's process, of an attack that needs one."""
+        """The broker's process, for an attack that needs it."""
         assert self.broker is not None
         return self.broker
 
     def count(self, whole: int, least: int = 1) -> int:
-        """So many in the long form, a share of them in the short one."""
+        """`whole` in the long form, a share of it in the short form."""
         return max(least, int(whole * self.scale))
 
     def connect(self, timeout_s: float = 30.0) -> Connection:
@@ -53,7 +53,7 @@ class Scene:
         return Connection(self.address, timeout_s=timeout_s)
 
     def talk(self) -> Broker:
-        """The calls of tests/wire, for what an attack prepares."""
+        """The requests of tests/wire, for the preparation of an attack."""
         broker = Broker(self.address, "attack")
         broker.connection = broker.connect(_PATIENCE_S)
         return broker
@@ -70,15 +70,15 @@ class Attack:
     """One attack.
 
     Attributes:
-        run: attacks, in a process of its own; raises AssertionError when the broker does wrong.
-        place: what its broker is given.
-        needs_process: it cannot be run against a broker that the campaign has not started.
-        ends_broker: the broker is to end by itself; `run` looks at how.
-        limit_s: after so many seconds it is a hang.
+        run: performs the attack, in its own process; AssertionError if the broker fails.
+        setup: settings and limits of its broker.
+        needs_process: the campaign must have started the broker.
+        ends_broker: the broker exits; `run` checks how.
+        limit_s: after this time the attack counts as hanging.
     """
 
     run: Callable[[Scene], None]
-    place: Place = field(default_factory=Place)
+    setup: BrokerSetup = field(default_factory=BrokerSetup)
     needs_process: bool = False
     ends_broker: bool = False
     limit_s: float = 60.0
@@ -89,17 +89,17 @@ class Attack:
 
     @property
     def text(self) -> str:
-        """What it does, in a line."""
+        """The attack in one line."""
         return (self.run.__doc__ or "").strip().splitlines()[0]
 
 
 ATTACKS: dict[str, Attack] = {}
-"""All of them by name, in the order in which they run."""
+"""All attacks by name, in the order of their definition."""
 
 
 def attack(
     *,
-    place: Place | None = None,
+    setup: BrokerSetup | None = None,
     needs_process: bool = False,
     ends_broker: bool = False,
     limit_s: float = 60.0,
@@ -109,8 +109,8 @@ def attack(
     def add(run: Callable[[Scene], None]) -> Callable[[Scene], None]:
         ATTACKS[run.__name__] = Attack(
             run,
-            place=place or Place(),
-            needs_process=needs_process or ends_broker or place is not None,
+            setup=setup or BrokerSetup(),
+            needs_process=needs_process or ends_broker or setup is not None,
             ends_broker=ends_broker,
             limit_s=limit_s,
         )
@@ -120,14 +120,14 @@ def attack(
 
 
 def close_all(sockets: list[socket.socket]) -> None:
-    """Close them without a goodbye: what was not read is thrown away."""
+    """Close them; unread data is discarded."""
     for each in sockets:
         with suppress(OSError):
             each.close()
 
 
 def read_until_closed(connection: socket.socket, limit_bytes: int) -> int:
-    """How many bytes come until the other side closes, is silent for its timeout, or the limit."""
+    """Read until the peer closes, a read times out, or the limit; the number of bytes."""
     count = 0
     with suppress(OSError):
         while count < limit_bytes:
