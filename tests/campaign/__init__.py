@@ -1,1 +1,1 @@
-"""A broker's storage stopped at every change of its files: what was acknowledged is there."""
+"""The storage of a broker stops at every file operation; acknowledged data survive."""

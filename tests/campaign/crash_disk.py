@@ -1,8 +1,8 @@
-"""A disk that loses power in its n-th operation, as unkindly as file systems may be.
+"""A disk that loses power in its n-th operation, with the worst behaviour of file systems.
 
-What was synced stays. Of what was appended since, some prefix stays, or its length with zeros for
-the rest. Names are synced by `sync_directory` alone: of the creations, renames and removals since,
-the first few happened. All of it by the numbers of one generator, so that it comes again.
+Synced data stays. Of later appends a prefix stays, or the full length with zeros in place of the
+rest. Only `sync_directory` syncs names: of the later creations, renames and removals the first few
+stay. One random generator decides, so that a seed repeats a run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.storage.disk import Disk, PowerCut, _File
 
 
 class _NameChange:
-    """A creation, rename or removal, until it is synced."""
+    """A creation, rename or removal that is not synced yet."""
 
     def __init__(self, kind: str, path: str, other: str = "", file: _File | None = None) -> None:
         self.kind = kind
@@ -40,11 +40,11 @@ class _NameChange:
 
 
 class CrashDisk(Disk):
-    """See above.
+    """The disk of this module.
 
     Args:
-        cut_at: the operation in which the power goes; 0: never.
-        seed: of the generator.
+        cut_at: the operation in which the power fails; 0: never.
+        seed: seed of the random generator.
     """
 
     def __init__(self, *, cut_at: int = 0, seed: int = 0) -> None:
@@ -53,7 +53,7 @@ class CrashDisk(Disk):
         self._changes: list[_NameChange] = []
 
     def reboot(self, *, power_cut: bool) -> CrashDisk:
-        """The disk as the next process finds it, after a loss of power or a kill."""
+        """The disk for the next process, after a loss of power or a kill."""
         disk = CrashDisk(seed=self._chance.randrange(1 << 30))
         if not power_cut:
             disk.directories = set(self.directories)
@@ -82,7 +82,7 @@ class CrashDisk(Disk):
 
     def _left_of(self, file: _File) -> bytes:
         kept = len(file.synced)
-        if file.data[:kept] != file.synced:  # cut short since
+        if file.data[:kept] != file.synced:  # truncated since
             return self._chance.choice([file.synced, bytes(file.data)])
         whole = bytes(file.data)
         end = self._chance.randint(kept, len(whole))
@@ -121,7 +121,7 @@ class CrashDisk(Disk):
         if directory not in self.directories:
             super().make_directory(directory)
             self._changes.append(_NameChange("directory", directory))
-            self._changes[-1].is_synced = not parent  # the data directory was there before
+            self._changes[-1].is_synced = not parent  # the data directory existed before
 
     def remove_directory(self, directory: str, /) -> None:
         super().remove_directory(directory)

@@ -1,10 +1,10 @@
-"""The power goes, or the process, at every change of a file in turn; what was told is true.
+"""The power or the process fails at every file operation in turn; acknowledged data survive.
 
-With `flush.messages=1`: after the restart everything acknowledged is there, the step that was under
-way is there as a whole or not at all, and the script goes on to the end that it would have had.
-OTTLA_CAMPAIGN=full tries every point, several times; otherwise some are tried. A point that fails
-says how to have it again: OTTLA_CAMPAIGN=power:OPERATION:SEED or kill:OPERATION:SEED. In the place
-of the operation may stand a crash point: OTTLA_CAMPAIGN='power:marker appended 3:7'.
+With `flush.messages=1`, all acknowledged data are there after the restart, the interrupted step is
+complete or absent, and the script continues to its usual end. OTTLA_CAMPAIGN=full tries every point
+several times; the default is a sample. A failure names its point, and
+OTTLA_CAMPAIGN=power:OPERATION:SEED or kill:OPERATION:SEED repeats it. The operation may also be a
+crash point: OTTLA_CAMPAIGN='power:marker appended 3:7'.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODE = os.environ.get("OTTLA_CAMPAIGN", "quick")
 SEEDS = {"power": 3, "kill": 1}
 
 
-# All points take minutes: a test has a part of them.
+# All points take minutes, so each test has a part of them.
 PARTS = 16 if MODE == "full" else 1
 
 
@@ -41,11 +41,11 @@ def run(
     watch: Callable[[World], None] | None = None,
     observer: Observer | None = None,
 ) -> int:
-    """Do the script from a step on; how many steps were done.
+    """Run the script from a step; the number of completed steps.
 
     Args:
-        watch: is shown the world before the first step and after each.
-        observer: of the broker's events; a PowerCut that it raises ends the run.
+        watch: gets the world before the first step and after each step.
+        observer: gets the broker's events; a PowerCut that it raises ends the run.
     """
     done = first
     try:
@@ -74,7 +74,7 @@ def time_of(step: int) -> int:
 
 @cache
 def undisturbed() -> tuple[list[Seen], int]:
-    """What is seen before the first step and after each, and how many operations it takes."""
+    """The views before the first step and after each step, and the number of operations."""
     disk = CrashDisk()
     views: list[Seen] = []
     done = run(disk, watch=lambda world: views.append(seen(world)))
@@ -84,7 +84,7 @@ def undisturbed() -> tuple[list[Seen], int]:
 
 @cache
 def reached() -> Counter[str]:
-    """How often the script reaches each crash point."""
+    """The number of times that the script reaches each crash point."""
     counts: Counter[str] = Counter()
 
     def count(event: Any) -> None:
@@ -95,7 +95,7 @@ def reached() -> Counter[str]:
 
 
 def named_points() -> list[tuple[str, str, int]]:
-    """How the machine ends, after which crash point, and by which numbers."""
+    """Kind of crash, crash point and seed of each test."""
     if ":" in MODE:
         return []
     chosen = Random(11)
@@ -110,7 +110,7 @@ def named_points() -> list[tuple[str, str, int]]:
 
 
 def points() -> list[tuple[str, int | str, int]]:
-    """How the machine ends, in which operation or after which crash point, and by which numbers."""
+    """Kind of crash, operation or crash point, and seed of each test."""
     if ":" in MODE:
         how, place, seed = MODE.split(":")
         return [(how, int(place) if place.isdigit() else place, int(seed))]
@@ -135,10 +135,10 @@ def crash() -> None:
 
 
 def check(how: str, place: int | str, seed: int) -> None:
-    """Stop the script there, restart, look, go on, restart cleanly, look again.
+    """Crash the script at a point, restart, compare, go on, restart cleanly, compare again.
 
     Args:
-        place: the number of an operation, or a crash point and how often it is reached.
+        place: the number of an operation, or a crash point and its count.
     """
     views, _ = undisturbed()
     if isinstance(place, int):
@@ -154,9 +154,9 @@ def check(how: str, place: int | str, seed: int) -> None:
     now_ms = time_of(done)
     world = World(left, now_ms)
     found = seen(world)
-    # What was half written may look like a batch that was harmed.
-    told = [one for one in world.damages if how == "kill" or "not synced" not in one.why]
-    assert not told, told
+    # A partial write may look like a damaged batch.
+    damages = [one for one in world.damages if how == "kill" or "not synced" not in one.why]
+    assert not damages, damages
     last = len(SCRIPT)
     before, after = views[min(done, last)], views[min(done + 1, last)]
     assert agrees(found, before, after) or agrees(found, after, before), difference(
@@ -185,7 +185,7 @@ def difference(found: Seen, before: Seen, after: Seen) -> str:
     return "\n".join(lines)
 
 
-def test_the_script_meets_every_kind_of_operation() -> None:
+def test_the_script_uses_every_kind_of_operation() -> None:
     views, operations = undisturbed()
     assert operations > 300
     assert len(views) == len(SCRIPT) + 1
@@ -211,7 +211,7 @@ def test_acknowledged_records_survive_a_crash_at_any_step(how: str, part: int) -
             check(kind, operation, seed)
         except Exception as wrong:
             again = f"OTTLA_CAMPAIGN='{kind}:{operation}:{seed}' pytest tests/campaign"
-            raise AssertionError(f"again by: {again}") from wrong
+            raise AssertionError(f"repeat it with {again}") from wrong
 
 
 def test_the_script_reaches_every_crash_point() -> None:

@@ -1,8 +1,8 @@
-"""What the campaign does to a broker's storage, step by step, and what can be seen of it.
+"""The steps of the campaign on a broker's storage, and views of their results.
 
-A `World` is a data directory with its catalog, its logs and its coordinators, opened as a broker
-opens it. Each step is one thing that a client is told of when it is done, and can be done again
-when it was not. Nothing but the disk goes from one world to the next.
+A `World` is a data directory with its catalog, logs and coordinators, opened as in a broker. Each
+step is one acknowledged operation, which a client repeats if it got no answer. Worlds share nothing
+but the disk.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ HERE = EndPoint("PLAINTEXT", "localhost", 9092)
 
 
 class World:
-    """One life of a broker, without sockets and without an event loop."""
+    """One run of a broker, without sockets and an event loop."""
 
     def __init__(self, disk: CrashDisk, now_ms: int) -> None:
         self.disk = disk
@@ -86,7 +86,7 @@ class World:
 
     @property
     def time_ms(self) -> int:
-        """The time of all clocks."""
+        """The time of both clocks."""
         return self.clock.wall_ms
 
     @time_ms.setter
@@ -94,7 +94,7 @@ class World:
         self.clock.wall_ms = now_ms
 
     def refresh(self) -> None:
-        """Small segments, and the coordinators of what is there."""
+        """Use small segments, and load the coordinators."""
         for log in self.directory.logs():
             internal = log.topic.startswith("__")
             size = INTERNAL_SEGMENT_BYTES if internal else SEGMENT_BYTES
@@ -123,7 +123,7 @@ class World:
             here = (self.node_id, "campaign", "campaign")
             self.events.tell(RequestAnswered(*here, api_key, 0, 0))
 
-    # The partitions, as `markers.append` sees them
+    # The partitions for `markers.append`
 
     @property
     def node_id(self) -> int:
@@ -136,14 +136,14 @@ class World:
         return self.log(topic, partition)
 
     def check_in_sync(self, log: PartitionLog) -> None:
-        """The only replica is."""
+        """The only replica is in sync."""
 
     def group_shard_at(self, partition: int) -> Shard[Any]:
         assert self.groups is not None
         return self.groups
 
     def wake_fetches(self, log: PartitionLog) -> None:
-        """No fetch waits."""
+        """No fetch waits here."""
 
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
         log = self.directory.log_of(topic, partition)
@@ -153,7 +153,7 @@ class World:
     def close(self) -> None:
         self.directory.close(clean=True)
 
-    # What a step may do
+    # Operations of steps
 
     def append(self, data: bytearray, topic: str = "orders", partition: int = 0) -> None:
         log = self.log(topic, partition)
@@ -232,7 +232,7 @@ class World:
         )
 
     def write_marker(self, topic: str, partition: int) -> None:
-        """Of the transaction that is prepared."""
+        """Write the markers of the prepared transaction."""
         (effect,) = self.coordinator.ask(lambda machine: machine.unfinished())
         prepared = effect.transaction
         commit = prepared.state.name == "PREPARE_COMMIT"
@@ -257,9 +257,9 @@ class World:
         log.remove_deleted(self.time_ms + 10**9)
 
     def snapshot(self) -> None:
-        """Of the metadata; the second one takes the place of the first, and of old segments."""
+        """Write a metadata snapshot; the second one replaces the first and old segments."""
         content = self.metadata_log.take_snapshot(self.catalog, now_ms=self.time_ms)
-        if content is not None:  # it is there already when this is done again
+        if content is not None:  # it already exists if the step is repeated
             self.metadata_log.log.flush()
             for blocking in self.metadata_log.write_snapshot(content, now_ms=self.time_ms):
                 if blocking is not None:
@@ -281,15 +281,15 @@ class World:
 
 
 def _nothing(*_: object) -> None:
-    """No effects are carried out: the steps do what they ask for."""
+    """Carry out no effects, because separate steps do that."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that is acknowledged when it returns.
+    """One operation, acknowledged when it returns.
 
     Attributes:
-        again: a client may send it again and changes nothing by that.
+        again: a repetition changes nothing.
         api_key: of its request.
     """
 
@@ -375,13 +375,13 @@ def steps() -> list[Step]:
     ]  # fmt: skip
 
 
-# What can be seen
+# Views
 
 Seen = dict[str, Any]
 
 
 def seen(world: World) -> Seen:
-    """Everything that a client could ask for."""
+    """All values that a client could read."""
     found: Seen = {
         "topics": {
             name: (len(topic.partitions), dict(world.catalog.overrides(2, name)))
@@ -441,7 +441,7 @@ def _machine_seen(machine: Any) -> Any:
 
 
 def agrees(found: Seen, expected: Seen, other: Seen) -> bool:
-    """Whether what was found is what is expected, or has only forgotten less than `other`.
+    """Whether the found view equals the expected one, or has only deleted less than `other`.
 
     Records may be deleted segment by segment: a log begins anywhere between the two.
     """

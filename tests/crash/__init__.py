@@ -1,1 +1,1 @@
-"""A broker that is killed while clients are at work, and started again on its directory."""
+"""A broker is killed while clients work, and restarted on its directory."""

@@ -1,6 +1,6 @@
-"""A copy loop with aiokafka: a process of its own, which a test kills and starts again.
+"""A copy loop with aiokafka, in a process that a test kills and restarts.
 
-`python -m tests.crash.copy_aiokafka HOST:PORT PARTITION SEED`: as copy_confluent.py.
+`python -m tests.crash.copy_aiokafka HOST:PORT PARTITION SEED` works like copy_confluent.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ABORTED = 0.2
 
 
 class _Aborted(Exception):
-    """The transaction is to be done again."""
+    """The transaction was aborted and has to be repeated."""
 
 
 async def copy(
@@ -46,11 +46,11 @@ async def copy(
 
 
 async def committed(consumer: AIOKafkaConsumer, place: TopicPartition) -> int:
-    """Where to begin. Raises KafkaError.
+    """The offset to begin at. Raises KafkaError.
 
-    Somebody has committed an offset before the first loop ran, for aiokafka 0.14 does not look at
-    the error of a whole OffsetFetch answer (version 2 and later): a coordinator that is still
-    loading is to it a group without offsets.
+    The test commits an offset before the first loop runs, because aiokafka 0.14 ignores the error
+    of a whole OffsetFetch answer (version 2 and later): while a coordinator loads, the group would
+    seem to have no offsets.
     """
     position: int | None = await consumer.committed(place)
     if position is None:
@@ -103,7 +103,7 @@ async def run(bootstrap: str, partition: int, seed: int) -> int:
 
 if __name__ == "__main__":
     logging.disable()
-    # Neither client is closed: a closed loop is the end of the process, whatever else it holds.
+    # The clients are not closed, because the process ends here.
     bootstrap, partition, seed = sys.argv[1:]
     running = run(bootstrap, int(partition), int(seed))
     status = asyncio.new_event_loop().run_until_complete(running)

@@ -1,9 +1,9 @@
-"""A copy loop with confluent-kafka: a process of its own, which a test kills and starts again.
+"""A copy loop with confluent-kafka, in a process that a test kills and restarts.
 
 `python -m tests.crash.copy_confluent HOST:PORT PARTITION SEED` copies one partition of `input` to
 the same one of `output`, in transactions that commit its offset, from the last committed offset to
 the end. It aborts some, by the seed, and repeats them. The exit status is 0 at the end, and 1 after
-an error: the test starts it again.
+an error, and the test restarts it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
     common = {
         "bootstrap.servers": bootstrap,
         "reconnect.backoff.max.ms": 200,
-        # Its rebootstrap forgets the only broker there is, and may not find the way back.
+        # librdkafka's rebootstrap drops the only broker, and may never reconnect.
         "metadata.recovery.strategy": "none",
     }
     producer = Producer(

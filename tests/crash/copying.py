@@ -1,7 +1,7 @@
-"""Twenty copy loops and what happens to them: they are killed, the broker is killed, all go on.
+"""Copy loops that a test kills, together with the broker, while all go on.
 
-A loop is a process that copies one partition; one that ends badly is started again, so that in the
-end each has copied all of it, whatever it met.
+A loop is a process that copies one partition. A failed loop is restarted, so that at the end each
+has copied all records.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
 STARTS = 40
 
-# From HOST:PORT, a partition and a seed to the command line of a loop.
+# The command line of a loop, from HOST:PORT, a partition and a seed.
 Command = Callable[[str, int, int], list[str]]
 
 
@@ -37,7 +37,7 @@ def aiokafka(bootstrap: str, partition: int, seed: int) -> list[str]:
 
 
 def java(bootstrap: str, partition: int, seed: int) -> list[str]:
-    """A loop on Kafka's own client: the copier of Kafka's system tests, which takes no seed."""
+    """A loop on Kafka's Java client: the copier of Kafka's system tests, without a seed."""
     from ..kafka.installation import java as java_command
 
     flags = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -57,10 +57,10 @@ def java(bootstrap: str, partition: int, seed: int) -> list[str]:
 
 @dataclass(slots=True)
 class Loop:
-    """One partition's loop.
+    """The loop of one partition.
 
     Attributes:
-        command: its command line, from the seed of a start.
+        command: its command line by the seed of a start.
         errors: the standard error of its processes, the latest last.
     """
 
@@ -71,7 +71,7 @@ class Loop:
     is_done: bool = False
 
     def start(self) -> None:
-        """Run it, once more. Each start aborts other transactions."""
+        """Start the process; each start aborts other transactions."""
         self.starts += 1
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ class Loop:
             )
 
     def look(self) -> None:
-        """Start it again after a failure; it is done after exit status 0."""
+        """Restart it after a failure; True after exit status 0."""
         if self.is_done or self.process is None or self.process.poll() is None:
             return
         self.is_done = self.process.returncode == 0
@@ -88,7 +88,7 @@ class Loop:
             self.start()
 
     def kill(self) -> None:
-        """SIGKILL, as an operator or the system would."""
+        """Send SIGKILL."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -99,8 +99,8 @@ class Copying:
     """All loops over one broker.
 
     Args:
-        chance: chooses the kills, their times and the aborted transactions.
-        commands: of the loops, by partition.
+        chance: source of the kills, their times and the aborted transactions.
+        commands: command lines of the loops, by partition.
     """
 
     broker: RunningBroker
@@ -112,7 +112,7 @@ class Copying:
     loop_kills: int = 0
 
     def run(self, *, broker_kills: int, loop_kills: int, limit_s: float) -> None:
-        """Run all loops to their ends, through so many kills."""
+        """Run all loops to their ends, with a number of kills."""
         for partition, command in enumerate(self.commands):
             errors = self.scratch / f"loop-{partition}.log"
             self.loops.append(Loop(self._seeded(command, partition), errors))
@@ -135,7 +135,7 @@ class Copying:
         while not all(loop.is_done for loop in self.loops):
             now = time.monotonic()
             waiting = [index for index, loop in enumerate(self.loops) if not loop.is_done]
-            assert now < deadline, f"loops {waiting} are not done: {self.told(waiting[0])}"
+            assert now < deadline, f"loops {waiting} are not done: {self.errors_of(waiting[0])}"
             if kinds and now >= next_kill:
                 self._kill(kinds.pop())
                 next_kill = time.monotonic() + self.chance.uniform(0.1, 0.6)
@@ -143,8 +143,8 @@ class Copying:
                 loop.look()
             time.sleep(0.02)
 
-    def told(self, index: int) -> str:
-        """The end of what a loop wrote."""
+    def errors_of(self, index: int) -> str:
+        """The end of a loop's standard error."""
         return self.loops[index].errors.read_text(errors="replace")[-3000:]
 
     def _kill(self, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""What a reader of committed records finds, when everything has come to rest."""
+"""Reads all committed records after all transactions have ended."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ READ_TIMEOUT_S = 30.0
 
 
 def committed(bootstrap: str, topic: str, partitions: int) -> list[list[str]]:
-    """The values in each partition of a topic, up to its stable end."""
+    """The values in each partition of a topic, up to its last stable offset."""
     records = committed_records(bootstrap, topic, partitions)
     return [[value for _, value in partition] for partition in records]
 
 
 def committed_records(bootstrap: str, topic: str, partitions: int) -> list[list[tuple[str, str]]]:
-    """Keys and values in each partition of a topic, up to its stable end."""
+    """Keys and values in each partition of a topic, up to its last stable offset."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "reader",

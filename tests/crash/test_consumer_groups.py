@@ -27,7 +27,7 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
 
 
 class Crashing:
-    """A broker that is killed and started again; its members go on talking to it."""
+    """A broker that is killed and restarted while its members go on."""
 
     def __init__(self, broker: RunningBroker) -> None:
         self._broker = broker
@@ -43,7 +43,7 @@ class Crashing:
             consumer.broker = self.asked
 
 
-def test_a_rebalance_goes_on_where_it_was(broker: RunningBroker) -> None:
+def test_a_rebalance_continues_after_a_kill(broker: RunningBroker) -> None:
     it = Crashing(broker)
     topic, group = it.asked.topic(4), it.asked.fresh("g")
     a, b = (Consumer(it.asked, group, name, [topic]) for name in "ab")
@@ -66,7 +66,7 @@ def test_a_rebalance_goes_on_where_it_was(broker: RunningBroker) -> None:
     it.asked.close()
 
 
-def test_a_group_that_changed_its_kind_has_changed_it(broker: RunningBroker) -> None:
+def test_a_converted_group_stays_converted_after_a_kill(broker: RunningBroker) -> None:
     it = Crashing(broker)
     topic, group = it.asked.topic(2), it.asked.fresh("g")
     a = Consumer(it.asked, group, "a", [topic])

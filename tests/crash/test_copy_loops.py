@@ -1,4 +1,4 @@
-"""Consume, transform, produce, exactly once: whatever is killed, the output is the input."""
+"""Copy loops copy exactly once, through kills of loops and broker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_topics(bootstrap: str, partitions: int) -> None:
 
 
 def commit_beginnings(bootstrap: str, partitions: int) -> None:
-    """The offset that a loop's group has before the loop's first run: zero, rather than none."""
+    """Commit offset zero for a loop's group before its first run."""
     for partition in range(partitions):
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"copy-{partition}"})
         consumer.commit(offsets=[TopicPartition("input", partition, 0)], asynchronous=False)
@@ -35,7 +35,7 @@ def commit_beginnings(bootstrap: str, partitions: int) -> None:
 
 
 def fill(bootstrap: str, partitions: int, count: int) -> list[list[str]]:
-    """So many records into each partition of `input`; what they are."""
+    """Produce `count` records to each partition of `input`, and return them."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     given = [[f"{partition}-{i:05}" for i in range(count)] for partition in range(partitions)]
     for partition, values in enumerate(given):
@@ -46,7 +46,7 @@ def fill(bootstrap: str, partitions: int, count: int) -> list[list[str]]:
 
 
 def check(scratch: Path, seed: int, commands: Sequence[Command], *, count: int, kills: int) -> None:
-    """Copy through kills; the output is the input, once and in order."""
+    """Copy through kills; the output equals the input, once and in order."""
     settings = {"group.initial.rebalance.delay.ms": "0"}
     with running_broker(data_dir=scratch / "data", settings=settings) as broker:
         make_topics(broker.bootstrap, len(commands))
@@ -66,7 +66,7 @@ def test_copy_loops_copy_exactly_once_through_kills(tmp_path: Path) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.timeout(300)
-@pytest.mark.usefixtures("apache_kafka")  # its jars: without them there is no Java client
+@pytest.mark.usefixtures("apache_kafka")  # its jars have the Java client
 def test_twenty_copy_loops_of_three_clients_copy_exactly_once_through_kills(
     tmp_path: Path,
 ) -> None:

@@ -1,7 +1,7 @@
-"""A broker is killed in the middle of transactions and started again: nothing acknowledged is lost.
+"""A broker is killed during transactions and restarted; acknowledged data is not lost.
 
-SIGKILL leaves what was handed to the operating system; that is the guarantee held here. The seed
-of a run is in its name.
+SIGKILL keeps the data that the process has handed to the operating system; this is the guarantee.
+The seed of a run is in its name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMIT_S = 20.0
 
 @dataclass
 class Ledger:
-    """What the producer was told: by transaction its values, and how it ended."""
+    """The producer's acknowledged values by transaction, and the ends of transactions."""
 
     values: dict[int, list[str]] = field(default_factory=dict)
     committed: set[int] = field(default_factory=set)
@@ -60,25 +60,25 @@ class Killer(threading.Thread):
 
 
 def new_producer(bootstrap: str) -> Producer:
-    """A transactional producer that is ready."""
+    """A transactional producer after init_transactions."""
     settings = {
         "bootstrap.servers": bootstrap,
         "transactional.id": "crash",
         "linger.ms": 0,
         "reconnect.backoff.max.ms": 100,
         "retry.backoff.ms": 20,
-        # librdkafka's rebootstrap forgets every broker when the only one is gone, and what it has
-        # cached of the group's coordinator then waits for a broker that it will never see again.
+        # librdkafka's rebootstrap drops every broker when the only one is down. Its cached group
+        # coordinator then waits for a broker that never returns.
         "metadata.recovery.strategy": "none",
     }
-    # The connections that the broker's death cuts are news to nobody here.
+    # Do not log the connections that the kill closes.
     producer = Producer(settings, logger=None, error_cb=lambda _: None)
     producer.init_transactions(LIMIT_S)
     return producer
 
 
 def ended(producer: Producer, *, commit: bool) -> str:
-    """End the open transaction, whatever it takes: 'committed', 'aborted', or 'unknown'."""
+    """End the open transaction with retries: 'committed', 'aborted', or 'unknown'."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         try:
@@ -95,7 +95,7 @@ def ended(producer: Producer, *, commit: bool) -> str:
 
 
 def run_transaction(producer: Producer, number: int, chance: random.Random, ledger: Ledger) -> str:
-    """Produce some records and the offset `number` in one transaction; how it ended."""
+    """Produce some records and the offset `number` in one transaction; its end."""
     values = [f"{number}-{i}" for i in range(chance.randint(1, 5))]
     ledger.values[number] = values
     outcome = "unknown"
@@ -126,7 +126,7 @@ def _group_metadata(_: Producer) -> Any:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[RunningBroker]:
-    """A broker with the topics, and the metadata of the group that offsets belong to."""
+    """A broker with the topics, and the metadata of the consumer group."""
     settings = {"group.initial.rebalance.delay.ms": "0"}
     with running_broker(data_dir=tmp_path / "data", settings=settings) as running:
         admin = AdminClient({"bootstrap.servers": running.bootstrap})
@@ -140,12 +140,12 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
 
 
 def committed_values(bootstrap: str) -> list[str]:
-    """Everything that a reader of committed records is given, up to the stable end."""
+    """All records that a read_committed consumer gets, up to the last stable offset."""
     return [value for values in committed(bootstrap, TOPIC, PARTITIONS) for value in values]
 
 
 def committed_offset(bootstrap: str) -> int:
-    """The offset that the transactions committed last."""
+    """The last offset committed by the transactions."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
     try:
         return int(consumer.committed([TopicPartition(INPUT, 0)], LIMIT_S)[0].offset)
@@ -168,7 +168,7 @@ def test_transactions_are_all_or_nothing_through_kills(broker: RunningBroker, se
     assert killer.error is None
 
     seen = Counter(committed_values(broker.bootstrap))
-    assert max(seen.values()) == 1, "a record came twice"
+    assert max(seen.values()) == 1, "a record was duplicated"
     for transaction, values in ledger.values.items():
         found = sum(seen[value] for value in values)
         if transaction in ledger.committed:
@@ -176,13 +176,13 @@ def test_transactions_are_all_or_nothing_through_kills(broker: RunningBroker, se
         elif transaction in ledger.aborted:
             assert found == 0, f"transaction {transaction} was aborted"
         else:
-            assert found in (0, len(values)), f"transaction {transaction} is torn"
+            assert found in (0, len(values)), f"transaction {transaction} is partly visible"
     assert committed_offset(broker.bootstrap) == number
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_acknowledged_records_are_kept_once_and_in_order(broker: RunningBroker, seed: int) -> None:
-    """An idempotent producer that goes on over the kills."""
+    """An idempotent producer goes on through the kills."""
     settings = {
         "bootstrap.servers": broker.bootstrap,
         "enable.idempotence": True,
@@ -208,6 +208,6 @@ def test_acknowledged_records_are_kept_once_and_in_order(broker: RunningBroker, 
     assert killer.error is None
     assert producer.flush(LIMIT_S) == 0
     values = committed_values(broker.bootstrap)
-    assert values == sorted(set(values)), "twice, or out of order"
+    assert values == sorted(set(values)), "duplicated, or out of order"
     assert set(acknowledged) <= set(values)
     assert len(acknowledged) == number

@@ -1,4 +1,4 @@
-"""What a restart after SIGKILL makes of transactions, producers and offsets, request by request."""
+"""Transactions, producers and offsets after a restart from SIGKILL, request by request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def broker(tmp_path: Path) -> Iterator[RunningBroker]:
 
 @contextmanager
 def connected(broker: RunningBroker) -> Iterator[Broker]:
-    """The broker as it is now, by requests."""
+    """The running broker, for requests."""
     asked = Broker(address_of(broker.bootstrap), "crash")
     try:
         yield asked
@@ -39,13 +39,13 @@ def connected(broker: RunningBroker) -> Iterator[Broker]:
 
 
 def crash(broker: RunningBroker) -> None:
-    """SIGKILL and start again."""
+    """Send SIGKILL and restart."""
     broker.kill()
     broker.start()
 
 
 def at(asked: Broker, producer: Producer) -> Producer:
-    """The producer after a restart: its connection is another."""
+    """The producer after a restart, with a new connection."""
     return producer.but(broker=asked)
 
 
@@ -78,8 +78,8 @@ def test_an_open_transaction_can_be_aborted_after_the_restart(broker: RunningBro
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_an_end_that_was_answered_stands(broker: RunningBroker, commit: bool) -> None:
-    """Killed as soon as EndTxn was answered, whether or not the markers were written."""
+def test_an_acknowledged_end_of_a_transaction_survives(broker: RunningBroker, commit: bool) -> None:
+    """Kill the broker right after the answer to EndTxn, with or without the markers."""
     with connected(broker) as before:
         topic = before.topic()
         producer = before.open_transaction(topic, 2)
@@ -91,7 +91,7 @@ def test_an_end_that_was_answered_stands(broker: RunningBroker, commit: bool) ->
         assert after.wait_stable(topic, 3) == 3
         assert after.values(topic, isolation=1) == (["0", "1"] if commit else [])
         again = at(after, producer).end(commit=commit)
-        assert again == "NONE", "a retry of the end is answered like the first"
+        assert again == "NONE", "a retry of EndTxn gets the answer of the first"
 
 
 def test_a_transaction_times_out_after_the_restart(broker: RunningBroker) -> None:
@@ -105,7 +105,7 @@ def test_a_transaction_times_out_after_the_restart(broker: RunningBroker) -> Non
         assert at(after, producer).end() in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
 
-def test_duplicates_are_still_known(broker: RunningBroker) -> None:
+def test_duplicates_are_recognized_after_the_restart(broker: RunningBroker) -> None:
     """The last five batches of a producer are answered with their offsets; a gap is refused."""
     with connected(broker) as before:
         topic, producer = before.topic(), before.idempotent()
@@ -135,8 +135,8 @@ def test_pending_offsets_stay_pending(broker: RunningBroker) -> None:
         assert after.offsets(group, topic, require_stable=True) == [[9, "NONE"]]
 
 
-def test_epochs_and_ids_go_on(broker: RunningBroker) -> None:
-    """Producer ids are never given twice; a transactional id keeps its own and its epoch."""
+def test_epochs_and_producer_ids_continue(broker: RunningBroker) -> None:
+    """Producer ids are allocated once; a transactional id keeps its producer id and epoch."""
     with connected(broker) as before:
         known = {before.idempotent().producer_id for _ in range(3)}
         producer = before.producer()

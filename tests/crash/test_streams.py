@@ -1,4 +1,4 @@
-"""Kafka Streams counts exactly once, whether it is killed or the broker is."""
+"""Kafka Streams counts exactly once, through kills of the application and the broker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HALTED = 137
 
 @contextmanager
 def counting(bootstrap: str, scratch: Path, halt_at: int = 0) -> Iterator[subprocess.Popen[bytes]]:
-    """The application; with a count of halt_at it falls over."""
+    """Start the application; at a count of `halt_at` it crashes."""
     flags = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     given = (bootstrap, "words", str(scratch / "state"), "lines", "counts", str(halt_at))
     command = java(*flags, str(APPLICATION), *given, pom=STREAMS)
@@ -45,7 +45,7 @@ def counting(bootstrap: str, scratch: Path, halt_at: int = 0) -> Iterator[subpro
 
 
 def say(bootstrap: str) -> None:
-    """LINES lines of all WORDS, over all partitions."""
+    """Produce LINES lines of all WORDS, over all partitions."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     for line in range(LINES):
         producer.produce("lines", " ".join(WORDS), partition=line % PARTITIONS)
@@ -53,7 +53,7 @@ def say(bootstrap: str) -> None:
 
 
 def counts(bootstrap: str) -> dict[str, list[int]]:
-    """What has been counted of each word, in order."""
+    """The counts of each word, in order."""
     found = defaultdict(list)
     for partition in committed_records(bootstrap, "counts", PARTITIONS):
         for word, count in partition:
@@ -62,7 +62,7 @@ def counts(bootstrap: str) -> dict[str, list[int]]:
 
 
 def wait_for(bootstrap: str, count: int, scratch: Path) -> None:
-    """Until each word has been counted so often."""
+    """Wait until each word has this count."""
     deadline = time.monotonic() + COUNTED_TIMEOUT_S
     while True:
         found = counts(bootstrap)
@@ -73,12 +73,12 @@ def wait_for(bootstrap: str, count: int, scratch: Path) -> None:
 
 
 def log_of(scratch: Path) -> str:
-    """The end of what the application said."""
+    """The end of the application's output."""
     return (scratch / "streams.log").read_text()[-5000:]
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.usefixtures("apache_kafka")  # where it may be asked for, there is Java and Maven
+@pytest.mark.usefixtures("apache_kafka")  # Java and Maven exist if this mark is selected
 def test_kafka_streams_counts_each_word_once_through_kills(tmp_path: Path) -> None:
     settings = {
         "group.initial.rebalance.delay.ms": "0",

@@ -1,1 +1,1 @@
-"""The same requests to Ottla and to an Apache Kafka: the answers are the same."""
+"""Ottla and an Apache Kafka give the same answers to the same requests."""

@@ -1,7 +1,7 @@
-"""Bodies of requests, made by chance from the schemas: right values and wrong ones, by their names.
+"""Random request bodies, made from the schemas, with valid and invalid values.
 
-Names of topics, groups and transactional ids are the same on all brokers, so that one body goes to
-each of them; what a broker makes up (member and producer ids) is in none.
+Names of topics, groups and transactional ids are the same on all brokers, so each body fits all of
+them. Bodies contain no member ids and producer ids that a broker allocates.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..wire.client import APIS
 
 LARGEST: Final = {"int8": 127, "int16": 32_767, "int32": 2**31 - 1, "int64": 2**63 - 1}
 HOW_MANY: Final = (0, 1, 1, 1, 2, 2, 3)
-# Who waits shortly is told so or not; Kafka's sum of partitions overflows; and two kinds it does
-# not know are the same to it.
+# Kafka's answers vary for short waits and for its sum of partitions, which overflows, and it does
+# not distinguish unknown kinds.
 TAME: Final = frozenset({"timeout_ms", "num_partitions", "count", "resource_type"})
 SETTINGS: Final = ("retention.ms", "cleanup.policy", "segment.bytes", "nonsense", "")
 VALUES: Final = ("-1", "0", "604800000", "compact", "delete,compact", "x", "", "1.5", "true")
 
-# Values of a field, the likely ones first; what is not here is a boundary of its type.
+# Values of a field, the likely ones first; other fields get boundaries of their types.
 NUMBERS: Final[dict[str, tuple[int, ...]]] = {
     "committed_leader_epoch": (-1, 0, 5),
     "committed_offset": (0, 7, -1, -5),
@@ -59,11 +59,11 @@ NUMBERS: Final[dict[str, tuple[int, ...]]] = {
 
 @dataclass
 class Bodies:
-    """Bodies by one seed.
+    """Random bodies from one seed.
 
     Attributes:
-        topics: that exist, with two partitions each.
-        wild: how likely a value is a wrong one.
+        topics: existing topics of two partitions each.
+        wild: chance of an invalid value.
     """
 
     random: random.Random
@@ -99,7 +99,7 @@ class Bodies:
         return self._struct(APIS[api][0]._struct, version)
 
     def _struct(self, struct: Any, version: int) -> dict[str, Any]:
-        """The fields of the version; of settings the names and values that those have."""
+        """The fields of the version; settings get names and values of real settings."""
         if struct.name in ("configs", "Configs") or struct.type_str.strip("[]") in (
             "AlterableConfig",
             "CreatableTopicConfig",
@@ -132,7 +132,7 @@ class Bodies:
         return self._leaf(each.name, each.type_str)
 
     def _distinct(self, each: Any, version: int) -> list[dict[str, Any]]:
-        """Structs of which no two have the same first field: nothing is named twice."""
+        """Structs with different first fields, so that no element is named twice."""
         made = [self._struct(each.array_of, version) for _ in range(self.random.choice(HOW_MANY))]
         return list({repr(next(iter(one.values()))): one for one in made}.values())
 
@@ -157,7 +157,7 @@ class Bodies:
         return choose([*likely[:1] * 3, *likely])
 
     def _text(self, name: str, *, wild: bool) -> str:
-        if wild:  # nothing that another run may have left something under
+        if wild:  # a name without data of other runs
             mine = [f"é{self.label}", "x" * 300 + self.label, f"wild-{self.label}"]
             return self.random.choice(mine if name.startswith("group") else ["", *mine])
         return self._makers.get(name, lambda: self.random.choice(["a", "consumer", ""]))()

@@ -1,4 +1,4 @@
-"""Ottla and an Apache Kafka, set up alike."""
+"""Ottla and an Apache Kafka with the same settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pair = tuple[Address, Address]
 
 @pytest.fixture(scope="session")
 def pair(apache_kafka: str) -> Iterator[Pair]:
-    """Where Ottla listens, and where Kafka does."""
+    """The addresses of Ottla and of Kafka."""
     with running_broker(settings=SETTINGS) as ottla:
         addresses = address_of(ottla.bootstrap), address_of(apache_kafka)
         for address in addresses:

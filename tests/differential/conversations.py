@@ -1,6 +1,6 @@
-"""Random conversations with both brokers: how many, and how long.
+"""The number and length of random conversations with both brokers.
 
-OTTLA_CONVERSATIONS says how many to hold (25).
+OTTLA_CONVERSATIONS is their number (25).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .conftest import Pair
 
 
 def hold(machine: Any, pair: Pair) -> None:
-    """Hold them; one that goes different ways is shrunk to the shortest that still does."""
+    """Run conversations; one with different answers is shrunk to the shortest such one."""
     run_state_machine_as_test(
         type(machine.__name__, (machine,), {"pair": pair}),
         settings=settings(

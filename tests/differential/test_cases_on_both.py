@@ -1,8 +1,8 @@
-"""Every case of tests/wire on Ottla and on an Apache Kafka: the outcomes are the same.
+"""Every case of tests/wire has the same outcome on Ottla and on an Apache Kafka.
 
-The recorded outcomes are left aside; what this finds beyond tests/wire is a record that is wrong.
-Where the nodes inside of Kafka hear of things late (a new topic, a group's coordinator), it has two
-answers: it is asked twice then, and one of them is to be Ottla's.
+This test does not use the recorded outcomes, so it finds wrong records. Kafka has two possible
+answers while its parts learn of a new topic or coordinator. It is then asked twice, and one answer
+must equal Ottla's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOT_YET = registry.listed("not-yet.txt")
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_YET])
-def test_a_case_comes_out_the_same(name: str, pair: Pair) -> None:
+def test_a_case_has_the_same_outcome_on_both(name: str, pair: Pair) -> None:
     our_address, their_address = pair
     ours = CASES[name].outcome(our_address)
     different = differences(name, CASES[name].outcome(their_address), ours)
@@ -30,7 +30,7 @@ def test_a_case_comes_out_the_same(name: str, pair: Pair) -> None:
 
 
 def differences(name: str, theirs: object, ours: object) -> list[str]:
-    """How the outcomes differ, but for what is an accident of Kafka's."""
+    """The differences of the outcomes, without Kafka's accidents."""
     return [
         difference
         for difference in registry.differences(theirs, ours, name)

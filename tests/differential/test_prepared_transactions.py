@@ -1,7 +1,7 @@
-"""What Apache Kafka answers while the markers of a transaction are on their way.
+"""The answers of Apache Kafka while the markers of a transaction are not all written.
 
-It is in that state for milliseconds, and here no request ever meets it. With many partitions, and
-requests that follow the end in the same write, Kafka is caught in it; the answers are those in
+Kafka is in that state for milliseconds, and Ottla's requests never meet it. With many partitions,
+and requests in the same write as EndTxn, the test meets it in Kafka. The answers equal those of
 tests/coordinator/transactions/table.txt.
 """
 
@@ -64,7 +64,7 @@ def error_of(request: Request, frame: bytes) -> str:
 
 
 def caught(broker: Broker, topic: str, name: str, who: str) -> str | None:
-    """End a transaction and ask at once; the answer, if the transaction was still prepared."""
+    """End a transaction and send a request; its answer if the transaction was still prepared."""
     producer = broker.producer()
     for _ in range(2):
         producer = broker.init(producer.transactional_id)
@@ -109,7 +109,7 @@ def caught(broker: Broker, topic: str, name: str, who: str) -> str | None:
         if who in ("owner", "stale", "older", "newer", "other")
     ],
 )
-def test_a_prepared_transaction_answers_as_the_table_says(
+def test_the_table_has_kafkas_answers_in_prepared_states(
     name: str, who: str, wanted: str, kafka: tuple[Broker, str]
 ) -> None:
     for _ in range(ATTEMPTS):
@@ -117,4 +117,4 @@ def test_a_prepared_transaction_answers_as_the_table_says(
         if answer is not None:
             assert answer == wanted
             return
-    pytest.skip("the markers were faster each time")
+    pytest.skip("the markers were written before the request each time")

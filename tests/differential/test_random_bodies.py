@@ -1,8 +1,7 @@
-"""Requests with bodies made by chance, of every version, on Ottla and on an Apache Kafka.
+"""Random request bodies of every version, on Ottla and on an Apache Kafka.
 
-Both answer alike, or close the connection alike: error codes, and all that is neither an id, a
-time, a text for people, nor an order. A run is told by its seed. OTTLA_BODIES says how many
-requests of each seed to send (80).
+Both give the same answer or both close the connection. The comparison leaves out ids, times,
+messages and orders. A seed repeats a run. OTTLA_BODIES is the number of requests of each seed (80).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 SEEDS = range(30)
 REQUESTS = int(os.environ.get("OTTLA_BODIES", "80"))
 
-# What can be asked of brokers that others use too, is answered at once, and not about all of it.
+# Requests that are answered at once, concern single resources, and do no harm to other clients.
 APIS: Final = (
     "AddOffsetsToTxn", "AddPartitionsToTxn", "AlterConfigs", "AlterPartitionReassignments",
     "ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "CreatePartitions", "CreateTopics",
@@ -47,7 +46,7 @@ OF_ONE_BROKER: Final = frozenset(
 
 
 def comparable(answer: Any) -> Any:
-    """An answer without what each broker has for itself; lists in an order of their own."""
+    """An answer without values of one broker, and with sorted lists."""
     if isinstance(answer, dict):
         return {
             name: error_name(value) if name.endswith("error_code") else comparable(value)
@@ -59,8 +58,8 @@ def comparable(answer: Any) -> Any:
     return str(answer) if isinstance(answer, uuid.UUID) else answer
 
 
-def told(broker: Broker, api: str, version: int, body: Body) -> Any:
-    """What a broker makes of a request; once more where it is not ready."""
+def result_of(broker: Broker, api: str, version: int, body: Body) -> Any:
+    """A broker's answer to a request, repeated while it is not ready."""
     for _ in range(20):
         connection = broker.connect()
         try:
@@ -77,14 +76,14 @@ def told(broker: Broker, api: str, version: int, body: Body) -> Any:
 
 
 def is_an_accident_of_kafka(api: str, body: Any) -> bool:
-    """Nothing to be added to no transaction is never answered; a place in a topic overflows."""
+    """Bodies that Kafka never answers, or that overflow in it."""
     if api == "DescribeTopicPartitions" and body["cursor"] is not None:
         return bool(body["cursor"]["partition_index"] == 2**31 - 1)
     return api == "AddPartitionsToTxn" and body.get("transactions") == []
 
 
 def is_about_everything(api: str, body: Any) -> bool:
-    """Others may have made something in the meantime, on one of the two."""
+    """Other clients may have changed one of the brokers in the meantime."""
     named = {
         "AlterPartitionReassignments": "topics", "DescribeTopicPartitions": "topics",
         "ElectLeaders": "topic_partitions", "ListPartitionReassignments": "topics",
@@ -93,7 +92,7 @@ def is_about_everything(api: str, body: Any) -> bool:
 
 
 def make(broker: Broker, topic: str) -> None:
-    """A topic of two partitions, and wait until it is known everywhere in the broker."""
+    """Create a topic of two partitions and wait until all parts of the broker know it."""
     assert broker.create_raw(topic, partitions=2)["error_code"] == 0
     for partition in range(2):
         found = until(
@@ -104,7 +103,7 @@ def make(broker: Broker, topic: str) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_bodies_made_by_chance_are_answered_alike(pair: Pair, seed: int) -> None:
+def test_random_bodies_get_the_same_answers(pair: Pair, seed: int) -> None:
     chance = random.Random(seed)
     brokers = [Broker(address, "bodies") for address in pair]
     versions = {api_name(key): (each.lowest, each.highest) for key, each in HANDLERS.items()}
@@ -121,7 +120,7 @@ def test_bodies_made_by_chance_are_answered_alike(pair: Pair, seed: int) -> None
             body = bodies.body(api, version)
             if is_an_accident_of_kafka(api, body) or is_about_everything(api, body):
                 continue
-            ours, theirs = (told(broker, api, version, body) for broker in brokers)
+            ours, theirs = (result_of(broker, api, version, body) for broker in brokers)
             assert ours == theirs, f"seed {seed}: {api} {version} {body}"
     finally:
         for broker in brokers:

@@ -1,7 +1,7 @@
-"""Random lives of consumer groups, on Ottla and on an Apache Kafka: the same answers to the same.
+"""Random histories of consumer groups get the same answers from Ottla and an Apache Kafka.
 
 Members join, report, lag, leave, come back under their instance, and speak either protocol; the
-group changes its kind with them. A run is told by its seed.
+group changes its kind with them. A seed repeats a run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SEEDS = range(12)
 STEPS = 60
 
 
-class Life:
-    """A group on one broker; the same calls on the other one have to give the same answers."""
+class History:
+    """A group on one broker; the same calls on the other broker must give the same answers."""
 
     def __init__(self, broker: Broker, topics: list[str]) -> None:
         self.broker = broker
@@ -37,9 +37,8 @@ class Life:
         ]
         self.classic = Member(broker, self.group)
 
-    # Nobody joins a group of others with an empty subscription: when Kafka then has an assignment
-    # to make for another reason, it takes the group for one of equal subscriptions, and takes
-    # everything from everybody.
+    # No member joins others with an empty subscription. At its next assignment Kafka would take the
+    # subscriptions as equal, and revoke all partitions of all members.
 
     def join(self, number: int, choice: int, assignor: str | None) -> Any:
         wanted = [self.topics[:1], self.topics[1:2], self.topics[:1]][choice]
@@ -71,7 +70,7 @@ class Life:
     def join_classic(self, *_: Any) -> Any:
         if described(self.broker, self.group)["error"] != "NONE" or self._is_empty():
             return "skipped: it would wait for others"
-        # Its id is the broker's, and decides who gets the odd partition: it reads a topic alone.
+        # Its id, which the broker allocates, decides about the odd partition: it reads alone.
         protocols = (("range", subscription(self.topics[2])),)
         member_id = self.classic.member_id
         answer = join_raw(self.broker, self.group, member_id=member_id, protocols=protocols)
@@ -84,7 +83,7 @@ class Life:
         return [answer["error"], answer["generation_id"], answer["protocol_name"]]
 
     def rejoin_classic(self, *_: Any) -> Any:
-        """Also where the group is a classic one, of which it is the only member."""
+        """Also in a classic group of which it is the only member."""
         found = described(self.broker, self.group)
         if not self.classic.member_id or (found["error"] == "NONE" and not found["members"]):
             return "skipped: Kafka forgets an empty consumer group, until it is restarted"
@@ -142,7 +141,7 @@ STEPS_OF_A_LIFE = [
 
 @pytest.fixture(scope="module")
 def lives(pair: Pair) -> Any:
-    """A broker each, with topics of different sizes: which is first does not depend on ids."""
+    """Two brokers with topics of different sizes, so that their order does not depend on ids."""
     brokers = [Broker(address, "groups") for address in pair]
     topics = [[broker.topic(count) for count in (5, 2, 3)] for broker in brokers]
     yield list(zip(brokers, topics, strict=True))
@@ -153,7 +152,7 @@ def lives(pair: Pair) -> Any:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_group_history_has_the_same_answers_on_both(lives: Any, seed: int) -> None:
-    ours, theirs = (Life(broker, topics) for broker, topics in lives)
+    ours, theirs = (History(broker, topics) for broker, topics in lives)
     chance = random.Random(seed)
     done: list[str] = []
     for _ in range(STEPS):

@@ -1,6 +1,6 @@
 """Random fetches, in sessions and without, and offset lookups on Ottla and on an Apache Kafka.
 
-As test_random_requests.py; here the log is simple and the reading is not.
+Like test_random_requests.py, with a simple log and complex reads.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ places = st.tuples(st.integers(0, TOPICS), st.integers(0, PARTITIONS))  # the la
 known_places = st.tuples(st.integers(0, TOPICS - 1), st.integers(0, PARTITIONS - 1))
 Place = tuple[int, int]
 
-# In a session Kafka answers partitions in an order of its own; the first one is the only one that
-# may break the limit of the whole answer.
+# In a session Kafka chooses the order of partitions; only the first one may exceed the limit of the
+# answer.
 LIMITS = [1, 200, 1 << 20]
 
 
@@ -52,13 +52,13 @@ class Reading(RuleBasedStateMachine):
             broker.close()
 
     def both(self, ask: Callable[[int], T]) -> T:
-        """Ask both, Ottla first; the answer, when it is the same."""
+        """Send a request to both, Ottla first; the answer if both are equal."""
         ours, theirs = ask(0), ask(1)
         assert ours == theirs, f"Kafka: {theirs}, Ottla: {ours}"
         return ours
 
     def topic(self, side: int, number: int, version: int = 0) -> Topic:
-        """The topic of that number, by name or, as the version has it, by id."""
+        """The topic of that number, by name or by id, depending on the version."""
         name = self.topics[side][number] if number < TOPICS else NO_SUCH_TOPIC
         if version < 13:
             return name
@@ -103,7 +103,7 @@ class Reading(RuleBasedStateMachine):
         def ask(side: int) -> Any:
             parts = [(self.topic(side, place[0]), place[1], offset)]
             answer = self.brokers[side].fetch_raw(parts, partition_max_bytes=limit, max_wait_ms=1)
-            return self.told(side, answer)
+            return self.comparable(side, answer)
 
         self.both(ask)
 
@@ -130,14 +130,14 @@ class Reading(RuleBasedStateMachine):
             same = answer["session_id"] == known
             if answer["error_code"] == 0:
                 self.sessions[version][side] = answer["session_id"]
-            return [answer["session_id"] == 0, same, self.told(side, answer)]
+            return [answer["session_id"] == 0, same, self.comparable(side, answer)]
 
         ended, _, (error, _) = self.both(ask)
         if error == "NONE":
             self.epochs[version] = 0 if ended else max(number, 0) + 1
 
-    def told(self, side: int, answer: Answer) -> tuple[str, list[Any]]:
-        """A fetch answer, topics by their numbers, in an order that can be compared."""
+    def comparable(self, side: int, answer: Answer) -> tuple[str, list[Any]]:
+        """A fetch answer with topics by their numbers, sorted."""
         names: dict[Any, int] = {}
         for number in range(TOPICS + 1):
             names |= {self.topic(side, number, version): number for version in (12, 16)}
@@ -159,5 +159,5 @@ class Reading(RuleBasedStateMachine):
 UNKNOWN_ID = uuid.UUID("12345678-1234-4234-8234-123456789abc")
 
 
-def test_random_reads_go_the_same_way(pair: Pair) -> None:
+def test_random_reads_get_the_same_answers(pair: Pair) -> None:
     hold(Reading, pair)

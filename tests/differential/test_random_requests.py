@@ -1,8 +1,8 @@
 """Random producers, transactions and readers on Ottla and on an Apache Kafka, step by step.
 
-Hypothesis chooses the requests, right ones and wrong ones; each goes to both brokers, and both
-must answer alike: error names, offsets, epochs, what readers see. Producer ids, times and texts
-are never compared. A failure is shrunk to the shortest conversation that still shows it.
+Hypothesis chooses valid and invalid requests. Both brokers get each of them and must give the same
+error names, offsets, epochs and records. Producer ids, times and messages are not compared. A
+failure is shrunk to the shortest conversation.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ sequences = st.integers(0, 4)
 epoch_steps = st.sampled_from([0, 0, 0, 0, 0, -1, 1])
 counts = st.integers(1, 3)
 
-# A client speaks either generation of the transactional requests, never both: here producer 0 the
-# one before KIP-890, the others the one since.
+# A client uses one generation of the transactional requests: producer 0 the one before KIP-890, the
+# others the one since.
 
-# Which of these two a produce is answered with depends, on Kafka, on who else asks just then.
+# Kafka answers a produce with either of these, depending on concurrent requests.
 EITHER = {"TRANSACTION_ABORTABLE": "INVALID_TXN_STATE"}
 
 
@@ -56,7 +56,7 @@ class Conversation(RuleBasedStateMachine):
             broker.close()
 
     def both(self, ask: Callable[[int], T]) -> T:
-        """Ask both, Ottla first; the answer, when it is the same."""
+        """Send a request to both, Ottla first; the answer if both are equal."""
         ours, theirs = ask(0), ask(1)
         assert _comparable(ours) == _comparable(theirs), f"Kafka: {theirs}, Ottla: {ours}"
         return ours
@@ -72,7 +72,7 @@ class Conversation(RuleBasedStateMachine):
         )
 
     # No wrong epochs here: Kafka remembers the sequence of a batch that the coordinator refused,
-    # and then refuses the next good one of the transaction. That is not to be copied.
+    # and then refuses the next valid one of the transaction. Ottla does not copy that.
     @rule(
         which=producers,
         partition=partitions,
@@ -160,13 +160,13 @@ class Conversation(RuleBasedStateMachine):
 
     @rule()
     def read(self) -> None:
-        """States, ends, and the batches and aborted transactions that readers are given."""
+        """States, offsets of ends, and the batches and aborted transactions of fetches."""
         self.both(lambda side: [one[side].state() for one in self.producers])
         for partition in range(PARTITIONS):
             self.both(lambda side, p=partition: self.seen(side, p))  # type: ignore[misc]
 
     def seen(self, side: int, partition: int) -> list[Any]:
-        """What is in a partition, but for ids and times."""
+        """The content of a partition without ids and times."""
         broker, topic = self.brokers[side], self.topics[side]
         start = broker.list_offset(topic, -2, partition=partition)[1]
         part = broker.fetch(topic, start, partition, isolation=1)
@@ -177,7 +177,7 @@ class Conversation(RuleBasedStateMachine):
         aborted = sorted(one["first_offset"] for one in part["aborted_transactions"] or [])
         committed = [b.base_offset for b in part["batches"]]
         stable, end = broker.ends(topic, partition)
-        # Kafka's stable end can lie before the start, when that is inside of a batch.
+        # Kafka's last stable offset may be before the log start offset, if that is inside a batch.
         return [max(stable, start), end, start, batches, aborted, committed]
 
 
@@ -190,5 +190,5 @@ def _comparable(answer: Any) -> Any:
     return EITHER.get(answer, answer) if isinstance(answer, str) else answer
 
 
-def test_random_conversations_go_the_same_way(pair: Pair) -> None:
+def test_random_conversations_get_the_same_answers(pair: Pair) -> None:
     hold(Conversation, pair)

@@ -1,4 +1,4 @@
-"""What was recorded of rights, credentials and quotas is what an Apache Kafka answers today."""
+"""An Apache Kafka gives the recorded answers about ACLs, credentials and quotas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..kafka.place import address
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def test_an_apache_kafka_answers_as_it_was_recorded(pytestconfig: pytest.Config) -> None:
+def test_an_apache_kafka_gives_the_recorded_answers(pytestconfig: pytest.Config) -> None:
     if "kafka" not in pytestconfig.getoption("-m"):
         pytest.skip("starts an Apache Kafka with an authorizer: -m kafka")
     with running_kafka(authorization_requests.SETTINGS) as bootstrap:

@@ -1,7 +1,7 @@
 """Every setting of every kind of resource, tried with good and bad values on Ottla and on Kafka.
 
-Nothing is kept. Error names and messages are the same, but for settings that Ottla checks in its
-own words, or that Kafka checks by an accident of its own.
+All requests only validate. Error names and messages are the same, except for settings with Ottla's
+own messages, and for accidents of Kafka.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OTHERWISE = {
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("name", ["", "named"])
 @pytest.mark.timeout(300)
-def test_a_setting_is_refused_in_the_same_words(kind: int, name: str, pair: Pair) -> None:
+def test_a_setting_is_refused_with_the_same_message(kind: int, name: str, pair: Pair) -> None:
     brokers = [Broker(address, "settings") for address in pair]
     names = [name] * 2
     if name and kind == TOPIC:
@@ -71,7 +71,7 @@ def test_a_setting_is_refused_in_the_same_words(kind: int, name: str, pair: Pair
 
 
 def not_here(setting: Setting) -> tuple[str, str | None] | None:
-    """The answer to a value that Kafka takes and Ottla has nothing to do with."""
+    """The answer to a value that Kafka accepts and Ottla does not support."""
     why = limits(setting)
     return None if why is None else ("INVALID_CONFIG", f"{setting.name} {why}")
 
@@ -79,7 +79,7 @@ def not_here(setting: Setting) -> tuple[str, str | None] | None:
 def answered(
     broker: Broker, resource: tuple[int, str], change: tuple[str, int, str]
 ) -> tuple[str, str | None]:
-    """Error name and message of one change, which is not made."""
+    """Error name and message of one change, which is only validated."""
     name, operation, value = change
     config = {"name": name, "config_operation": operation, "value": value}
     wanted = {"resource_type": resource[0], "resource_name": resource[1], "configs": [config]}

@@ -1,6 +1,6 @@
-"""The table of states and requests: as Apache Kafka 4.1.1 filled it, and as one does that is here.
+"""Ottla and a running Apache Kafka have the recorded outcome of every request in every state.
 
-With a transaction.version of its own each, three brokers of ours stand for the three levels.
+Three brokers of ours have the three levels of transaction.version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVELS = sorted(RECORDED, reverse=True)
 
 @pytest.fixture(scope="module", params=LEVELS)
 def ours(request: pytest.FixtureRequest) -> Iterator[tuple[int, Table]]:
-    """A level of transaction.version, and what fills the table at a broker of ours there."""
+    """A level of transaction.version, and a table at a broker of ours with it."""
     with running_broker(settings=SETTINGS) as broker:
         address = address_of(broker.bootstrap)
         transaction_table.set_level(address, request.param)
@@ -34,14 +34,14 @@ def ours(request: pytest.FixtureRequest) -> Iterator[tuple[int, Table]]:
 
 @pytest.fixture(scope="module")
 def theirs(pair: Pair) -> Iterator[Table]:
-    """What fills the table at an Apache Kafka."""
+    """A table at an Apache Kafka."""
     table = Table(pair[1])
     yield table
     table.close()
 
 
 def differences(table: Table, request_name: str, wanted_of: Callable[[Cell], str]) -> list[str]:
-    """What is not as wanted, of one request in all states and from all who may ask."""
+    """The wrong cells of one request, in all states and for all identities."""
     return [
         f"{state} | {who}: {outcome}, wanted: {wanted}"
         for who in FEW.get(request_name, tuple(IDENTITIES))
@@ -52,10 +52,10 @@ def differences(table: Table, request_name: str, wanted_of: Callable[[Cell], str
 
 
 def better(level: int, cell: Cell) -> str:
-    """What Kafka did, but for a hole: EndTxn 5 takes any epoch one behind for a retry.
+    """Kafka's outcome, except that its EndTxn 5 takes any epoch one behind as a retry.
 
-    Where the epoch was raised by another way than EndTxn 5, its owner has never asked for that end:
-    it was fenced, and Kafka tells it the epoch of who came after it.
+    If another request bumped the epoch, the earlier owner never sent that EndTxn: it is fenced, but
+    Kafka returns the epoch of the next owner to it.
     """
     state, request_name, who = cell
     recorded = RECORDED[level][cell]

@@ -1,8 +1,8 @@
-"""Two clients of one transactional id, of any version, at random: Ottla and Kafka answer alike.
+"""Random requests of two clients of one transactional id get the same answers.
 
-Each step is a request of `transaction_table`, under the id and epoch that a client was told last or
-one beside it; after each the answer and what DescribeTransactions tells are compared, producer ids
-by the order in which they came. OTTLA_WALKS says how many there are (60).
+Each step is a request of `transaction_table` with the client's last producer id and epoch, or an
+epoch beside it. After each step the answers and the results of DescribeTransactions are compared,
+with producer ids by their order. OTTLA_WALKS is the number of walks (60).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from .conftest import Pair
-from .transaction_table import REQUESTS, Asked, Table, rested
+from .transaction_table import REQUESTS, Identity, Table, rested
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -25,12 +25,12 @@ CLIENTS = 2
 FIRST = "InitProducerId4 anew"
 EPOCH_STEPS = (0, 0, 0, 0, 0, -1, 1)
 NOBODY = (424_242, 0)
-# Kafka takes any epoch one behind for a retry of EndTxn 5, a fenced producer's too.
+# Kafka takes any epoch one behind as a retry of EndTxn 5, also that of a fenced producer.
 BETTER = "PRODUCER_FENCED"
 
 
 class Walker:
-    """A transactional id at one broker, and what its clients know."""
+    """A transactional id at one broker, and the producers that its clients know."""
 
     def __init__(self, table: Table) -> None:
         self._nobody = table.nobody()
@@ -43,9 +43,9 @@ class Walker:
         return self._ids.index(producer_id) if producer_id >= 0 else producer_id
 
     def step(self, client: int, name: str, epoch_step: int) -> tuple[list[Any], list[Any]]:
-        """One request: what is answered, and what is known then."""
+        """Send a request; its answer and the state afterwards."""
         known = self._told[client] or (self._ids[0] if self._ids else NOBODY[0], NOBODY[1])
-        asked = Asked(
+        asked = Identity(
             self._nobody.broker,
             self._nobody.transactional_id,
             known[0],
@@ -66,7 +66,7 @@ class Walker:
         then = rested(self._nobody)
         if then["error_code"]:
             return [then["error_code"]]
-        # In which partition a group's offsets are goes by its name.
+        # The group's name determines the partition of its offsets.
         places = sorted(
             (topic["topic"] == self._nobody.topic, sorted(topic["partitions"]))
             if topic["topic"] == self._nobody.topic
@@ -79,7 +79,7 @@ class Walker:
 
 @pytest.fixture(scope="module")
 def tables(pair: Pair) -> Iterator[tuple[Table, Table]]:
-    """At Ottla and at Kafka."""
+    """Tables at Ottla and at Kafka."""
     both = Table(pair[0]), Table(pair[1])
     yield both
     for table in both:
@@ -87,7 +87,7 @@ def tables(pair: Pair) -> Iterator[tuple[Table, Table]]:
 
 
 @pytest.mark.parametrize("seed", range(WALKS))
-def test_random_walks_go_the_same_way(seed: int, tables: tuple[Table, Table]) -> None:
+def test_random_walks_get_the_same_answers(seed: int, tables: tuple[Table, Table]) -> None:
     chance = random.Random(seed)
     names = [name for name in REQUESTS if not name.endswith(" bad")]
     weights = [6 if name == FIRST else 3 if name.startswith("Init") else 2 for name in names]

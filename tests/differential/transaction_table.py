@@ -1,12 +1,12 @@
-"""States of a transactional id x requests x who asks: what a broker answers, and what is then.
+"""The answer and the state afterwards, for each state, request and identity of a client.
 
-Each cell is a conversation of its own: a fresh transactional id is brought into the state, one
-request is sent, and DescribeTransactions tells what came of it. `transaction_table.txt` has what
-Apache Kafka 4.1.1 did, recorded by `python -m tests.differential.transaction_table HOST:PORT` from
-one that nobody else uses: its transaction.version is changed meanwhile.
+Each cell is one conversation: requests bring a new transactional id into the state, one request
+follows, and DescribeTransactions shows the result. `transaction_table.txt` has the outcomes of
+Apache Kafka 4.1.1, recorded by `python -m tests.differential.transaction_table HOST:PORT`. The
+command changes the broker's transaction.version, so no other client may use the broker.
 
-States that a real broker is in for milliseconds only (PrepareCommit, PrepareAbort) are not here:
-Kafka writes the markers beside the requests, Ottla before it answers. For those see
+States that last only milliseconds in a real broker (PrepareCommit, PrepareAbort) are missing: Kafka
+writes the markers beside the requests, Ottla before it answers. For those see
 tests/coordinator/transactions/table.txt and test_prepared_transactions.py.
 """
 
@@ -26,12 +26,12 @@ HIGHEST = 2
 ANY = "*"
 NO_SUCH_STATE = "no such state"
 STRANGE_ID = 987_654_321
-Cell = tuple[str, str, str]  # state, request, who
+Cell = tuple[str, str, str]  # state, request, identity
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A transactional id, who owns it, and what it may write to."""
+class Identity:
+    """A transactional id with its owner, topic and group."""
 
     broker: Broker
     transactional_id: str
@@ -49,18 +49,18 @@ class Asked:
         }
 
     def call(self, api: str, version: int, **fields: Any) -> Any:
-        """One request under this identity."""
+        """Send one request with this identity."""
         return self.broker.call(api, version, {**self.identity, **fields})
 
 
 class NoSuchStateError(Exception):
-    """A broker has no way into the state: what it answered on the way."""
+    """The broker cannot reach the state; the message has its answer."""
 
 
-# What brings a transactional id into a state; each returns its owner then.
+# Ways into the states; each returns the owner of the transactional id.
 
 
-def _init(asked: Asked, **known: int) -> Asked:
+def _init(asked: Identity, **known: int) -> Identity:
     def ask() -> tuple[str, int, int]:
         return asked.broker.init_raw(asked.transactional_id, **known)
 
@@ -69,31 +69,31 @@ def _init(asked: Asked, **known: int) -> Asked:
     return replace(asked, producer_id=producer_id, epoch=epoch)
 
 
-def _unknown(asked: Asked) -> Asked:
+def _unknown(asked: Identity) -> Identity:
     return replace(asked, producer_id=1_234_567, epoch=2)
 
 
-def _empty(asked: Asked) -> Asked:
-    """Epoch 2, so that there are older ones; nobody owned the one before."""
+def _empty(asked: Identity) -> Identity:
+    """Epoch 2, so that there are older ones; epoch 1 never had an owner."""
     for _ in range(3):
         asked = _init(asked)
     return asked
 
 
-def _resumed(asked: Asked) -> Asked:
-    """Its owner had the epoch before, too (KIP-360)."""
+def _resumed(asked: Identity) -> Identity:
+    """The owner also had the epoch before (KIP-360)."""
     asked = _empty(asked)
     return _init(asked, producer_id=asked.producer_id, epoch=asked.epoch)
 
 
-def _started(asked: Asked) -> Asked:
-    """Ongoing, with nothing in it."""
+def _started(asked: Identity) -> Identity:
+    """Ongoing, without partitions."""
     asked = _empty(asked)
     assert _add(asked, 3, {}) == []
     return asked
 
 
-def _ongoing(asked: Asked) -> Asked:
+def _ongoing(asked: Identity) -> Identity:
     """Ongoing, with partition 0 of the topic and the offsets of the group."""
     asked = _empty(asked)
     assert _add(asked, 3, {asked.topic: [0]}) == ["NONE"]
@@ -101,7 +101,7 @@ def _ongoing(asked: Asked) -> Asked:
     return asked
 
 
-def _ended(asked: Asked, version: int, *, commit: bool) -> Asked:
+def _ended(asked: Identity, version: int, *, commit: bool) -> Identity:
     answer = _end(asked, version, commit=commit)
     if answer[0] != "NONE":
         raise NoSuchStateError(answer[0])
@@ -110,15 +110,15 @@ def _ended(asked: Asked, version: int, *, commit: bool) -> Asked:
     return replace(asked, epoch=epoch)
 
 
-def _fenced(asked: Asked) -> Asked:
-    """Aborted by an InitProducerId of somebody; the epoch is nobody's."""
+def _fenced(asked: Identity) -> Identity:
+    """Aborted by another client's InitProducerId; the epoch has no owner."""
     asked = _ongoing(asked)
     assert asked.broker.init_raw(asked.transactional_id)[0] == "CONCURRENT_TRANSACTIONS"
     rested(asked)
     return replace(asked, epoch=_described(asked)["producer_epoch"])
 
 
-STATES: dict[str, Callable[[Asked], Asked]] = {
+STATES: dict[str, Callable[[Identity], Identity]] = {
     "Unknown": _unknown,
     "Empty": _empty,
     "Resumed": _resumed,
@@ -131,23 +131,23 @@ STATES: dict[str, Callable[[Asked], Asked]] = {
     "AbortedEmpty5": lambda asked: _ended(_empty(asked), 5, commit=False),
     "Fenced": _fenced,
 }
-"""How to get there. A 4 or 5 is the version of EndTxn."""
+"""The ways into the states. 4 and 5 are versions of EndTxn."""
 
 
-# Requests: each returns the name of the error, and what else is told.
+# Requests: each returns the name of the error and other values of the answer.
 
 
-def _init_again(asked: Asked, version: int) -> Any:
+def _init_again(asked: Identity, version: int) -> Any:
     return asked.broker.init_raw(
         asked.transactional_id, version=version, producer_id=asked.producer_id, epoch=asked.epoch
     )
 
 
-def _init_anew(asked: Asked, version: int) -> Any:
+def _init_anew(asked: Identity, version: int) -> Any:
     return asked.broker.init_raw(asked.transactional_id, version=version)
 
 
-def _add(asked: Asked, version: int, partitions: dict[str, list[int]]) -> list[str]:
+def _add(asked: Identity, version: int, partitions: dict[str, list[int]]) -> list[str]:
     fields = {f"v3_and_below_{name}": value for name, value in asked.identity.items()}
     topics = [{"name": name, "partitions": indexes} for name, indexes in partitions.items()]
     body = {**fields, "v3_and_below_topics": topics}
@@ -155,7 +155,7 @@ def _add(asked: Asked, version: int, partitions: dict[str, list[int]]) -> list[s
     return _errors(answer["results_by_topic_v3_and_below"])
 
 
-def _add_as_broker(asked: Asked, partition: int, *, verify_only: bool) -> list[str]:
+def _add_as_broker(asked: Identity, partition: int, *, verify_only: bool) -> list[str]:
     topics = [{"name": asked.topic, "partitions": [partition]}]
     transaction = {**asked.identity, "verify_only": verify_only, "topics": topics}
     answer = asked.broker.call("AddPartitionsToTxn", 5, {"transactions": [transaction]})
@@ -172,25 +172,25 @@ def _errors(topics: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _add_offsets(asked: Asked, version: int) -> tuple[str]:
+def _add_offsets(asked: Identity, version: int) -> tuple[str]:
     answer = asked.call("AddOffsetsToTxn", version, group_id=asked.group)
     return (error_name(answer["error_code"]),)
 
 
-def _end(asked: Asked, version: int, *, commit: bool) -> Any:
+def _end(asked: Identity, version: int, *, commit: bool) -> Any:
     answer = asked.call("EndTxn", version, committed=commit)
     error = error_name(answer["error_code"])
     return (error, answer["producer_id"], answer["producer_epoch"]) if version >= 5 else (error,)
 
 
-def _commit_offsets(asked: Asked, version: int) -> tuple[str]:
+def _commit_offsets(asked: Identity, version: int) -> tuple[str]:
     part = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     topics = [{"name": asked.topic, "partitions": [part]}]
     answer = asked.call("TxnOffsetCommit", version, group_id=asked.group, topics=topics)
     return (error_name(answer["topics"][0]["partitions"][0]["error_code"]),)
 
 
-def _produce(asked: Asked, version: int, partition: int) -> tuple[str]:
+def _produce(asked: Identity, version: int, partition: int) -> tuple[str]:
     from ..wire.batches import batch
 
     data = batch(
@@ -202,7 +202,7 @@ def _produce(asked: Asked, version: int, partition: int) -> tuple[str]:
     return (error_name(told["error_code"]),)
 
 
-REQUESTS: dict[str, Callable[[Asked], Any]] = {
+REQUESTS: dict[str, Callable[[Identity], Any]] = {
     "InitProducerId3 goes on": lambda asked: _init_again(asked, 3),
     "InitProducerId4 goes on": lambda asked: _init_again(asked, 4),
     "InitProducerId4 anew": lambda asked: _init_anew(asked, 4),
@@ -230,16 +230,16 @@ REQUESTS: dict[str, Callable[[Asked], Any]] = {
     "EndTxn5 commit": lambda asked: _end(asked, 5, commit=True),
     "EndTxn5 abort": lambda asked: _end(asked, 5, commit=False),
 }
-"""By API, version and what else matters. `new` is a partition that no state has; `bad` is none."""
+"""By API, version and variant. `new`: a partition that no state has; `bad`: an unknown one."""
 
-IDENTITIES: dict[str, Callable[[Asked], Asked]] = {
+IDENTITIES: dict[str, Callable[[Identity], Identity]] = {
     "owner": lambda asked: asked,
     "epoch-1": lambda asked: replace(asked, epoch=asked.epoch - 1),
     "epoch-2": lambda asked: replace(asked, epoch=asked.epoch - 2),
     "epoch+1": lambda asked: replace(asked, epoch=asked.epoch + 1),
     "other id": lambda asked: replace(asked, producer_id=STRANGE_ID),
 }
-# Old versions differ in the names of errors alone, and these two say nothing of who they are.
+# Old versions differ only in names of errors, and these two have no identity.
 FEW = {
     "InitProducerId3 goes on": ("epoch-2",),
     "InitProducerId4 anew": ("owner",),
@@ -253,7 +253,7 @@ FEW = {
 
 
 def cells() -> Iterator[Cell]:
-    """All of them, in the order of the table."""
+    """All cells, in the order of the table."""
     for request in REQUESTS:
         for who in FEW.get(request, tuple(IDENTITIES)):
             for state in STATES:
@@ -261,7 +261,7 @@ def cells() -> Iterator[Cell]:
 
 
 class Table:
-    """Fills cells by talking to one broker."""
+    """Fills cells by requests to one broker."""
 
     def __init__(self, address: Address) -> None:
         self._broker = Broker(address, "table")
@@ -271,13 +271,13 @@ class Table:
         self._broker.delete_topics()
         self._broker.close()
 
-    def nobody(self) -> Asked:
-        """A transactional id and a group that are new, without a producer."""
+    def nobody(self) -> Identity:
+        """A new transactional id and group, without a producer."""
         broker = self._broker
-        return Asked(broker, broker.fresh("x"), -1, -1, self._topic, broker.fresh("g"))
+        return Identity(broker, broker.fresh("x"), -1, -1, self._topic, broker.fresh("g"))
 
     def outcome(self, cell: Cell) -> str:
-        """What a cell holds: the answer, and what is then."""
+        """The content of a cell: the answer, and the state afterwards."""
         state, request, who = cell
         try:
             owner = STATES[state](self.nobody())
@@ -288,16 +288,16 @@ class Table:
         return f"{_told(owner, told)} > {_known(owner, then)}"
 
 
-def _told(owner: Asked, told: Any) -> str:
+def _told(owner: Identity, told: Any) -> str:
     if isinstance(told, list):  # of partitions
-        return ",".join(sorted(told)) or "nothing"  # Kafka has them in the order of a hash map
+        return ",".join(sorted(told)) or "nothing"  # Kafka returns them in the order of a hash map
     error, *producer = told
     if not producer or producer == [-1, -1]:
         return str(error)
     return f"{error} {_producer(owner, *producer)}"
 
 
-def _known(owner: Asked, then: dict[str, Any]) -> str:
+def _known(owner: Identity, then: dict[str, Any]) -> str:
     if then["error_code"]:
         return error_name(then["error_code"])
     producer = _producer(owner, then["producer_id"], then["producer_epoch"])
@@ -310,22 +310,22 @@ def _known(owner: Asked, then: dict[str, Any]) -> str:
     return " ".join([then["transaction_state"], producer, *places])
 
 
-def _producer(owner: Asked, producer_id: int, epoch: int) -> str:
-    """An epoch, by how far it is from the owner's."""
+def _producer(owner: Identity, producer_id: int, epoch: int) -> str:
+    """An epoch, as the difference from the owner's."""
     if producer_id != owner.producer_id:
         return f"new:{epoch}"
     return f"{epoch - owner.epoch:+d}"
 
 
-def _described(asked: Asked) -> dict[str, Any]:
+def _described(asked: Identity) -> dict[str, Any]:
     body = {"transactional_ids": [asked.transactional_id]}
     answer = asked.broker.call("DescribeTransactions", 0, body)
     (known,) = answer["transaction_states"]
     return dict(known)
 
 
-def rested(asked: Asked) -> dict[str, Any]:
-    """What is known when no marker is missing."""
+def rested(asked: Identity) -> dict[str, Any]:
+    """The state after all markers are written."""
     return until(
         lambda: _described(asked),
         lambda known: not known["transaction_state"].startswith("Prepare"),
@@ -336,7 +336,7 @@ def rested(asked: Asked) -> dict[str, Any]:
 def set_level(address: Address, level: int) -> None:
     """Finalize a level of transaction.version (UpdateFeatures)."""
     broker = Broker(address, "level")
-    for upgrade_type in (1, 3):  # up; down, whatever is lost
+    for upgrade_type in (1, 3):  # upgrade, or unsafe downgrade
         update = {
             "feature": "transaction.version",
             "max_version_level": level,
@@ -347,7 +347,7 @@ def set_level(address: Address, level: int) -> None:
 
 
 def recorded() -> dict[int, dict[Cell, str]]:
-    """The table by the level of transaction.version: of levels 0 and 1 it has what differs."""
+    """The table by level of transaction.version; levels 0 and 1 have only the differing cells."""
     found: dict[int, dict[Cell, str]] = {}
     for line in TABLE.read_text().splitlines():
         if line.startswith("## "):

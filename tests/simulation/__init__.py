@@ -1,9 +1,9 @@
-"""Transactions simulated: the real machines and logs, in a world where all goes wrong that can.
+"""Simulation of transactions: the real coordinators and logs, with faults of all kinds.
 
-One seed is one run, always the same: `scheduler` is its time and its order of events, `network`
-what becomes of messages, `cluster` the brokers with the real logs and coordinators on disks that
-lose power, `requests` what a broker does for each request, `channel` how markers travel,
-`producer`, `consumer` and `application` the clients, `faults` what happens to all of them,
-`history` what clients were promised and `checks` whether it holds. `world` puts a run together,
-`mutations` are bugs to be found by it. `python -m tests.simulation SEED` replays a run.
+One seed is one run, and each replay of it is equal. `scheduler` has the virtual time and the order
+of events, `network` loses and delays messages, `cluster` has the brokers with the real logs and
+coordinators on disks that lose power. `requests` makes the requests, `channel` delivers markers,
+`producer`, `consumer` and `application` are the clients, `faults` injects faults. `history` records
+the clients' requests and answers, and `checks` compares the logs with it. `world` runs a seed,
+`mutations` has planted bugs that it must find. `python -m tests.simulation SEED` replays a run.
 """

@@ -1,4 +1,4 @@
-"""Replays a seed with its trace, or runs many: `python -m tests.simulation SEED`."""
+"""Replay a seed with its trace, or run many seeds: `python -m tests.simulation SEED`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Programs that use transactions: one writes orders, one turns orders into results exactly once.
+"""Programs with transactions: one writes orders, one reads orders and writes results.
 
-A program has one transactional id and many lives; a new one may begin while the last one is not
-dead but asleep. What it tries and hears goes into the history.
+A program has one transactional id and is restarted often. A new process may begin while the last
+one is only paused. Its transactions and their results go into the history.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ottla.protocol.errors import Code
 from . import requests
 from .cluster import OFFSETS, Cluster
 from .consumer import Reader
-from .history import Attempt, History, Told
+from .history import Attempt, History, Known
 from .producer import AbortableError, FencedError, TransactionalProducer
 from .scheduler import Process, Steps
 
@@ -26,10 +26,10 @@ _AT_THE_END: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How a program goes about it; times in ms, chances of version 2 and of giving up.
+    """Habits of a program: times in ms, chances of version 2 and of aborting.
 
     Attributes:
-        patience: how likely it tries again what had no answer.
+        patience: chance of a retry after a request without an answer.
     """
 
     bumps: float
@@ -40,13 +40,13 @@ class Habits:
 
 
 class Program:
-    """A transactional id and who uses it.
+    """A transactional id and the processes that use it.
 
     Attributes:
-        source: what it consumes; None when it only writes.
-        life: of its newest incarnation.
-        committed: how many transactions the newest incarnation has committed.
-        has_read_all: its last look at the source found nothing new.
+        source: the partition that it consumes; None if it only writes.
+        incarnation: number of its newest process.
+        committed: number of transactions that the newest process has committed.
+        has_read_all: its last fetch of the source returned nothing new.
     """
 
     def __init__(
@@ -65,20 +65,20 @@ class Program:
         self.habits = habits
         self.targets = targets
         self.source = source
-        self.life = 0
+        self.incarnation = 0
         self.committed = 0
         self.has_read_all = False
-        self.process = Process("nobody")
+        self.process = Process("none")
         self.process.is_alive = False
         self._processes: list[Process] = []
 
     def start(self) -> None:
-        """Begin another life, whatever became of the last one."""
-        self.life += 1
+        """Start a new process, even if the last one still runs."""
+        self.incarnation += 1
         self.committed = 0
         self.has_read_all = False
         random = self.cluster.scheduler.random
-        self.process = Process(f"{self.transactional_id} {self.life}")
+        self.process = Process(f"{self.transactional_id} {self.incarnation}")
         self._processes.append(self.process)
         bumps = random.random() < self.habits.bumps
         self.cluster.scheduler.note("program starts", self.process.name, bumps)
@@ -89,24 +89,24 @@ class Program:
         self.cluster.scheduler.spawn(self.process, self._live(producer, self.process))
 
     def stop(self) -> None:
-        """All its lives are over."""
+        """Kill all its processes."""
         for process in self._processes:
             process.is_alive = False
 
     def _live(self, producer: TransactionalProducer, process: Process) -> Steps[None]:
-        scheduler, life = self.cluster.scheduler, self.life
+        scheduler, incarnation = self.cluster.scheduler, self.incarnation
         try:
             yield from producer.init()
             reader = None
             while True:
                 if self.source is None:
-                    yield from self._transaction(producer, life, None)
+                    yield from self._transaction(producer, incarnation, None)
                 else:
                     if reader is None:
                         offset = yield from self._committed_offset(producer)
                         reader = Reader(self.cluster, process, self.source, offset)
-                    if not (yield from self._transaction(producer, life, reader)):
-                        reader = None  # what was read belongs to nobody
+                    if not (yield from self._transaction(producer, incarnation, reader)):
+                        reader = None  # no transaction contains the records read last
                 if self.cluster.is_calm and self.source is None and self.committed >= _AT_THE_END:
                     return
                 longest_ms = 30 if self.cluster.is_calm else self.habits.longest_sleep_ms
@@ -128,9 +128,9 @@ class Program:
             yield producer.backoff()
 
     def _transaction(
-        self, producer: TransactionalProducer, life: int, reader: Reader | None
+        self, producer: TransactionalProducer, incarnation: int, reader: Reader | None
     ) -> Steps[bool]:
-        """One transaction; whether it was committed. Raises FencedError."""
+        """Run one transaction; True if it was committed. Raises FencedError."""
         read_from = -1 if reader is None else reader.position
         found: list[Any] = []
         if reader is not None:
@@ -140,7 +140,7 @@ class Program:
                 return True
             found = found[:_MOST_READ]
             reader.position = found[-1][0] + 1
-        attempt = self.history.begin(self.transactional_id, life)
+        attempt = self.history.begin(self.transactional_id, incarnation)
         producer.begin()
         try:
             yield from self._write(producer, attempt, found)
@@ -151,19 +151,19 @@ class Program:
             chance = self.cluster.scheduler.random.random()
             if chance < self.habits.gives_up and not self.cluster.is_calm:
                 yield from producer.abort(None)
-                self._note(attempt, Told.ABORTED)
+                self._note(attempt, Known.ABORTED)
                 return False
             attempt.asked_to_commit = True
             yield from producer.end(commit=True)
         except AbortableError as error:
-            self._note(attempt, Told.NOTHING if producer.is_unsure else Told.ABORTED)
+            self._note(attempt, Known.NOTHING if producer.is_unsure else Known.ABORTED)
             yield from producer.abort(error)
             return False
         except FencedError:
-            self._note(attempt, Told.NOTHING if producer.is_unsure else Told.ABORTED)
+            self._note(attempt, Known.NOTHING if producer.is_unsure else Known.ABORTED)
             raise
-        self._note(attempt, Told.COMMITTED)
-        if life == self.life:
+        self._note(attempt, Known.COMMITTED)
+        if incarnation == self.incarnation:
             self.committed += 1
         return True
 
@@ -172,21 +172,21 @@ class Program:
     ) -> Steps[None]:
         random = self.cluster.scheduler.random
         if self.source is not None:
-            place = self.targets[0]
+            partition = self.targets[0]
             values = [f"{attempt.tag}|{offset}" for offset, _ in found]
-            attempt.sent[place] = values
-            yield from producer.send([(place, values)])
+            attempt.sent[partition] = values
+            yield from producer.send([(partition, values)])
             return
         number = 0
         for _ in range(random.randint(1, 2)):
             sendings = []
-            for place in random.choices(self.targets, k=random.randint(1, 3)):
+            for partition in random.choices(self.targets, k=random.randint(1, 3)):
                 values = [f"{attempt.tag}#{number + at}" for at in range(random.randint(1, 2))]
                 number += len(values)
-                attempt.sent.setdefault(place, []).extend(values)
-                sendings.append((place, values))
+                attempt.sent.setdefault(partition, []).extend(values)
+                sendings.append((partition, values))
             yield from producer.send(sendings)
 
-    def _note(self, attempt: Attempt, told: Told) -> None:
-        attempt.told = told
-        self.cluster.scheduler.note(f"client told {told.name.lower()}", attempt.tag)
+    def _note(self, attempt: Attempt, known: Known) -> None:
+        attempt.known = known
+        self.cluster.scheduler.note(f"client sees {known.name.lower()}", attempt.tag)

@@ -1,8 +1,8 @@
-"""How markers travel from a coordinator to the partitions of a transaction, by Kafka's rules.
+"""Delivers markers from a coordinator to the partitions of a transaction, by Kafka's rules.
 
-Each is sent until its partition has answered (TransactionMarkerChannelManager); some errors make
-this one give up until the coordinator is loaded anew (TransactionMarkerRequestCompletionHandler).
-When all are written the coordinator is told.
+It sends each marker until the partition answers (TransactionMarkerChannelManager). Some errors stop
+it until the coordinator is loaded again (TransactionMarkerRequestCompletionHandler). After the last
+marker it reports to the coordinator.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 _RETRY_MS: Final = 60
 
 
-def places_of(effect: WriteMarkers) -> list[Partition]:
-    """Where markers are wanted."""
+def partitions_of(effect: WriteMarkers) -> list[Partition]:
+    """The partitions that need a marker."""
     return sorted(effect.transaction.partitions)
 
 
 def is_settled(result: Any) -> bool:
-    """Whether an answer, or none, says that a marker is written."""
+    """Whether the answer (None: no answer yet) settles a marker."""
     return result is None
 
 
 def is_complete(left: set[Partition]) -> bool:
-    """Whether the coordinator may be told."""
+    """Whether all markers are settled."""
     return not left
 
 
 class Channel:
-    """The markers of one life of a coordinator.
+    """The markers of one loaded coordinator.
 
     Args:
-        broker: where it runs; when that dies, so does the channel.
+        broker: the coordinator's broker; the channel ends with it.
     """
 
     def __init__(self, cluster: Cluster, broker: int, coordinator_epoch: int) -> None:
@@ -55,22 +55,22 @@ class Channel:
         self._broker = broker
         self._coordinator_epoch = coordinator_epoch
         self._is_stopped = False
-        # The coordinator writes itself what it leads itself, or sends that too.
+        # The broker writes markers of its own partitions directly, or sends requests for them too.
         self._writes_at_once = cluster.scheduler.random.random() < 0.5
 
     def stop(self) -> None:
-        """The coordinator knows that it is none any more. What was sent is on its way."""
+        """Stop, because the coordinator has resigned; requests under way go on."""
         self._is_stopped = True
 
     def carry_out(self, shard: Shard[Any], effect: Effect) -> None:
         """Begin to write the markers of a transaction."""
         assert isinstance(effect, WriteMarkers)
-        places = places_of(effect)
-        left = set(places)
-        if not places:
+        partitions = partitions_of(effect)
+        left = set(partitions)
+        if not partitions:
             self._later(partial(self._complete, shard, effect))
-        for place in places:
-            steps = self._deliver(shard, effect, place, left)
+        for partition in partitions:
+            steps = self._deliver(shard, effect, partition, left)
             if self._writes_at_once:
                 self._cluster.scheduler.spawn(self._process, steps)
             else:
@@ -83,43 +83,50 @@ class Channel:
         self,
         shard: Shard[Transactions],
         effect: WriteMarkers,
-        place: Partition,
+        partition: Partition,
         left: set[Partition],
     ) -> Steps[None]:
         cluster = self._cluster
         while not self._is_stopped:
-            result = yield from self._send(effect, place, left)
+            result = yield from self._send(effect, partition, left)
             if is_settled(result):
-                left.discard(place)
+                left.discard(partition)
                 if is_complete(left):
                     self._complete(shard, effect)
                 return
             if result is Code.NOT_COORDINATOR:
-                result = Code.NOT_LEADER_OR_FOLLOWER  # what the handler of WriteTxnMarkers says
+                result = Code.NOT_LEADER_OR_FOLLOWER  # the answer of the handler of WriteTxnMarkers
             if MARKER_ANSWERS.get(result) is STAYS_PREPARED:
                 if result is Code.TRANSACTION_COORDINATOR_FENCED:
-                    cluster.scheduler.note("coordinator fenced", *place, self._coordinator_epoch)
+                    cluster.scheduler.note(
+                        "coordinator fenced", *partition, self._coordinator_epoch
+                    )
                 return
             yield cluster.scheduler.sleep(_RETRY_MS)
 
-    def _send(self, effect: WriteMarkers, place: Partition, left: set[Partition]) -> Steps[Any]:
+    def _send(self, effect: WriteMarkers, partition: Partition, left: set[Partition]) -> Steps[Any]:
         cluster, known = self._cluster, effect.transaction
-        leader = cluster.hosted[place].leader
+        leader = cluster.hosted[partition].leader
         request = cluster.serve(
             leader,
-            place,
+            partition,
             lambda hosted: requests.write_marker(
                 cluster, hosted, known.producer, commit=effect.commit,
                 coordinator_epoch=effect.coordinator_epoch,
             ),
         )  # fmt: skip
         if self._writes_at_once and leader == self._broker:
-            return (yield request)  # as a call: no network between
+            return (yield request)  # a direct call without a network
         return (
             yield cluster.network.call(
                 MARKERS,
                 request,
-                details=(known.transactional_id, known.producer_id, known.producer_epoch, *place),
+                details=(
+                    known.transactional_id,
+                    known.producer_id,
+                    known.producer_epoch,
+                    *partition,
+                ),
                 only_while=lambda: bool(left),  # later ones: see network.py
             )
         )

@@ -1,4 +1,4 @@
-"""The invariants of each run: of the logs, and of the clients' answers."""
+"""The invariants of each run, on the logs and on the clients' answers."""
 
 from __future__ import annotations
 
@@ -13,44 +13,46 @@ from ottla.storage.log import PartitionLog
 from .application import GROUP, Program
 from .cluster import OFFSETS, Cluster
 from .consumer import Seen, Watcher
-from .history import Attempt, History, Told
+from .history import Attempt, History, Known
 
 
-def check_that_all_ended(cluster: Cluster) -> None:
-    """Every transaction has ended, and no reader waits for one any more."""
-    for place in cluster.coordinators:
-        shard = cluster.hosted[place].shard
-        assert shard is not None, f"{place} is not led"
+def check_all_ended(cluster: Cluster) -> None:
+    """Every transaction has ended, and no reader waits for one."""
+    for partition in cluster.coordinators:
+        shard = cluster.hosted[partition].shard
+        assert shard is not None, f"{partition} has no leader"
         for known in shard.machine.listed(now_ms=cluster.scheduler.now_ms):
             assert known.state in AT_REST, f"a transaction never ends: {known}"
         assert not shard.machine.unfinished()
     for hosted in cluster.hosted.values():
         log = hosted.open_log
         assert log.last_stable_offset == log.high_watermark, (
-            f"{hosted.place}: the last stable offset is stuck at {log.last_stable_offset}"
+            f"{hosted.partition}: the last stable offset is stuck at {log.last_stable_offset}"
             f" of {log.high_watermark}"
         )
     groups = cluster.hosted[OFFSETS].shard
     assert groups is not None
-    for place in cluster.data:
-        found = groups.machine.fetch_offset(GROUP, *place, require_stable=True)
-        assert found.error == 0, f"an offset of {place} stays pending"
+    for partition in cluster.data:
+        found = groups.machine.fetch_offset(GROUP, *partition, require_stable=True)
+        assert found.error == 0, f"an offset of {partition} stays pending"
 
 
-def check_what_was_promised(cluster: Cluster, history: History, watcher: Watcher) -> None:
-    """Atomicity, order, exactly once: in the logs, and for those who read all the while."""
-    visible = {place: committed_in(cluster.hosted[place].open_log) for place in cluster.data}
-    for place, seen in watcher.seen.items():
-        _same(f"what was read of {place}", seen, visible[place])
+def check_acknowledged(cluster: Cluster, history: History, watcher: Watcher) -> None:
+    """Atomicity, order and exactly once, in the logs and for the readers of the run."""
+    visible = {
+        partition: committed_in(cluster.hosted[partition].open_log) for partition in cluster.data
+    }
+    for partition, seen in watcher.seen.items():
+        _same(f"what was read of {partition}", seen, visible[partition])
     by_attempt = _by_attempt(visible)
     known = {attempt.tag for attempt in history.attempts}
-    assert by_attempt.keys() <= known, "records that nobody wrote"
+    assert by_attempt.keys() <= known, "records that no client wrote"
     for attempt in history.attempts:
         _check_attempt(attempt, by_attempt.get(attempt.tag, {}))
 
 
 def committed_in(log: PartitionLog) -> list[Seen]:
-    """The records of committed transactions, by the markers behind them alone."""
+    """The records of committed transactions, according to the markers in the log."""
     data = log.read(log.log_start_offset, max_bytes=1 << 30, up_to=log.high_watermark, min_one=True)
     raw = bytes(data.records)
     while data.next_offset < log.high_watermark:
@@ -70,27 +72,27 @@ def committed_in(log: PartitionLog) -> list[Seen]:
             (record.offset, bytes(record.value or b"").decode())
             for record in records_in(raw, position, header)
         )
-    assert not waiting, f"undecided for ever: {waiting}"
+    assert not waiting, f"transactions without a marker: {waiting}"
     return sorted(decided)
 
 
 def _by_attempt(visible: dict[Partition, list[Seen]]) -> dict[str, dict[Partition, list[str]]]:
     found: dict[str, dict[Partition, list[str]]] = {}
-    for place, seen in visible.items():
+    for partition, seen in visible.items():
         for _, value in seen:
             tag = value.split("#")[0].split("|")[0]
-            found.setdefault(tag, {}).setdefault(place, []).append(value)
+            found.setdefault(tag, {}).setdefault(partition, []).append(value)
     return found
 
 
 def _check_attempt(attempt: Attempt, found: dict[Partition, list[str]]) -> None:
-    sent = {place: values for place, values in attempt.sent.items() if values}
-    if attempt.told is Told.COMMITTED:
+    sent = {partition: values for partition, values in attempt.sent.items() if values}
+    if attempt.known is Known.COMMITTED:
         assert found == sent, f"{attempt.tag} was committed: {found} of {sent}"
-    elif attempt.told is Told.ABORTED or not attempt.asked_to_commit:
+    elif attempt.known is Known.ABORTED or not attempt.asked_to_commit:
         assert not found, f"{attempt.tag} was aborted: {found}"
     else:
-        assert not found or found == sent, f"{attempt.tag} is torn: {found} of {sent}"
+        assert not found or found == sent, f"{attempt.tag} is partly visible: {found} of {sent}"
 
 
 def _same(what: str, seen: list[Seen], expected: list[Seen]) -> None:
@@ -102,7 +104,7 @@ def _same(what: str, seen: list[Seen], expected: list[Seen]) -> None:
 
 
 def check_exactly_once(cluster: Cluster, program: Program) -> None:
-    """Each committed record of the source has one result, and the offset says how far it got."""
+    """Each committed record of the source up to the committed offset has one result."""
     assert program.source is not None
     groups = cluster.hosted[OFFSETS].shard
     assert groups is not None
@@ -112,5 +114,5 @@ def check_exactly_once(cluster: Cluster, program: Program) -> None:
     made = Counter(int(value.split("|")[1]) for _, value in results if "|" in value)
     wanted = Counter(at for at, _ in source if at < offset)
     lost, twice = wanted - made, made - wanted
-    assert not lost, f"consumed up to {offset}, and no result of {sorted(lost)}"
-    assert not twice, f"consumed up to {offset}, and a result too many of {sorted(twice)}"
+    assert not lost, f"consumed up to {offset}, without results of {sorted(lost)}"
+    assert not twice, f"consumed up to {offset}, with duplicate results of {sorted(twice)}"

@@ -1,8 +1,8 @@
-"""Brokers: real logs and coordinators on disks in memory, led by one broker after another.
+"""Brokers with the real logs and coordinators, on disks in memory.
 
-Each partition has a disk that outlives its leader, as if it were replicated; whoever leads it next
-opens it under the next leader epoch. A disk may be cut at any of its operations, which kills the
-broker that leads it. What is lost then is by the seed's kind of durability.
+Each partition has a disk that outlives its leader, as if it were replicated. The next leader opens
+it with the next leader epoch. A disk may fail at any of its operations, which kills the leader. The
+seed's kind of durability says which data is lost.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from .scheduler import Process, Scheduler
 
 Reply = TypeVar("Reply")
 Answered = tuple[Any, tuple[PartitionLog, ...]]
-"""An answer, and the logs that are to be on disk before it leaves."""
+"""An answer, and the logs that must be flushed before it is sent."""
 
 OFFSETS: Final = (CONSUMER_OFFSETS, 0)
 EXPIRATION_MS: Final = 7 * DAY_MS
@@ -68,21 +68,21 @@ _FOR_EVER_MS: Final = 1 << 50
 
 
 class Durability(Enum):
-    """What the death of a broker costs: `flush.messages`, and process or power."""
+    """Data lost in a crash: `flush.messages`, and whether process or power fails."""
 
     KILL = auto()
-    """Nothing that was written; the write that it died in is there by half."""
+    """No complete write is lost; the write of the crash is partial."""
     POWER = auto()
-    """Each append is synced before anything else happens."""
+    """Each append is flushed at once."""
     DEFERRED = auto()
-    """Appends are synced a little later, and answers wait; half of the unsynced bytes stay."""
+    """Appends are flushed later and answers wait; half of the unflushed bytes stay."""
 
 
 @dataclass
 class Hosted:
-    """A partition, wherever it is led now."""
+    """A partition and its present leader."""
 
-    place: Partition
+    partition: Partition
     disk: TornDisk
     leader: int
     leader_epoch: int = -1
@@ -102,13 +102,13 @@ class Hosted:
         return self.log
 
     def check_marker(self) -> None:
-        """Refuse a marker with the next of the errors that there are to be."""
+        """Refuse a marker with the next planned error."""
         if self.marker_refusals:
             raise Refused(self.marker_refusals.pop(), "as a fault")
 
 
 class _Watched(Transactions):
-    """The machine as it is, and somebody who is told what time does."""
+    """The real machine; its ticks are reported to an observer."""
 
     def __init__(self, on_time: Callable[[TransactionRecord], None], **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -122,7 +122,7 @@ class _Watched(Transactions):
 
 
 class _NotedLog(PartitionLog):
-    """The log as it is, and somebody who is told of duplicates."""
+    """The real log; duplicates are reported to an observer."""
 
     on_duplicate: Callable[[], None]
 
@@ -137,7 +137,7 @@ class _Clock(SystemClock):
     """The brokers' clock.
 
     Attributes:
-        step_ms, has_stepped: by how much the wall clock was set, and whether it ever was.
+        step_ms, has_stepped: sum of the wall clock's steps, and whether it ever stepped.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -146,13 +146,13 @@ class _Clock(SystemClock):
         self._latest_step_ms, self.step_ms, self.has_stepped = 0, 0, False
 
     def step(self, by_ms: int) -> None:
-        """Set the wall clock, forward or back."""
+        """Step the wall clock forward or back."""
         self.step_ms += by_ms
         self.has_stepped = True
         self._latest_step_ms = max(self._latest_step_ms, self.step_ms)
 
     def catch_up(self) -> None:
-        """Let the wall clock show at least what it has ever shown."""
+        """Step the wall clock forward to its highest time so far."""
         self.step_ms = self._latest_step_ms
 
     def now_ms(self) -> int:
@@ -163,7 +163,7 @@ class _Clock(SystemClock):
 
 
 class _DeferredFlushes:
-    """As broker/runtime/flushes.py, with events of the scheduler for threads."""
+    """Like broker/runtime/flushes.py, with events of the scheduler instead of threads."""
 
     def __init__(self, cluster: Cluster, longest_ms: int) -> None:
         self._cluster = cluster
@@ -184,13 +184,13 @@ class _DeferredFlushes:
         self._waiting[log].append((log.flush_due_offset, done))
 
     def flushed(self, log: PartitionLog) -> Flushed:
-        told = Flushed()
-        self.when_flushed(log, told.tell)
-        return told
+        known = Flushed()
+        self.when_flushed(log, known.tell)
+        return known
 
     def _flush(self, log: PartitionLog) -> None:
         waiting = self._waiting.pop(log)
-        if log.is_closed:  # by a clean end, which flushed it, or by a crash
+        if log.is_closed:  # closed by a clean stop, which flushed it, or by a crash
             for offset, done in waiting:
                 gone = Refused(Code.KAFKA_STORAGE_ERROR, "the log was closed")
                 done(None if offset <= log.recovery_point else gone)
@@ -205,17 +205,17 @@ class Cluster:
     """All brokers and partitions.
 
     Args:
-        partitions: of data; the internal topics are its own matter.
-        coordinators: partitions of `__transaction_state`.
-        flush_ms: how long a deferred flush takes at most.
-        batch_bytes: how large a batch of the logs of coordinators may be.
-        has_own_channel: markers go by the broker's own channel, on a simulated event loop, instead
-            of by one that follows Kafka's rules alone.
+        partitions: data partitions; internal topics are added.
+        coordinators: number of partitions of `__transaction_state`.
+        flush_ms: longest time of a deferred flush.
+        batch_bytes: limit of a batch in the coordinators' logs.
+        has_own_channel: use the broker's own marker channel on a simulated event loop, instead of
+            a second implementation of Kafka's rules.
 
     Attributes:
-        nodes: the brokers as that channel sees them; empty without it.
-        refused_for_good: a marker was refused with an error after which it is not sent again.
-        refused: how likely a coordinator's log does not take what was decided, until it is calm.
+        nodes: the brokers of that channel; empty without it.
+        refused_for_good: a partition refused a marker permanently.
+        refused: chance that a coordinator's log refuses an append, until the faults end.
     """
 
     def __init__(
@@ -237,8 +237,8 @@ class Cluster:
         self.durability = durability
         self.is_calm = False
         self.refused_for_good = False
-        # How often each id had a new owner, or lost its last one to time, until now; and until each
-        # owner had it. Who is fenced must have been fenced by somebody.
+        # How often each transactional id got a new owner or expired, until now and until each owner
+        # got it. A fenced producer must have been fenced by a later owner.
         self.fencings: Counter[str] = Counter()
         self.fencings_before: dict[tuple[str, Any], int] = {}
         self.fencing = Fencing.NOBODY
@@ -256,12 +256,12 @@ class Cluster:
         self.data = tuple(partitions)
         self.coordinators = tuple((TRANSACTION_STATE, index) for index in range(coordinators))
         self.hosted: dict[Partition, Hosted] = {}
-        for place in (*self.data, OFFSETS, *self.coordinators):
+        for partition in (*self.data, OFFSETS, *self.coordinators):
             disk = TornDisk(scheduler.random)
             disk.make_directory("data")
-            disk.make_directory(_directory(place))
+            disk.make_directory(_directory(partition))
             leader = scheduler.random.randrange(brokers)
-            self.hosted[place] = Hosted(place, disk, leader)
+            self.hosted[partition] = Hosted(partition, disk, leader)
         if has_own_channel:
             self.nodes = [SimulatedNode(self, number) for number in range(brokers)]
         topics = topics_of(self)
@@ -273,21 +273,23 @@ class Cluster:
     def coordinator_of(self, transactional_id: str) -> Partition:
         return self.coordinators[partition_for(transactional_id, len(self.coordinators))]
 
-    # What brokers do
+    # Requests to brokers
 
     def handle(self, broker: int, ask: Ask) -> Request:
-        """What a request to a handler does where it arrives."""
+        """The work of a request to a handler at the broker that receives it."""
         return handled(self, broker, ask)
 
-    def serve(self, broker: int, place: Partition, work: Callable[[Hosted], Answered]) -> Request:
-        """What a request does where it arrives: at a broker that may be dead or not the leader."""
+    def serve(
+        self, broker: int, partition: Partition, work: Callable[[Hosted], Answered]
+    ) -> Request:
+        """The work of a request at a broker that may be dead or not the leader."""
 
         def request(respond: Respond) -> None:
-            process, hosted = self.brokers[broker], self.hosted[place]
+            process, hosted = self.brokers[broker], self.hosted[partition]
             if not process.is_alive:
                 return
             if hosted.leader != broker or hosted.log is None:
-                is_data = place[0] != TRANSACTION_STATE and place != OFFSETS
+                is_data = partition[0] != TRANSACTION_STATE and partition != OFFSETS
                 respond(Code.NOT_LEADER_OR_FOLLOWER if is_data else Code.NOT_COORDINATOR)
                 return
             try:
@@ -302,7 +304,7 @@ class Cluster:
         return request
 
     def run(self, hosted: Hosted, decide: Callable[[Any, Moment], Outcome[Reply]]) -> Reply:
-        """Let a coordinator decide, in the work of some broker. Raises Refused, Crashed."""
+        """Let a coordinator decide, for some broker. Raises Refused, Crashed."""
         if hosted.shard is None:
             raise Refused(Code.NOT_COORDINATOR)
         try:
@@ -313,7 +315,7 @@ class Cluster:
 
     @contextmanager
     def dying(self) -> Iterator[None]:
-        """Kill the broker whose disk is cut by what is done within. Raises Crashed then."""
+        """Kill the broker whose disk fails inside the block, and raise Crashed."""
         try:
             yield
         except PowerCut:
@@ -343,20 +345,20 @@ class Cluster:
         self.flushes.when_flushed(first, flushed)
 
     def tick(self, late_ms: int) -> None:
-        """Do what is due by the coordinators' own deadlines, or was due `late_ms` ago.
+        """Tick each coordinator whose deadline passed `late_ms` ago.
 
-        On an event loop they do that themselves.
+        On an event loop the shards tick by themselves.
         """
         if self.loop is not None:
             return
-        for place in (*self.coordinators, OFFSETS):
-            hosted = self.hosted[place]
+        for partition in (*self.coordinators, OFFSETS):
+            hosted = self.hosted[partition]
             if hosted.shard is None or self._sleeps(hosted.leader):
                 continue
             now = Moment(self.clock.now_ms(), self.clock.monotonic_ms())
             due_ms = hosted.shard.machine.next_deadline(now)
             if due_ms is not None and due_ms + late_ms <= now.monotonic_ms:
-                self.scheduler.note("tick", *place)
+                self.scheduler.note("tick", *partition)
                 try:
                     with self.dying():
                         hosted.shard.tick()
@@ -368,10 +370,10 @@ class Cluster:
     def _sleeps(self, broker: int) -> bool:
         return self.brokers[broker].paused_until_ms > self.scheduler.now_ms
 
-    # What happens to them
+    # Faults of brokers
 
     def crash(self, broker: int) -> None:
-        """A broker loses its memory, and comes again later; others take over what it led."""
+        """Crash a broker; others take over its partitions, and it restarts later."""
         scheduler = self.scheduler
         scheduler.note("broker crashes", broker)
         self.brokers[broker].is_alive = False
@@ -396,14 +398,14 @@ class Cluster:
         scheduler.after(scheduler.random.randint(1, longest_ms), lambda: self._take_over(hosted))
 
     def _let_go(self, hosted: Hosted) -> None:
-        if hosted.place in self.coordinators and hosted.shard is not None:
+        if hosted.partition in self.coordinators and hosted.shard is not None:
             known = hosted.shard.machine.listed(now_ms=0)
             hosted.known = {each.transactional_id: each for each in known}
         if hosted.log is not None:
             hosted.log.is_closed = True
         if hosted.shard is not None:
             hosted.shard.close()
-            if self.nodes and hosted.place in self.coordinators:
+            if self.nodes and hosted.partition in self.coordinators:
                 self.nodes[hosted.leader].markers.forget(hosted.shard)
         hosted.log = hosted.shard = hosted.channel = None
 
@@ -426,7 +428,7 @@ class Cluster:
             self._open(hosted)
             self._tell_of_leader()
         except PowerCut:
-            self.scheduler.note("broker crashes opening", *hosted.place)
+            self.scheduler.note("broker crashes opening", *hosted.partition)
             hosted.disk = hosted.disk.left(power_cut=self.durability is not Durability.KILL)
             hosted.log = None
             hosted.is_clean = False
@@ -438,14 +440,14 @@ class Cluster:
                 self._guard(node.markers.leaders_changed)
 
     def move(self, hosted: Hosted, *, leaves_zombie: bool) -> None:
-        """Another broker leads a partition from now on, or the same one anew.
+        """Elect a leader of a partition: another broker, or the same one in a new epoch.
 
         Args:
-            leaves_zombie: the old leader does not know: its markers keep coming.
+            leaves_zombie: the old leader does not notice and keeps sending markers.
         """
         if hosted.log is None:
             return
-        self.scheduler.note("leader moves", *hosted.place, leaves_zombie)
+        self.scheduler.note("leader moves", *hosted.partition, leaves_zombie)
         log = hosted.log
         if hosted.channel is not None and not leaves_zombie:
             hosted.channel.stop()
@@ -459,13 +461,13 @@ class Cluster:
         self._let_go(hosted)
         self.scheduler.after(self.scheduler.random.randint(0, 100), lambda: self._take_over(hosted))
 
-    def load_anew(self) -> None:
-        """Have other leaders, or the same ones, begin anew with what coordinators have prepared."""
-        for place in self.coordinators:
-            self.move(self.hosted[place], leaves_zombie=False)
+    def reload(self) -> None:
+        """Reload all coordinators on some brokers, so that they send markers again."""
+        for partition in self.coordinators:
+            self.move(self.hosted[partition], leaves_zombie=False)
 
     def expire_producers(self) -> None:
-        """Partitions forget producers that were silent for a day, as they do in the background."""
+        """Partitions remove producers that were idle for a day."""
         for hosted in self.hosted.values():
             if hosted.log is not None:
                 hosted.log.producers.expire(
@@ -478,9 +480,9 @@ class Cluster:
         return ProducerIds(lambda: (next(self._blocks), _IDS_IN_A_BLOCK))
 
     def _open(self, hosted: Hosted) -> None:
-        topic, index = hosted.place
+        topic, index = hosted.partition
         hosted.leader_epoch += 1
-        config = self._config if hosted.place in self.data else self._config_of_coordinators
+        config = self._config if hosted.partition in self.data else self._config_of_coordinators
         on_flush_due = self.flushes.ask if self.durability is Durability.DEFERRED else None
         services = LogServices(hosted.disk, "data", _no_damage, on_flush_due)
         stop = Stop(hosted.is_clean, recovery_point=hosted.synced_to)
@@ -488,12 +490,12 @@ class Cluster:
             services, topic, index, config=config, stop=stop, now_ms=self.scheduler.now_ms
         )
         log.leader_epoch = hosted.leader_epoch
-        log.on_duplicate = partial(self.scheduler.note, "duplicate batch", *hosted.place)
+        log.on_duplicate = partial(self.scheduler.note, "duplicate batch", *hosted.partition)
         hosted.log = log
         try:
-            if hosted.place in self.coordinators:
+            if hosted.partition in self.coordinators:
                 self._load_transactions(hosted, log)
-            elif hosted.place == OFFSETS:
+            elif hosted.partition == OFFSETS:
                 groups = Groups(GroupSettings(offsets_retention_ms=_FOR_EVER_MS))
                 hosted.shard = self._shard(
                     log, groups, (encode_of_groups, decode_of_groups), lambda shard, effect: None
@@ -556,13 +558,13 @@ class Cluster:
         return Shard(log, machine, codec, services, carry_out=carry_out)
 
     def _check_in_sync(self, log: PartitionLog) -> None:
-        """Now and then too few replicas are. Raises Refused."""
+        """Sometimes there are too few in-sync replicas. Raises Refused."""
         if self.refused and not self.is_calm and self.scheduler.random.random() < self.refused:
             self.scheduler.note("append refused", log.topic, log.partition)
             raise Refused(Code.NOT_ENOUGH_REPLICAS)
 
     def _check_reloaded(self, hosted: Hosted, machine: Transactions) -> None:
-        """The log alone must lead back to what the coordinator knew, or to the write it died in."""
+        """A replay of the log must give the coordinator's state, or that of its last append."""
         found = {each.transactional_id: each for each in machine.listed(now_ms=0)}
         for transactional_id in {**hosted.known, **found}:
             history = hosted.written.get(transactional_id, [])
@@ -571,12 +573,12 @@ class Cluster:
                 possible += [*history, None]
             self_again = _as_logged(found.get(transactional_id))
             assert self_again in map(_as_logged, possible), (
-                f"the log leads back to another state: {self_again}, not {possible[:2]}"
+                f"a replay of the log gives another state: {self_again}, not {possible[:2]}"
             )
 
 
 def _as_logged(record: TransactionRecord | None) -> Transaction | None:
-    """Without what Kafka's record has no field for, and who nobody repeats anything as."""
+    """Without values that Kafka's record does not store."""
     if record is None or isinstance(record, Expired):
         return None
     if record.last_producer_epoch == NO_EPOCH:
@@ -584,16 +586,15 @@ def _as_logged(record: TransactionRecord | None) -> Transaction | None:
     return replace(record, last_producer_epoch=NO_EPOCH)
 
 
-def _directory(place: Partition) -> str:
-    return f"data/{place[0]}-{place[1]}"
+def _directory(partition: Partition) -> str:
+    return f"data/{partition[0]}-{partition[1]}"
 
 
 def _no_damage(damage: Damage) -> None:
-    """Nothing of what was acknowledged is ever damaged.
+    """Raise AssertionError, because acknowledged data is never damaged.
 
-    What was not synced may be: a write that a loss of power tore, a recovery that cut it off and
-    was not synced either; and the epochs, which are made anew from the data.
+    Unflushed data may be (a torn write, a truncation), and the leader epoch file: it is rebuilt.
     """
     if damage.file.endswith("leader-epoch-checkpoint") or "not synced" in damage.why:
         return
-    raise AssertionError(f"the log found damage where there is none: {damage}")
+    raise AssertionError(f"the log reports damage of undamaged data: {damage}")

@@ -1,4 +1,4 @@
-"""The command of a simulation: replays a seed with its trace, or runs many."""
+"""The command of a simulation: replay a seed with its trace, or run many seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .planting import Plants
 
 
 class World(Protocol):
-    """What is simulated; its scheduler has the trace."""
+    """A simulated world; its scheduler has the trace."""
 
     scheduler: Any
 
@@ -24,7 +24,7 @@ class World(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """One of them: a world of a seed, how it is run, how it fails, and its planted bugs."""
+    """A simulation: its world, its run function, its error and its planted bugs."""
 
     name: str
     world: Callable[[int], World]
@@ -34,12 +34,12 @@ class Simulation:
 
 
 def run(simulation: Simulation) -> int:
-    """As the command line says; the exit status."""
+    """Run the command line; the exit status."""
     parser = argparse.ArgumentParser(prog=f"python -m {simulation.name}")
-    parser.add_argument("seed", nargs="?", type=int, help="replay this one and show its trace")
-    parser.add_argument("--seeds", type=int, default=0, help="run so many")
-    parser.add_argument("--first", type=int, default=0, help="the first of them")
-    parser.add_argument("--mutate", default="", help="with a planted bug, by its name")
+    parser.add_argument("seed", nargs="?", type=int, help="replay this seed and print its trace")
+    parser.add_argument("--seeds", type=int, default=0, help="number of seeds to run")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--mutate", default="", help="name of a bug to plant")
     given = parser.parse_args()
     with simulation.mutations.planted(given.mutate):
         if given.seed is not None:
@@ -58,7 +58,7 @@ def _replay(simulation: Simulation, seed: int) -> int:
         shown = " ".join(str(detail)[:300] for detail in details)
         sys.stdout.write(f"{at_ms:>10} {kind:<32} {shown}\n")
     if failure is None:
-        sys.stdout.write(f"seed {seed}: all held\n")
+        sys.stdout.write(f"seed {seed}: all invariants hold\n")
         return 0
     traceback.print_exception(failure, file=sys.stdout)
     return 1

@@ -1,5 +1,7 @@
-"""A reader of committed records as Kafka's clients are: what is aborted is left out by the index
-that the leader gives, and where the leader's log parts from what was read the reader goes back.
+"""A read_committed consumer like Kafka's.
+
+It drops the records of aborted transactions. If the leader's log diverges from the records read
+(KIP-320), it goes back.
 """
 
 from __future__ import annotations
@@ -24,52 +26,52 @@ Seen = tuple[int, str]
 
 
 class Reader(Client):
-    """Reads one partition, from an offset on.
+    """Reads one partition from an offset.
 
     Attributes:
-        position: the next offset to be asked for.
-        last_stable_offset: as told by the leader last; -1 before.
+        position: the next offset to fetch.
+        last_stable_offset: of the leader's last answer; -1 before the first.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         process: Process,
-        place: Partition,
+        partition: Partition,
         position: int = 0,
         *,
         max_bytes: int = 300,
     ) -> None:
         super().__init__(cluster, process)
-        self.place = place
+        self.partition = partition
         self.position = position
         self.last_stable_offset = -1
         self._last_epoch = _NO_EPOCH
         self._max_bytes = max_bytes
 
     def poll(self) -> Steps[list[Seen]]:
-        """Ask once; what was new. Empty too when there was no answer."""
+        """Fetch once and return the new records; none also without an answer."""
         position, last_epoch = self.position, self._last_epoch
         result = yield from self.ask(
             "Fetch",
-            self.place,
+            self.partition,
             lambda hosted: requests.fetch(
                 hosted, position, last_epoch=last_epoch, max_bytes=self._max_bytes
             ),
-            details=(*self.place, position),
+            details=(*self.partition, position),
         )
         if isinstance(result, Diverging):
             self.scheduler.note("reader goes back", self.process.name, result.end_offset)
-            assert result.end_offset < position, "a log parts from itself before its end"
+            assert result.end_offset < position, "a log diverges from itself before its end"
             self.position, self._last_epoch = result.end_offset, _NO_EPOCH
             self.last_stable_offset = -1
             return []
         if not isinstance(result, Fetched):
             return []
-        # What is not on disk yet may be read, so a loss of power may take a marker back.
+        # Unflushed records may be read, so a loss of power may remove a marker that was read.
         may_go_back = self.cluster.durability is Durability.DEFERRED
         assert may_go_back or result.last_stable_offset >= self.last_stable_offset, (
-            f"the last stable offset of {self.place} went back from {self.last_stable_offset}"
+            f"the last stable offset of {self.partition} went back from {self.last_stable_offset}"
             f" to {result.last_stable_offset}"
         )
         self.last_stable_offset = result.last_stable_offset
@@ -98,11 +100,11 @@ class Reader(Client):
 
 
 class Watcher:
-    """Reads all partitions of data from their beginning, for ever, and keeps what it sees.
+    """Reads all data partitions from the start, without end, and keeps the records.
 
     Attributes:
         readers: one for each partition.
-        seen: what they gave, by partition.
+        seen: the records of each partition.
     """
 
     def __init__(self, cluster: Cluster, *, max_bytes: int) -> None:
@@ -110,21 +112,22 @@ class Watcher:
         self._cluster = cluster
         self._scheduler = cluster.scheduler
         self.readers = [
-            Reader(cluster, self.process, place, max_bytes=max_bytes) for place in cluster.data
+            Reader(cluster, self.process, partition, max_bytes=max_bytes)
+            for partition in cluster.data
         ]
-        self.seen: dict[Partition, list[Seen]] = {place: [] for place in cluster.data}
+        self.seen: dict[Partition, list[Seen]] = {partition: [] for partition in cluster.data}
         for reader in self.readers:
             self._scheduler.spawn(self.process, self._watch(reader))
 
     def _watch(self, reader: Reader) -> Steps[None]:
         random = self._scheduler.random
-        seen = self.seen[reader.place]
+        seen = self.seen[reader.partition]
         pause_ms = 0
         while True:
             found = yield from reader.poll()
             for offset, value in found:
                 assert not seen or seen[-1][0] < offset, (
-                    f"{reader.place}: {offset} {value} was read twice"
+                    f"{reader.partition}: {offset} {value} was read twice"
                 )
                 seen.append((offset, value))
             quickest_ms = 4 if self._cluster.is_calm else 20

@@ -1,4 +1,4 @@
-"""A disk in memory that dies in the middle of a write, with as much of it done as a seed says."""
+"""A disk in memory that fails during a write; the seed says how much of it is written."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tests.storage.disk import Disk, PowerCut, _File
 
 
 class TornDisk(Disk):
-    """`cut_at` is the operation in which it dies; 0: in none."""
+    """`cut_at` is the operation in which it fails; 0: none."""
 
     def __init__(self, random: Random) -> None:
         super().__init__()
         self._random = random
 
     def left(self, *, power_cut: bool) -> TornDisk:
-        """As the next one finds it: after a kill all that was written, else what was synced.
+        """The disk after the failure: all writes after a kill, else the flushed ones.
 
-        Of what was written behind that some is there too.
+        A part of the unflushed writes is there too.
         """
         disk = TornDisk(self._random)
         disk.directories = set(self.directories)
@@ -26,7 +26,7 @@ class TornDisk(Disk):
             data = bytes(file.data)
             if power_cut:
                 kept = len(file.synced)
-                if data[:kept] != file.synced:  # cut since; that was not synced
+                if data[:kept] != file.synced:  # truncated since, and that was not flushed
                     data = file.synced
                 else:
                     data = data[: kept + self._part(len(data) - kept)]

@@ -1,6 +1,4 @@
-"""What happens to a run, now and then: crashes, moves, deaths, sleeps, clocks that jump or are set
-to another time, partitions that refuse markers.
-"""
+"""Faults of a run: crashes, elections, killed and paused programs, clock steps, refused markers."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ _CROWDS_TIMEOUT_MS: Final = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How often what happens: weights, and the time between two faults in ms."""
+    """Weights of the faults, and the time between two faults in ms."""
 
     every_ms: int
     crash: int = 1
@@ -45,13 +43,13 @@ class Plan:
     crowd: int = 1
 
 
-# A partition that has records of a transaction answers with no error that settles it.
+# A partition with records of a transaction never answers with an error that settles it.
 _REFUSALS = [code for code in NAMED if MARKER_ANSWERS[code] is not COUNTS_AS_WRITTEN]
 _HOUR_MS = 60 * 60 * 1000
 
 
 class Faults:
-    """Until `stop`, something happens to somebody every now and then."""
+    """Injects faults at random times until `stop`."""
 
     def __init__(self, cluster: Cluster, programs: list[Program], plan: Plan) -> None:
         self._cluster = cluster
@@ -98,15 +96,17 @@ class Faults:
             self._cluster.crash(broker)
 
     def _cut(self) -> None:
-        """One of the next operations of a disk is its last."""
+        """Let a disk fail at one of its next operations."""
         hosted = self._random.choice(list(self._cluster.hosted.values()))
         operations = self._random.randint(1, 6)
-        self._scheduler.note("disk will be cut", *hosted.place, operations)
+        self._scheduler.note("disk will be cut", *hosted.partition, operations)
         hosted.disk.cut_at = hosted.disk.operations + operations
 
     def _move(self) -> None:
-        places = self._random.choice([list(self._cluster.hosted), list(self._cluster.coordinators)])
-        hosted = self._cluster.hosted[self._random.choice(places)]
+        partitions = self._random.choice(
+            [list(self._cluster.hosted), list(self._cluster.coordinators)]
+        )
+        hosted = self._cluster.hosted[self._random.choice(partitions)]
         self._cluster.move(hosted, leaves_zombie=self._random.random() < 0.5)
 
     def _kill(self) -> None:
@@ -116,7 +116,7 @@ class Faults:
             program.process.is_alive = False
 
     def _sleep(self) -> None:
-        """A program stands still; another life may begin, and then it goes on."""
+        """Pause a program; another process may start before it resumes."""
         program = self._random.choice(self._programs)
         sleep_ms = self._random.choice([100, 500, 2_500])
         self._scheduler.note("program sleeps", program.process.name, sleep_ms)
@@ -125,7 +125,7 @@ class Faults:
             program.start()
 
     def _crowd(self) -> None:
-        """Many producers begin, some with a transaction, and are never heard of again."""
+        """Many producers start, some begin a transaction, and all stop."""
         self._scheduler.note("crowd")
         begins = self._random.random() < 0.5
         for number in range(_CROWD):
@@ -134,8 +134,10 @@ class Faults:
             with suppress(Refused, Crashed):
                 producer = self._cluster.run(hosted, partial(_init, transactional_id))
                 if begins and isinstance(producer, Producer):
-                    places = self._cluster.data
-                    self._cluster.run(hosted, partial(_begin, transactional_id, producer, places))
+                    partitions = self._cluster.data
+                    self._cluster.run(
+                        hosted, partial(_begin, transactional_id, producer, partitions)
+                    )
 
     def _jump(self) -> None:
         jump_ms = self._random.choice([700, 1_500, 4_000, 4_000, DAY_MS, EXPIRATION_MS + DAY_MS])
@@ -147,17 +149,17 @@ class Faults:
             self._cluster.expire_producers()
 
     def _step(self) -> None:
-        """The wall clock is set to another time; nothing else is."""
+        """Step the wall clock; the monotonic clock stays."""
         step_ms = self._random.choice([-_HOUR_MS, -2_000, -500, 500, 2_000, _HOUR_MS])
         self._scheduler.note("wall clock steps", step_ms)
         self._cluster.clock.step(step_ms)
 
     def _refuse(self) -> None:
-        """A partition refuses the next markers, with any of the errors that Kafka knows there."""
+        """A partition refuses the next markers with any error that Kafka's leader may answer."""
         cluster, code = self._cluster, self._random.choice(_REFUSALS)
         hosted = cluster.hosted[self._random.choice([*cluster.data, OFFSETS])]
         times = self._random.randint(1, 4)
-        self._scheduler.note("markers will be refused", *hosted.place, code.name, times)
+        self._scheduler.note("markers will be refused", *hosted.partition, code.name, times)
         hosted.marker_refusals = [code] * times
         cluster.refused_for_good |= MARKER_ANSWERS[code] is STAYS_PREPARED
 
@@ -169,6 +171,10 @@ def _init(transactional_id: str, machine: Transactions, now: Moment) -> Outcome[
 
 
 def _begin(
-    transactional_id: str, producer: Producer, places: Any, machine: Transactions, now: Moment
+    transactional_id: str,
+    producer: Producer,
+    partitions: Any,
+    machine: Transactions,
+    now: Moment,
 ) -> Outcome[None]:
-    return machine.add_partitions(transactional_id, producer, places, now_ms=now.wall_ms)
+    return machine.add_partitions(transactional_id, producer, partitions, now_ms=now.wall_ms)

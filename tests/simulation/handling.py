@@ -1,6 +1,6 @@
-"""The broker's own handlers, driven by events of the scheduler, and the node that they ask.
+"""Runs the broker's own handlers on events of the scheduler, with a simulated node.
 
-A handler is a coroutine; what it waits for here is a flush. There is no event loop in it.
+A handler is a coroutine that waits only for flushes here. There is no event loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONNECTION: Final = ConnectionInfo("simulated", "client:1", "client", ("broker"
 
 
 class _Partition(NamedTuple):
-    """A partition whose leader a client is not told of: it asks again."""
+    """A partition without a known leader, so that clients ask again."""
 
     leader_id: int = -1
     leader_epoch: int = -1
@@ -44,7 +44,7 @@ class _Topic(NamedTuple):
 
 
 class _Catalog(NamedTuple):
-    """The part of the catalog that the handlers of transactions read."""
+    """The part of the catalog that handlers of transactions read."""
 
     topics: dict[str, _Topic]
     brokers: dict[int, None]
@@ -71,29 +71,29 @@ class _NoTrouble:
 
 
 class Flushed:
-    """What a coroutine waits for: what `when_flushed` will tell."""
+    """An awaitable for the result of `when_flushed`."""
 
     def __init__(self) -> None:
-        self._is_told = False
+        self._is_done = False
         self._refused: Refused | None = None
         self._go_on: Callable[[], None] | None = None
 
     def tell(self, refused: Refused | None) -> None:
-        self._is_told, self._refused = True, refused
+        self._is_done, self._refused = True, refused
         if self._go_on is not None:
             self._go_on()
 
-    def when_told(self, go_on: Callable[[], None]) -> None:
+    def when_done(self, go_on: Callable[[], None]) -> None:
         self._go_on = go_on
 
     def __await__(self) -> Generator[Flushed, None, Refused | None]:
-        if not self._is_told:
+        if not self._is_done:
             yield self
         return self._refused
 
 
 class HandlingNode:
-    """One broker, whichever of its lives, as its handlers see it."""
+    """The node of one broker for its handlers."""
 
     authorizer = quotas = None
     config = _CONFIG
@@ -119,10 +119,10 @@ class HandlingNode:
         return self._cluster.hosted[topic, index].log
 
     def appended(self, log: PartitionLog) -> None:
-        """Nobody waits for it here."""
+        """No fetch waits here."""
 
     def transaction_shard(self, transactional_id: str) -> Shard[Any]:
-        """The coordinator, on whichever broker."""
+        """The coordinator, on any broker."""
         return _shard(self._cluster.hosted[self._cluster.coordinator_of(transactional_id)])
 
     def _own_transaction_shard(self, transactional_id: str) -> Shard[Any]:
@@ -131,8 +131,8 @@ class HandlingNode:
     def _group_shard(self, group_id: str) -> Shard[Any]:
         return _shard(self._led((CONSUMER_OFFSETS, 0)))
 
-    def _led(self, place: Partition) -> Hosted | None:
-        hosted = self._cluster.hosted[place]
+    def _led(self, partition: Partition) -> Hosted | None:
+        hosted = self._cluster.hosted[partition]
         return hosted if hosted.leader == self._number else None
 
 
@@ -144,7 +144,7 @@ def _shard(hosted: Hosted | None) -> Shard[Any]:
 
 @dataclass(slots=True)
 class Handling:
-    """One request at work."""
+    """One request in progress."""
 
     cluster: Cluster
     broker: int
@@ -154,7 +154,7 @@ class Handling:
     _process: Any = field(init=False)
 
     def begin(self) -> None:
-        """Do what can be done now; the rest follows."""
+        """Run the handler until it waits."""
         ask, cluster = self.ask, self.cluster
         self._process = cluster.brokers[self.broker]
         node: Any = cluster.handling[self.broker]
@@ -178,9 +178,9 @@ class Handling:
         except Exception:
             if self._process.is_alive:
                 raise
-            return  # it died in the middle, in the work of somebody who catches that
+            return  # the broker crashed in the middle; an outer block catches that
         else:
-            waits_for.when_told(self._step)
+            waits_for.when_done(self._step)
             return
         finally:
             cluster.fencing = Fencing.NOBODY
@@ -188,7 +188,7 @@ class Handling:
 
 
 def handled(cluster: Cluster, broker: int, ask: Ask) -> Request:
-    """What a request does where it arrives: at a broker that may be dead."""
+    """The work of a request at a broker that may be dead."""
 
     def request(respond: Respond) -> None:
         if cluster.brokers[broker].is_alive:
@@ -198,9 +198,9 @@ def handled(cluster: Cluster, broker: int, ask: Ask) -> Request:
 
 
 def topics_of(cluster: Cluster) -> dict[str, _Topic]:
-    """The topics as the catalog has them."""
+    """The topics in the form of the catalog."""
     topics: dict[str, _Topic] = {}
-    for place in sorted(cluster.hosted):
-        known = topics.setdefault(place[0], _Topic([]))
+    for partition in sorted(cluster.hosted):
+        known = topics.setdefault(partition[0], _Topic([]))
         known.partitions.append(_Partition())
     return topics

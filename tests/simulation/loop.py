@@ -1,7 +1,6 @@
-"""What code written for an event loop needs of one: timers and turns, as events of the scheduler.
+"""An event loop with timers and turns as events of the scheduler; without sockets and coroutines.
 
-There are no sockets and no coroutines in it. While `running`, the shards tick by themselves and
-the broker's own marker channel works.
+While it is `running`, the shards tick by themselves and the broker's own marker channel works.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from ottla.broker.scheduling import turns
 from .scheduler import START_MS, Scheduler
 
 _SLICE_ENDS = 0.1
-"""How likely the event loop has other work to do."""
+"""Chance that the event loop has other work."""
 
 
 class SimulatedLoop:
-    """The part of an event loop that is not about waiting for the outside.
+    """The part of an event loop without input and output.
 
     Args:
-        guard: runs a callback, and sees to what it raises.
+        guard: runs a callback and handles its exceptions.
     """
 
     def __init__(self, scheduler: Scheduler, guard: Callable[[Callable[[], None]], None]) -> None:
@@ -55,7 +54,7 @@ class SimulatedLoop:
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """A cancelled one is passed over when its time comes."""
+        """A cancelled timer is skipped at its time."""
 
     def create_future(self) -> asyncio.Future[Any]:
         this: Any = self
@@ -83,9 +82,9 @@ class _Log:
 
 @contextmanager
 def running(scheduler: Scheduler, loop: SimulatedLoop | None) -> Iterator[None]:
-    """Have it be the running loop, or none with None; the broker's log goes into the trace.
+    """Make it the running loop (None: no loop); the broker's log goes into the trace.
 
-    A slice of work is over when the seed says so, not when time has passed: no time does.
+    The seed decides when a slice of work is over, because virtual time does not pass in it.
     """
     jobs: Any = turns.Turns
     is_over = jobs.is_over

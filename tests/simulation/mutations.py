@@ -1,7 +1,7 @@
-"""Bugs to be planted: what a simulation that is worth anything must find.
+"""Bugs to plant, each of which the simulation must find.
 
-Each replaces functions of the machine, the logs or the channel by wrong ones, for as long as
-`Plants.planted` lasts. `within` is how many seeds may pass before one of them fails.
+Each replaces functions of the coordinator, the logs or the channel inside `Plants.planted`.
+`within` is the number of seeds, one of which must fail.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _bug = MUTATIONS.bug
 _ANYTHING_MAY_FOLLOW: Final = dict.fromkeys(State, frozenset(State))
 
 
-# Who owns a transactional id
+# Owners of a transactional id
 
 
 @_bug(within=400)
@@ -104,7 +104,7 @@ def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
     return [(Transactions, "end_and_bump", end)]
 
 
-# How a transaction ends
+# The end of a transaction
 
 
 @_bug(within=400)
@@ -154,7 +154,7 @@ def _a_prepared_commit_is_aborted_by_the_next_producer() -> list[Patch]:
 
 
 @_bug(within=400)
-def _the_commit_of_what_was_aborted_is_answered_like_a_retry() -> list[Patch]:
+def _the_commit_of_an_aborted_transaction_is_answered_like_a_retry() -> list[Patch]:
     def wrong(right: Any) -> Any:
         def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
             try:
@@ -196,7 +196,7 @@ def _a_marker_of_an_old_epoch_counts_as_written() -> list[Patch]:
 
 
 @_bug(within=200)
-def _a_marker_that_is_refused_for_now_is_not_sent_again() -> list[Patch]:
+def _a_marker_with_a_retriable_error_is_not_sent_again() -> list[Patch]:
     return [(marker_channel, "RETRIES", frozenset())]
 
 
@@ -214,22 +214,22 @@ def _ids_expire_while_they_are_prepared() -> list[Patch]:
     ]
 
 
-# What may be written
+# Checks of writes
 
 
 @_bug(within=800)
-def _what_was_not_added_is_let_through() -> list[Patch]:
+def _writes_to_partitions_that_were_not_added_are_accepted() -> list[Patch]:
     return [(Transactions, "missing_partitions", lambda *arguments: frozenset())]
 
 
 @_bug(within=400)
-def _partitions_are_added_to_what_is_decided() -> list[Patch]:
+def _partitions_are_added_to_prepared_transactions() -> list[Patch]:
     right = Transactions.add_partitions
 
-    def add(self: Transactions, name: str, producer: Producer, places: Any, **rest: Any) -> Any:
+    def add(self: Transactions, name: str, producer: Producer, partitions: Any, **rest: Any) -> Any:
         if self._known(name).state is State.PREPARE_COMMIT:
             return Outcome(None)
-        return right(self, name, producer, places, **rest)
+        return right(self, name, producer, partitions, **rest)
 
     return [(Transactions, "add_partitions", add)]
 
@@ -248,7 +248,7 @@ def _duplicates_are_appended() -> list[Patch]:
 
 
 @_bug(within=1000)
-def _records_are_written_before_it_is_on_disk_that_they_belong() -> list[Patch]:
+def _records_are_written_before_the_added_partition_is_on_disk() -> list[Patch]:
     right = _Membership.check
 
     def check(self: _Membership, log: Any, header: Any) -> None:
@@ -290,15 +290,15 @@ def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
 
 @_bug(within=100)
 def _one_partition_gets_no_marker() -> list[Patch]:
-    return [(channel, "places_of", lambda effect: sorted(effect.transaction.partitions)[1:])]
+    return [(channel, "partitions_of", lambda effect: sorted(effect.transaction.partitions)[1:])]
 
 
 @_bug(within=400)
 def _offsets_get_no_marker() -> list[Patch]:
-    def places_of(effect: Any) -> Any:
+    def partitions_of(effect: Any) -> Any:
         return sorted(p for p in effect.transaction.partitions if p[0] != CONSUMER_OFFSETS)
 
-    return [(channel, "places_of", places_of)]
+    return [(channel, "partitions_of", partitions_of)]
 
 
 @_bug(within=400)
@@ -317,7 +317,7 @@ def _a_restart_forgets_the_markers() -> list[Patch]:
 
 
 @_bug(within=2000)
-def _old_coordinators_are_listened_to() -> list[Patch]:
+def _markers_of_old_coordinators_are_accepted() -> list[Patch]:
     right = ProducerStates.check_marker
 
     def check(self: ProducerStates, header: Any, marker: Any) -> None:
@@ -335,7 +335,7 @@ def _markers_of_old_epochs_are_written() -> list[Patch]:
     return [(ProducerStates, "check_marker", lambda self, header, marker: None)]
 
 
-# What a restart finds
+# Restarts
 
 
 @_bug(within=400)
@@ -378,7 +378,7 @@ def _a_snapshot_forgets_open_transactions() -> list[Patch]:
 
 
 @_bug(within=400)
-def _a_restart_forgets_what_was_aborted() -> list[Patch]:
+def _a_restart_forgets_aborted_transactions() -> list[Patch]:
     right = recovery.aborted_by
 
     def aborted_by(ended: Any, producers: Any) -> Any:
@@ -398,11 +398,11 @@ def _a_restart_of_groups_does_not_read_markers() -> list[Patch]:
     return [(Shard, "_replay_batch", replay)]
 
 
-# What readers are given
+# Reads
 
 
 @_bug(within=100)
-def _the_last_stable_offset_heeds_nothing_open() -> list[Patch]:
+def _the_last_stable_offset_ignores_open_transactions() -> list[Patch]:
     return [(PartitionLog, "last_stable_offset", property(lambda self: self.high_watermark))]
 
 
@@ -422,7 +422,7 @@ def _the_index_of_aborted_transactions_ends_too_early() -> list[Patch]:
 
 
 @_bug(within=400)
-def _the_index_says_that_an_aborted_transaction_began_late() -> list[Patch]:
+def _the_index_of_aborted_transactions_begins_too_late() -> list[Patch]:
     right = recovery.aborted_by
 
     def aborted_by(ended: Any, producers: Any) -> Any:

@@ -1,11 +1,11 @@
-"""What becomes of messages: requests and answers that are lost, late, or come twice.
+"""A network that loses, delays and duplicates requests and answers.
 
-A request that had no answer in time is sent again by who sent it, and the first may still arrive
-long after. Kafka's version 1 of transactions does not survive everything of that kind, since all
-transactions of a producer have one epoch (KIP-890 says so, and is the reason for version 2): there
-a copy that comes after its transaction has ended can end or spoil the next one. The same is true
-of markers in both versions, for a marker has the epoch of the next transaction (KIP-1228 mends it,
-after Kafka 4.1). So senders say until when a message may arrive (`only_while`).
+The sender retries a request that times out, and the first copy may still arrive long after.
+Version 1 of transactions does not survive all such cases, because all transactions of a producer
+have one epoch (KIP-890, the reason for version 2): a copy that arrives after the end of its
+transaction can end or corrupt the next one. The same is true of markers in both versions, because
+a marker has the epoch of the next transaction (corrected by KIP-1228, after Kafka 4.1). Senders
+therefore say how long a message may arrive (`only_while`).
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class Lost:
 
 
 LOST: Final = Lost()
-"""Instead of an answer: none came in time, and nobody knows what was done."""
+"""Stands for an answer that did not arrive in time."""
 
 
 class Crashed(Exception):
-    """The broker that did the work is dead; nobody gets an answer."""
+    """The broker crashed during the work; there is no answer."""
 
 
 Respond = Callable[[Any], None]
 Request = Callable[[Respond], None]
-"""Is carried out where it arrives, and answers, or never does."""
+"""Runs at the receiver, and answers or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """How likely a message's fates are; delays in ms."""
+    """Chances of loss, delay and duplication; delays in ms."""
 
     lost: float = 0.0
     doubled: float = 0.0
@@ -60,25 +60,25 @@ def ignore(result: Any) -> None:
 
 
 class Network:
-    """Between clients and brokers, and between brokers.
+    """The network between clients and brokers, and between brokers.
 
     Args:
-        chances: of the messages of clients.
-        of_markers: of those between brokers.
+        chances: for messages of clients.
+        of_markers: for messages between brokers.
     """
 
     def __init__(self, scheduler: Scheduler, chances: Chances, of_markers: Chances) -> None:
         self._scheduler = scheduler
         self._chances = chances
         self._of_markers = of_markers
-        self._day = 0  # messages of an earlier one are gone
+        self._day = 0  # messages of an earlier age are dropped
 
     def calm_down(self) -> None:
-        """From now on nothing goes wrong."""
+        """Lose and delay no more messages."""
         self._chances = self._of_markers = Chances(usual_ms=2)
 
     def forget(self) -> None:
-        """Whatever is on its way never arrives: a day has passed."""
+        """Drop all messages under way: a day has passed."""
         self._day += 1
 
     def call(
@@ -89,7 +89,7 @@ class Network:
         details: Sequence[object] = (),
         only_while: Callable[[], bool] = always,
     ) -> Wait:
-        """Send a request and wait for its answer, or for so long that it counts as LOST."""
+        """Send a request and wait for its answer; LOST after the timeout."""
 
         def wait(resume: Resume) -> None:
             is_open = True
@@ -112,7 +112,7 @@ class Network:
             def arrive() -> None:
                 nonlocal has_arrived
                 if only_while():
-                    # A copy is what the sender had given up on: nothing reads its answer.
+                    # A copy is a request that timed out; its answer is ignored.
                     is_copy, has_arrived = has_arrived, True
                     respond = ignore if is_copy else answer
                     request(lambda result: self._carry(name, lambda: respond(result)))

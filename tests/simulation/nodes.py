@@ -1,7 +1,7 @@
-"""A broker as its own marker channel sees it: who leads what, its logs, its way to other nodes.
+"""A node for the broker's own marker channel: leaders, logs and connections to other nodes.
 
-`broker/runtime/marker_channel.py` is driven as it is; what is simulated is the connection between
-nodes, on which requests and answers get lost or late, and end with their connection.
+`broker/runtime/marker_channel.py` is the real one. The connections between nodes are simulated.
+They lose and delay requests and answers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SimulatedNode:
         hosted = self._cluster.hosted[topic, partition]
         if hosted.leader != self.node_id:
             raise Refused(Code.NOT_LEADER_OR_FOLLOWER)
-        hosted.check_marker()  # only markers are appended here
+        hosted.check_marker()  # the only appends here are markers
         return hosted.open_log
 
     def check_in_sync(self, log: PartitionLog) -> None:
@@ -75,7 +75,7 @@ class _Requests:
         self._process = cluster.brokers[node_id]
 
     def close(self) -> None:
-        """There are no connections to be closed."""
+        """There are no connections to close."""
 
     def send(self, node_id: int, entries: Sequence[Entry]) -> asyncio.Future[list[Code]]:
         answer: asyncio.Future[list[Code]] = asyncio.get_running_loop().create_future()
@@ -89,20 +89,21 @@ class _Requests:
                 answer.set_result(result)
 
         details = [
-            (ending.effect.transaction.transactional_id, *place) for ending, place in entries
+            (ending.effect.transaction.transactional_id, *partition)
+            for ending, partition in entries
         ]
         self._cluster.network.call(
             MARKERS,
             self._arrive(node_id, list(entries)),
             details=(self._node_id, node_id, details),
-            only_while=lambda: not answer.done(),  # the connection ends with the waiting
+            only_while=lambda: not answer.done(),  # the connection closes after the timeout
         )(resume)
         return answer
 
     def _arrive(
         self, node_id: int, entries: list[Entry]
     ) -> Callable[[Callable[[Any], None]], None]:
-        """What the node does when it gets them: as broker/handlers/write_txn_markers.py."""
+        """The work of the receiving node, like broker/handlers/write_txn_markers.py."""
 
         def request(respond: Callable[[Any], None]) -> None:
             cluster = self._cluster
@@ -112,12 +113,12 @@ class _Requests:
             node = cluster.nodes[node_id]
             codes: list[Code] = []
             logs: list[PartitionLog] = []
-            for ending, place in entries:
+            for ending, partition in entries:
                 effect = ending.effect
                 try:
                     with cluster.dying():
                         log = markers.append(
-                            node, place, effect.transaction.producer,
+                            node, partition, effect.transaction.producer,
                             commit=effect.commit, coordinator_epoch=effect.coordinator_epoch,
                         )  # fmt: skip
                 except Refused as refused:
@@ -127,9 +128,9 @@ class _Requests:
                 else:
                     codes.append(Code.NONE)
                     logs.append(log)
-            for (_, place), code in zip(entries, codes, strict=True):
+            for (_, partition), code in zip(entries, codes, strict=True):
                 if code is Code.TRANSACTION_COORDINATOR_FENCED:
-                    cluster.scheduler.note("coordinator fenced", *place)
+                    cluster.scheduler.note("coordinator fenced", *partition)
             cluster.when_flushed(process, tuple(logs), lambda: respond(codes))
 
         return request

@@ -1,4 +1,4 @@
-"""Bugs to plant into the simulated code: the simulation must find each of them."""
+"""Bugs to plant into the simulated code; the simulation must find each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Patch = tuple[Any, str, Any]
-"""An object, the name of something of it, and what that is to be."""
+"""An object, the name of its attribute, and the attribute's new value."""
 Patches = Callable[[], list[Patch]]
 
 
@@ -17,9 +17,9 @@ class Mutation:
     """A bug.
 
     Attributes:
-        name: what is wrong, as words of a command line.
-        patches: makes the wrong functions from the right ones.
-        within: one of so many seeds finds it.
+        name: the bug, as words for the command line.
+        patches: makes the wrong functions.
+        within: number of seeds, one of which finds it.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Plants(dict[str, Mutation]):
     """The bugs of one simulation, by name."""
 
     def bug(self, within: int) -> Callable[[Patches], Patches]:
-        """Register a function that makes the patches of a bug; its name is the bug's."""
+        """Register a function that makes the patches of a bug; the bug gets its name."""
 
         def register(patches: Patches) -> Patches:
             name = patches.__name__.strip("_").replace("_", "-")
@@ -42,7 +42,7 @@ class Plants(dict[str, Mutation]):
 
     @contextmanager
     def planted(self, name: str) -> Iterator[None]:
-        """With the bug of that name; with none for an empty one. Raises KeyError."""
+        """Plant the bug of that name (empty: none) inside the block. Raises KeyError."""
         patches = self[name].patches() if name else []
         before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in patches]
         try:

@@ -1,8 +1,8 @@
-"""A transactional producer as Kafka's clients are: which errors it tries again, which end it.
+"""A transactional producer like those of Kafka's clients: retriable, abortable and fatal errors.
 
-Version 1 adds partitions before it writes and keeps its epoch; version 2 (KIP-890) adds by writing
-and is given another epoch by each end. After an error of the second kind (abortable) it aborts and
-goes on, by KIP-360 where the fate of a batch is not known; after a fatal one it is of no more use.
+Version 1 adds partitions before it writes and keeps its epoch. Version 2 (KIP-890) adds them by
+writing and gets a new epoch from each EndTxn. After an abortable error it aborts and goes on, by
+KIP-360 if the outcome of a batch is unknown. After a fatal error it stops.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ RETRIABLE: Final = frozenset(
     }
 )
 _FENCING: Final = (Code.PRODUCER_FENCED, Code.INVALID_PRODUCER_EPOCH)
-# A coordinator that loses its partition says so even when its decision is in the log by then.
+# A coordinator that loses its partition answers so even if its decision is already in the log.
 _UNSURE: Final = (Code.NOT_COORDINATOR, Code.COORDINATOR_NOT_AVAILABLE)
 _MOST_TRIES: Final = 8
 _BACKOFF_MS: Final = 40
 
 
 class FencedError(TaskError):
-    """Somebody else has the transactional id, or what happened must not: this one is at its end."""
+    """A fatal error: another producer has the transactional id, or the request is impossible."""
 
     def __init__(self, code: object) -> None:
         super().__init__(code)
@@ -51,7 +51,7 @@ class FencedError(TaskError):
 
 
 class AbortableError(TaskError):
-    """This transaction cannot be committed any more; the next one may."""
+    """This transaction must be aborted; the next one may be committed."""
 
     def __init__(self, code: object) -> None:
         super().__init__(code)
@@ -59,7 +59,7 @@ class AbortableError(TaskError):
 
 
 class Client:
-    """Asks leaders, whom it remembers until they are not."""
+    """Sends requests to leaders, which it caches until they change."""
 
     def __init__(self, cluster: Cluster, process: Process) -> None:
         self.cluster = cluster
@@ -70,18 +70,18 @@ class Client:
     def ask(
         self,
         name: str,
-        place: Partition,
+        partition: Partition,
         work: Ask | Callable[[Hosted], Answered],
         *,
         details: Sequence[object] = (),
         only_while: Callable[[], bool] = always,
     ) -> Steps[Any]:
-        """Ask the leader of a place; what it answers, or LOST."""
-        leader = self._leaders.setdefault(place, self.cluster.hosted[place].leader)
+        """Send a request to the leader of a partition; its answer, or LOST."""
+        leader = self._leaders.setdefault(partition, self.cluster.hosted[partition].leader)
         if isinstance(work, Ask):
             request = self.cluster.handle(leader, work)
         else:
-            request = self.cluster.serve(leader, place, work)
+            request = self.cluster.serve(leader, partition, work)
         result = yield self.cluster.network.call(
             name,
             request,
@@ -89,7 +89,7 @@ class Client:
             only_while=only_while,
         )
         if result is LOST or result in _MOVED:
-            self._leaders.pop(place, None)
+            self._leaders.pop(partition, None)
         return result
 
     def backoff(self) -> Any:
@@ -97,16 +97,16 @@ class Client:
 
 
 class TransactionalProducer(Client):
-    """One life of a producer of a transactional id.
+    """A producer of a transactional id.
 
     Args:
-        patience: how likely it sends a batch again that had no answer; else it aborts.
+        patience: chance that it retries a batch without an answer; else it aborts.
 
     Attributes:
-        bumps: it is of version 2.
-        producer: who it is; None before `init`.
-        is_unsure: a request to end the open transaction may have been obeyed, without an answer
-            that says so.
+        bumps: it uses version 2, in which EndTxn bumps the epoch.
+        producer: its producer id and epoch; None before `init`.
+        is_unsure: an EndTxn of the open transaction had no answer, so the transaction may have
+            ended.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class TransactionalProducer(Client):
         return self.producer
 
     def init(self, expected: Producer | None = None) -> Steps[None]:
-        """InitProducerId, as somebody new or (KIP-360) as who it was. Raises FencedError."""
+        """InitProducerId, without or with (KIP-360) its producer id. Raises FencedError."""
         coordinator = self.cluster.hosted[self._coordinator]
         began_under = coordinator.leader_epoch
         while True:
@@ -157,8 +157,8 @@ class TransactionalProducer(Client):
             if isinstance(result, Producer):
                 break
             if result not in RETRIABLE:
-                # A coordinator that was loaded anew does not know a repetition, and any coordinator
-                # does not know a second one where the epochs are used up; nor do Kafka's.
+                # A coordinator does not recognize a retry after a reload, or a second retry
+                # after the epochs are exhausted. Kafka's do not either.
                 is_exhausted = expected is not None and expected.producer_epoch >= LAST_EPOCH
                 if coordinator.leader_epoch == began_under and not is_exhausted:
                     self._check_reason(result)
@@ -178,22 +178,22 @@ class TransactionalProducer(Client):
     # Writing
 
     def send(self, sendings: Sequence[tuple[Partition, Sequence[str]]]) -> Steps[None]:
-        """Write batches, all at once. Raises AbortableError or FencedError."""
+        """Write batches in parallel. Raises AbortableError or FencedError."""
         if not self.bumps:
-            yield from self._add([place for place, _ in sendings])
+            yield from self._add([partition for partition, _ in sendings])
         self._has_written = True
         parts = []
-        for place, values in sendings:
-            sequence = self._sequences.get(place, 0)
-            self._sequences[place] = sequence + len(values)
-            self._unanswered.setdefault(place, set()).add(sequence)
-            parts.append(self._produce(place, values, sequence))
+        for partition, values in sendings:
+            sequence = self._sequences.get(partition, 0)
+            self._sequences[partition] = sequence + len(values)
+            self._unanswered.setdefault(partition, set()).add(sequence)
+            parts.append(self._produce(partition, values, sequence))
         for result in (yield self.scheduler.gather(self.process, parts)):
             if isinstance(result, TaskError):
                 raise result
 
-    def _add(self, places: Sequence[Partition], group_id: str = "") -> Steps[None]:
-        missing = sorted(set(places) - self._added)
+    def _add(self, partitions: Sequence[Partition], group_id: str = "") -> Steps[None]:
+        missing = sorted(set(partitions) - self._added)
         if not missing:
             return
         yield from self._until_done(
@@ -204,12 +204,12 @@ class TransactionalProducer(Client):
         )
         self._added.update(missing)
 
-    def _adding(self, places: Sequence[Partition], group_id: str) -> Ask:
-        if places == [OFFSETS]:
+    def _adding(self, partitions: Sequence[Partition], group_id: str) -> Ask:
+        if partitions == [OFFSETS]:
             return requests.add_offsets(self.transactional_id, self.me, group_id)
-        return requests.add_partitions(self.transactional_id, self.me, places)
+        return requests.add_partitions(self.transactional_id, self.me, partitions)
 
-    def _produce(self, place: Partition, values: Sequence[str], sequence: int) -> Steps[None]:
+    def _produce(self, partition: Partition, values: Sequence[str], sequence: int) -> Steps[None]:
         me = self.me
         batch = bytes(
             build(
@@ -221,15 +221,21 @@ class TransactionalProducer(Client):
                 transactional=True,
             )
         )
-        unanswered = self._unanswered[place]
+        unanswered = self._unanswered[partition]
         is_patient = self.scheduler.random.random() < self._patience
         try:
             for _ in range(_MOST_TRIES if is_patient else 1):
                 result = yield from self.ask(
                     "Produce",
-                    place,
-                    requests.produce(self.transactional_id, place, batch, adds=self.bumps),
-                    details=(me.producer_id, me.producer_epoch, *place, sequence, values[0]),
+                    partition,
+                    requests.produce(self.transactional_id, partition, batch, adds=self.bumps),
+                    details=(
+                        me.producer_id,
+                        me.producer_epoch,
+                        *partition,
+                        sequence,
+                        values[0],
+                    ),
                 )
                 if isinstance(result, int) and not isinstance(result, Code):
                     return
@@ -241,11 +247,11 @@ class TransactionalProducer(Client):
                 yield self.backoff()
         finally:
             unanswered.discard(sequence)
-        self._needs_bump = True  # it may come after all, so its sequence number is used up
+        self._needs_bump = True  # it may still arrive, so its sequence number is used
         raise AbortableError(result)
 
-    def send_offset(self, group_id: str, place: Partition, offset: int) -> Steps[None]:
-        """Commit how far it has read, in the transaction. Raises as `send`."""
+    def send_offset(self, group_id: str, partition: Partition, offset: int) -> Steps[None]:
+        """Commit its offset in the transaction. Raises like `send`."""
         me = self.me
         self._has_written = True
         if not self.bumps:
@@ -254,7 +260,7 @@ class TransactionalProducer(Client):
             "TxnOffsetCommit",
             OFFSETS,
             requests.commit_offset(
-                self.transactional_id, me, OffsetToCommit(*place, offset), group_id=group_id,
+                self.transactional_id, me, OffsetToCommit(*partition, offset), group_id=group_id,
                 adds=self.bumps,
             ),
             only_while=self._while_in_transaction(),
@@ -264,7 +270,7 @@ class TransactionalProducer(Client):
     # Ending
 
     def end(self, *, commit: bool) -> Steps[None]:
-        """EndTxn, unless nothing was written. Raises AbortableError or FencedError."""
+        """Send EndTxn, unless nothing was written. Raises AbortableError or FencedError."""
         if not (self._has_written if self.bumps else self._added):
             return
         me = self.me
@@ -286,7 +292,7 @@ class TransactionalProducer(Client):
         self._added.clear()
 
     def abort(self, error: AbortableError | None) -> Steps[None]:
-        """Give up the transaction, and be ready for the next. Raises FencedError."""
+        """Abort the transaction, and be ready for the next. Raises FencedError."""
         code = None if error is None else error.code
         if code != Code.INVALID_PRODUCER_ID_MAPPING:
             try:
@@ -300,16 +306,18 @@ class TransactionalProducer(Client):
     def _until_done(
         self,
         name: str,
-        place: Partition,
+        partition: Partition,
         work: Ask,
         *,
         only_while: Callable[[], bool],
         details: Sequence[object] = (),
         is_end: bool = False,
     ) -> Steps[Any]:
-        """Ask a coordinator until it does it. Raises AbortableError or FencedError."""
+        """Retry a request to a coordinator. Raises AbortableError or FencedError."""
         while True:
-            result = yield from self.ask(name, place, work, details=details, only_while=only_while)
+            result = yield from self.ask(
+                name, partition, work, details=details, only_while=only_while
+            )
             if is_end and (result is LOST or result in _UNSURE):
                 self.is_unsure = True
             if result is None or isinstance(result, Producer):
@@ -325,15 +333,15 @@ class TransactionalProducer(Client):
     def _check_reason(self, result: object) -> None:
         self.scheduler.note("producer fenced", self.process.name, result)
         assert self.cluster.fencings[self.transactional_id] > self._fencings, (
-            f"{self.process.name} is told {result}, and nobody came after it"
+            f"{self.process.name} got {result}, but no later producer has its id"
         )
 
     def _while_it_is(self, producer: Producer | None) -> Callable[[], bool]:
-        """As long as it has not become another one: see network.py."""
+        """True while its producer id and epoch are the same; see network.py."""
         return lambda: self.producer == producer
 
     def _while_in_transaction(self) -> Callable[[], bool]:
-        """Until when a request of version 1 may arrive: see network.py."""
+        """True while a request of version 1 may arrive; see network.py."""
         if self.bumps:
             return always
         transaction = self._transaction

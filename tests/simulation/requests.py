@@ -1,8 +1,8 @@
-"""What clients ask, and what they make of the answers.
+"""Requests of clients, and the values that clients take from the answers.
 
-What writes goes to the broker's own handlers (`Ask`); what reads, and markers between brokers of
-the simulation's own channel, are done here: each raises `Refused`, or returns the answer and the
-logs to be on disk before it leaves.
+Requests that write go to the broker's own handlers (`Ask`). Reads, and markers of the simulation's
+own channel, are done here: each raises `Refused`, or returns the answer and the logs that must be
+flushed before it is sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Fetched(NamedTuple):
-    """What a reader of committed records is given."""
+    """The answer of a Fetch with read_committed."""
 
     records: bytes
     aborted: tuple[tuple[int, int], ...]
@@ -34,17 +34,17 @@ class Fetched(NamedTuple):
 
 
 class Fencing(Enum):
-    """Whom the records that a coordinator writes for a request fence."""
+    """The producers that a coordinator's decision fences."""
 
     NOBODY = auto()
     NEW_OWNER = auto()
-    """Whoever had the transactional id."""
+    """The earlier owner of the transactional id."""
     SAME_OWNER = auto()
-    """Nobody, but for an open transaction: Kafka lets go of it whatever the epoch of who asks."""
+    """None; but Kafka ends an open transaction without regard to the epoch of the request."""
 
 
 class Diverging(NamedTuple):
-    """The reader's log and the leader's part at this offset (KIP-320)."""
+    """The reader's log diverges from the leader's at this offset (KIP-320)."""
 
     end_offset: int
 
@@ -54,9 +54,9 @@ class Ask:
     """A request to a handler.
 
     Attributes:
-        fields: as the handler sees them.
-        result_of: what the client makes of the answer's fields: a code, who it is, an offset, None.
-        fencing: whom the decision fences.
+        fields: the request's fields.
+        result_of: the client's result from the answer: a code, a producer, an offset, None.
+        fencing: the producers that the decision fences.
     """
 
     api_key: ApiKey
@@ -90,10 +90,12 @@ def init_producer_id(transactional_id: str, *, timeout_ms: int, expected: Produc
     return Ask(ApiKey.INIT_PRODUCER_ID, 5, fields, _producer_of, fencing)
 
 
-def add_partitions(transactional_id: str, producer: Producer, places: Sequence[Partition]) -> Ask:
-    """AddPartitionsToTxn 3 of a client of version 1."""
+def add_partitions(
+    transactional_id: str, producer: Producer, partitions: Sequence[Partition]
+) -> Ask:
+    """AddPartitionsToTxn 3, of a client of version 1."""
     indexes: dict[str, list[int]] = {}
-    for topic, index in places:
+    for topic, index in partitions:
         indexes.setdefault(topic, []).append(index)
     fields = request(
         ApiKey.ADD_PARTITIONS_TO_TXN,
@@ -112,14 +114,14 @@ def add_partitions(transactional_id: str, producer: Producer, places: Sequence[P
             for topic in answer["results_by_topic_v3_and_below"]
             for each in topic["results_by_partition"]
         }
-        (code,) = codes  # all or nothing, and they all exist
+        (code,) = codes  # all or nothing; all partitions exist
         return None if code is Code.NONE else code
 
     return Ask(ApiKey.ADD_PARTITIONS_TO_TXN, 3, fields, result_of)
 
 
 def add_offsets(transactional_id: str, producer: Producer, group_id: str) -> Ask:
-    """AddOffsetsToTxn 3 of a client of version 1."""
+    """AddOffsetsToTxn 3, of a client of version 1."""
     fields = request(
         ApiKey.ADD_OFFSETS_TO_TXN,
         3,
@@ -131,9 +133,9 @@ def add_offsets(transactional_id: str, producer: Producer, group_id: str) -> Ask
     return Ask(ApiKey.ADD_OFFSETS_TO_TXN, 3, fields, _code_of)
 
 
-def produce(transactional_id: str, place: Partition, batch: bytes, *, adds: bool) -> Ask:
-    """Produce 12 when the batch adds its partition, Produce 11 otherwise."""
-    topic, index = place
+def produce(transactional_id: str, partition: Partition, batch: bytes, *, adds: bool) -> Ask:
+    """Produce 12 if the batch adds its partition, else Produce 11."""
+    topic, index = partition
     part = {"index": index, "records": batch}
     version = 12 if adds else 11
     fields = request(
@@ -146,9 +148,9 @@ def produce(transactional_id: str, place: Partition, batch: bytes, *, adds: bool
     )
 
     def result_of(answer: dict[str, Any]) -> int | Code:
-        ((told,),) = (each["partition_responses"] for each in answer["responses"])
-        code = _code_of(told)
-        return int(told["base_offset"]) if code is None else code
+        ((known,),) = (each["partition_responses"] for each in answer["responses"])
+        code = _code_of(known)
+        return int(known["base_offset"]) if code is None else code
 
     return Ask(ApiKey.PRODUCE, version, fields, result_of)
 
@@ -161,7 +163,7 @@ def commit_offset(
     group_id: str,
     adds: bool,
 ) -> Ask:
-    """TxnOffsetCommit 5 when it adds the partition of offsets, 4 otherwise."""
+    """TxnOffsetCommit 5 if it adds the partition of the offsets, else 4."""
     part = {
         "partition_index": offset.partition,
         "committed_offset": offset.offset,
@@ -183,14 +185,14 @@ def commit_offset(
     )
 
     def result_of(answer: dict[str, Any]) -> Code | None:
-        ((told,),) = (each["partitions"] for each in answer["topics"])
-        return _code_of(told)
+        ((known,),) = (each["partitions"] for each in answer["topics"])
+        return _code_of(known)
 
     return Ask(ApiKey.TXN_OFFSET_COMMIT, version, fields, result_of)
 
 
 def end(transactional_id: str, producer: Producer, *, commit: bool, bumps: bool) -> Ask:
-    """EndTxn 5 when the end raises the epoch, 4 otherwise."""
+    """EndTxn 5 if the end bumps the epoch, else 4."""
     version = 5 if bumps else 4
     fields = request(
         ApiKey.END_TXN,
@@ -223,11 +225,11 @@ def write_marker(
 
 
 def fetch(hosted: Hosted, offset: int, *, last_epoch: int, max_bytes: int) -> Answered:
-    """Fetch of a reader of committed records; it says of which epoch its last batch was."""
+    """Fetch with read_committed and the leader epoch of the last batch."""
     log = hosted.open_log
     if last_epoch >= 0:
         epoch, end_offset = log.offset_for_leader_epoch(last_epoch)
-        if epoch < 0:  # of that epoch nothing is left; a reader is sent to look for the end itself
+        if epoch < 0:  # no records of that epoch are left; the reader has to find the end itself
             end_offset = log.log_end_offset
         if epoch < last_epoch or end_offset < offset:
             return Diverging(end_offset), ()
@@ -240,11 +242,11 @@ def fetch(hosted: Hosted, offset: int, *, last_epoch: int, max_bytes: int) -> An
     return Fetched(bytes(read.records), aborted, read.next_offset, stable), ()
 
 
-def fetch_offset(hosted: Hosted, group_id: str, place: Partition) -> Answered:
-    """OffsetFetch that wants a stable offset (KIP-447); -1 for none."""
+def fetch_offset(hosted: Hosted, group_id: str, partition: Partition) -> Answered:
+    """OffsetFetch with require_stable (KIP-447); -1 for none."""
     if hosted.shard is None:
         raise Refused(Code.NOT_COORDINATOR)
     found = hosted.shard.ask(
-        lambda machine: machine.fetch_offset(group_id, *place, require_stable=True)
+        lambda machine: machine.fetch_offset(group_id, *partition, require_stable=True)
     )
     return (found.offset if found.error == Code.NONE else found.error), ()

@@ -1,7 +1,7 @@
-"""Virtual time, and an order of events that a seed decides.
+"""Virtual time, and an order of events that the seed decides.
 
-What runs is a generator that yields what it waits for. Nothing here knows what is simulated; the
-same seed gives the same events in the same order, whatever the hashes of this process are.
+A task is a generator that yields its waits. This module does not depend on the simulated code. The
+same seed gives the same events in the same order, even with other hash seeds of Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 Resume = Callable[[Any], None]
 Wait = Callable[[Resume], None]
-"""What a task yields: is given how to go on, and does that once, some time later."""
+"""A wait of a task: a function that calls its argument once, some time later."""
 Steps = Generator[Wait, Any, T]
 
 _MOST_EVENTS: Final = 60_000
@@ -25,11 +25,11 @@ START_MS: Final = 1_700_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run was.
+    """The result of a run.
 
     Attributes:
         trace: its events.
-        happened: how often each kind of event did.
+        happened: number of events of each kind.
     """
 
     trace: list[tuple[object, ...]]
@@ -37,10 +37,10 @@ class Ran:
 
 
 class Process:
-    """Something that can die, or stand still and go on later: a client, a broker.
+    """A client or broker, which can be killed, or paused and resumed.
 
     Attributes:
-        paused_until_ms: until then it does nothing, and does not know of it.
+        paused_until_ms: until then it does nothing.
     """
 
     def __init__(self, name: str) -> None:
@@ -50,12 +50,12 @@ class Process:
 
 
 class Scheduler:
-    """The events of one run, by time; those of one moment in an order of the seed's.
+    """The events of one run, by time; the seed orders those of one moment.
 
     Attributes:
-        random: where every choice of the run comes from.
-        trace: what happened: time, kind and details, as plain values.
-        happened: how often each kind of event did.
+        random: source of every random choice of the run.
+        trace: events with time, kind and details, as plain values.
+        happened: number of events of each kind.
     """
 
     def __init__(self, seed: int) -> None:
@@ -68,7 +68,7 @@ class Scheduler:
         self._left = _MOST_EVENTS
 
     def note(self, kind: str, *details: object) -> None:
-        """Put it into the trace, and count it."""
+        """Add an event to the trace, and count it."""
         self.trace.append((self.now_ms - START_MS, kind, *details))
         self.happened[kind] = self.happened.get(kind, 0) + 1
 
@@ -77,30 +77,30 @@ class Scheduler:
         heappush(self._events, (self.now_ms + delay_ms, order, next(self._numbers), event))
 
     def jump(self, by_ms: int) -> None:
-        """Let time pass at once; what was due meanwhile is late."""
+        """Let time pass at once; events due in between run late."""
         self.now_ms += by_ms
 
     def run(self, until_ms: int) -> None:
-        """Let happen what is due until then. Raises AssertionError when there is no end of it."""
+        """Run the events until then. Raises AssertionError if they never end."""
         while self._events and self._events[0][0] <= until_ms:
             due_ms, _, _, event = heappop(self._events)
             self.now_ms = max(self.now_ms, due_ms)
             self._left -= 1
-            assert self._left > 0, f"{_MOST_EVENTS} events, and there is no end of them"
+            assert self._left > 0, f"{_MOST_EVENTS} events without an end"
             event()
         self.now_ms = max(self.now_ms, until_ms)
 
     # Tasks
 
     def spawn(self, process: Process, steps: Steps[Any]) -> None:
-        """Run a task for as long as its process lives."""
+        """Run a task while its process is alive."""
         _Task(self, process, steps, lambda result: None).resume(None)
 
     def sleep(self, delay_ms: int) -> Wait:
         return lambda resume: self.after(delay_ms, lambda: resume(None))
 
     def gather(self, process: Process, parts: Sequence[Steps[Any]]) -> Wait:
-        """Run them beside each other; their results, an exception being one too."""
+        """Run tasks in parallel; their results or exceptions."""
 
         def wait(resume: Resume) -> None:
             results: list[Any] = [None] * len(parts)
@@ -128,7 +128,7 @@ def _caught(part: Steps[Any]) -> Steps[Any]:
 
 
 class TaskError(Exception):
-    """What a part of a `gather` may raise and its caller is to see."""
+    """An exception of a task in `gather`, which its caller gets."""
 
 
 class _Task:

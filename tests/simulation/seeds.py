@@ -1,7 +1,6 @@
-"""What both simulations are tested by: seeds that hold and meet what they are there for, the same
-each time, and planted bugs that are found.
+"""Checks of both simulations: seeds pass, cause the wanted events, are repeatable, and find bugs.
 
-`OTTLA_SIMULATION_SEEDS` says how many seeds; `make simulate` runs 10,000 of each.
+`OTTLA_SIMULATION_SEEDS` is the number of seeds; `make simulate` runs 10,000 of each.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ FIRST_OF_EACH_TEST = range(0, SEEDS, IN_A_TEST)
 ROOT = Path(__file__).parents[2]
 
 Simulate = Callable[[int], Any]
-"""Runs a seed; what it gives has a trace, and how often each kind of event happened."""
+"""Runs a seed; the result has a trace and the number of events of each kind."""
 
 
 @cache
 def happened_in(simulate: Simulate, first: int) -> Counter[str]:
-    """Run the seeds of one test; how often each kind of event happened in them."""
+    """Run the seeds of one test; the number of events of each kind."""
     happened: Counter[str] = Counter()
     for seed in range(first, min(first + IN_A_TEST, SEEDS)):
         happened.update(simulate(seed).happened)
@@ -36,13 +35,13 @@ def happened_in(simulate: Simulate, first: int) -> Counter[str]:
 
 
 def too_rare(simulate: Simulate, happens: Mapping[str, int]) -> dict[str, int]:
-    """What happens less often in the seeds of the first test than is wanted."""
+    """Events that are rarer in the seeds of the first test than required."""
     happened = happened_in(simulate, 0)
     return {kind: happened[kind] for kind, least in happens.items() if happened[kind] < least}
 
 
 def check_each_time_the_same(simulate: Simulate) -> None:
-    """A seed is one run, and another seed another."""
+    """Equal seeds give equal runs, and other seeds other runs."""
     first, again = simulate(7), simulate(7)
     assert first.trace == again.trace
     assert len(first.trace) > 200
@@ -50,7 +49,7 @@ def check_each_time_the_same(simulate: Simulate) -> None:
 
 
 def check_replay(simulate: Simulate, module: str) -> None:
-    """The command that a failure prints shows the same run, whatever the hashes of strings are."""
+    """The command that a failure prints replays the same run, also with another hash seed."""
     traces = [
         subprocess.run(
             [sys.executable, "-m", module, "7"],
@@ -62,13 +61,13 @@ def check_replay(simulate: Simulate, module: str) -> None:
         ).stdout
         for hashes in ("1", "2")
     ]
-    assert "seed 7: all held" in traces[0]
+    assert "seed 7: all invariants hold" in traces[0]
     assert len(traces[0].splitlines()) == len(simulate(7).trace) + 1
-    assert traces[0] == traces[1], "the order of events is by the hashes of strings"
+    assert traces[0] == traces[1], "the order of events depends on the hashes of strings"
 
 
 def check_found(simulate: Simulate, module: str, bugs: Plants, name: str) -> None:
-    """A planted bug is found by a seed that holds without it, and its failure says which."""
+    """A seed that passes without the bug fails with it, and its message names the seed."""
     within = bugs[name].within
     with bugs.planted(name):
         failures = ((seed, _failure(simulate, seed)) for seed in range(within))

@@ -1,4 +1,4 @@
-"""Seeds that all hold, the same each time, and that do meet what they are there for."""
+"""All seeds pass, are repeatable, and cause the wanted events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .seeds import (
 )
 from .world import simulate
 
-# How often each of these happens in a hundred seeds at least: less, and little is tested.
+# The least number of each event in a hundred seeds; with fewer the test says little.
 HAPPENS = {
     "AddPartitionsToTxn": 200,
     "TxnOffsetCommit": 100,
@@ -23,9 +23,9 @@ HAPPENS = {
     "a message lost": 200,
     "broker crashes": 100,
     "broker crashes opening": 2,
-    "client told aborted": 80,
-    "client told committed": 400,
-    "client told nothing": 1,
+    "client sees aborted": 80,
+    "client sees committed": 400,
+    "client sees nothing": 1,
     "clock jumps": 30,
     "coordinator fenced": 1,
     "duplicate batch": 30,
@@ -44,9 +44,9 @@ HAPPENS = {
 }
 
 
-@pytest.mark.timeout(600)  # of a busy machine
+@pytest.mark.timeout(600)  # on a busy machine
 @pytest.mark.parametrize("first", FIRST_OF_EACH_TEST)
-def test_nothing_is_torn_lost_doubled_or_stuck(first: int) -> None:
+def test_transactions_are_atomic_and_none_is_lost_duplicated_or_stuck(first: int) -> None:
     happened_in(simulate, first)
 
 
@@ -59,5 +59,5 @@ def test_a_seed_is_the_same_run_each_time() -> None:
     check_each_time_the_same(simulate)
 
 
-def test_a_seed_is_replayed_by_the_command_that_a_failure_prints() -> None:
+def test_the_printed_command_replays_the_seed() -> None:
     check_replay(simulate, "tests.simulation")

@@ -1,7 +1,7 @@
-"""A run: a world made by a seed, its trouble, its end, and the checks.
+"""One run: a world from a seed, its faults, its end, and the checks.
 
-After the trouble all clients are dead and all brokers alive: then every transaction must end by
-itself, and new lives of the same programs must be able to commit.
+After the faults all clients are stopped and all brokers run. Then every transaction must end by
+itself, and new processes of the same programs must be able to commit.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .network import Chances, Network
 from .scheduler import START_MS, Ran, Scheduler
 
 _TROUBLE_MS: Final = 5_000
-_FIRST_OF_THE_PAST: Final = 1_000_000  # producer ids that are not handed out
+_FIRST_OF_THE_PAST: Final = 1_000_000  # producer ids that are never allocated
 _BEAT_MS: Final = 30
-_LATEST_MS: Final = 2_500  # the latest messages have come by then
+_LATEST_MS: Final = 2_500  # the latest messages have arrived by then
 _LONGEST_TIMEOUT_MS: Final = 3_000
-_LOOKS_AGAIN_MS: Final = 10_000  # coordinators, at a wall clock that may have been set right
+_LOOKS_AGAIN_MS: Final = 10_000  # for coordinators whose wall clock may have been corrected
 _NO_LIMIT: Final = 1 << 20
 _FOR_ONE_DECISION: Final = 400
-"""Bytes that any decision of a program fits into, and not many of them."""
+"""A batch size that fits any decision of a program, but few of them."""
 
 _CHANCES: Final = (
     Chances(),
@@ -48,11 +48,11 @@ _OF_MARKERS: Final = (
 
 
 class SimulationError(AssertionError):
-    """What does not hold, with the command that shows how it came about."""
+    """A broken invariant, with the command that replays the run."""
 
 
 class World:
-    """Everything of one run."""
+    """The brokers, clients and faults of one run."""
 
     def __init__(self, seed: int) -> None:
         self.scheduler = scheduler = Scheduler(seed)
@@ -100,7 +100,7 @@ class World:
         self._beat()
 
     def _give_a_past(self, transactional_id: str, producer_id: int, random: Random) -> None:
-        """Some ids are near the last of their epochs."""
+        """Give some transactional ids epochs near the last one."""
         epoch = random.choice([None, None, LAST_EPOCH - 4, LAST_EPOCH - 2, LAST_EPOCH - 1])
         if epoch is None:
             return
@@ -112,12 +112,12 @@ class World:
         self.cluster.run(hosted, lambda machine, now: Outcome(None, (past,)))
 
     def _beat(self) -> None:
-        """What is due by the coordinators' deadlines is done, as late as this seed has it."""
+        """Tick the coordinators at their deadlines, with the delay of this seed."""
         self.cluster.tick(self._late_ms)
         self.scheduler.after(_BEAT_MS, self._beat)
 
     def run(self) -> Ran:
-        """Trouble, the end of all transactions, and a last one of each program. Raises."""
+        """Run faults, wait for the end of all transactions, commit one more of each program."""
         with running(self.scheduler, self.cluster.loop):
             self._run()
         return Ran(self.scheduler.trace, self.scheduler.happened)
@@ -131,16 +131,16 @@ class World:
             program.stop()
         looks_again_ms = _LOOKS_AGAIN_MS if self.cluster.clock.has_stepped else 0
         self._run_for(_LATEST_MS + _LONGEST_TIMEOUT_MS + looks_again_ms)
-        checks.check_that_all_ended(self.cluster)
+        checks.check_all_ended(self.cluster)
         for program in self.programs:
             program.start()
-        self._run_until(self._all_committed, "new lives of the programs cannot commit")
+        self._run_until(self._all_committed, "new processes of the programs cannot commit")
         for program in self.programs:
             program.stop()
         self._run_for(_LONGEST_TIMEOUT_MS + 500)
         self._run_until_all_was_read()
-        checks.check_that_all_ended(self.cluster)
-        checks.check_what_was_promised(self.cluster, self.history, self.watcher)
+        checks.check_all_ended(self.cluster)
+        checks.check_acknowledged(self.cluster, self.history, self.watcher)
         checks.check_exactly_once(self.cluster, self.mover)
 
     def _all_committed(self) -> bool:
@@ -151,22 +151,22 @@ class World:
 
     def _all_was_read(self) -> bool:
         return all(
-            reader.position == self.cluster.hosted[reader.place].open_log.log_end_offset
+            reader.position == self.cluster.hosted[reader.partition].open_log.log_end_offset
             for reader in self.watcher.readers
         )
 
     def _run_until_all_was_read(self) -> None:
-        """Let the readers read on. Raises AssertionError when none gets on for ten seconds."""
+        """Let the readers read on. Raises AssertionError after ten seconds without progress."""
         silent_s, before = 0, 0
         while not self._all_was_read():
             self._run_for(1000)
             read = sum(reader.position for reader in self.watcher.readers)
             silent_s = silent_s + 1 if read == before else 0
             before = read
-            assert silent_s < 10, "a reader does not get to the end"
+            assert silent_s < 10, "a reader does not reach the end"
 
     def _run_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
-        """Let things happen until it is so. Raises AssertionError when it never is."""
+        """Run events until the condition is true. Raises AssertionError if it never is."""
         for _ in range(400):
             if is_so():
                 return
@@ -183,17 +183,17 @@ class World:
         self.cluster.is_calm = True
         self.cluster.clock.catch_up()
         if self.cluster.refused_for_good:
-            self.cluster.load_anew()
+            self.cluster.reload()
         self._late_ms = 0
 
 
 def simulate(seed: int) -> Ran:
-    """Run a seed. Raises SimulationError when something does not hold."""
+    """Run a seed. Raises SimulationError if an invariant is broken."""
     world = World(seed)
     try:
         return world.run()
     except Exception as failed:
         raise SimulationError(
             f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it, with all that happened: python -m tests.simulation {seed}"
+            f"replay it with its trace: python -m tests.simulation {seed}"
         ) from failed

@@ -1,1 +1,1 @@
-"""Raw requests over a socket, and what Apache Kafka 4.1.1 answered to them (kafka-4.1.1.json)."""
+"""Raw requests over a socket, and the answers of Apache Kafka 4.1.1 (kafka-4.1.1.json)."""

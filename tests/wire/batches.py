@@ -1,6 +1,6 @@
-"""Record batches made by hand, so that every field can be made wrong on purpose, and read back.
+"""Writes record batches in which any field may be wrong, and reads batches.
 
-Deliberately independent of Ottla's own batch code: what is wrong there must not be wrong here too.
+It does not use Ottla's own batch code, so that it does not share its faults.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Header = tuple[bytes, bytes | None]
 
 
 def varint(number: int) -> bytes:
-    """A zigzag-encoded number, as records have them."""
+    """A zigzag-encoded number, as in records."""
     number = ((number << 1) ^ (number >> 63)) & ((1 << 64) - 1)
     out = bytearray()
     while number > 0x7F:
@@ -46,7 +46,7 @@ def record(
     offset_delta: int = 0,
     headers: Iterable[Header] = (),
 ) -> bytes:
-    """One record of a version 2 batch, with its length in front."""
+    """One record of a version 2 batch, preceded by its length."""
     headers = list(headers)
     body = b"\0" + varint(timestamp_delta) + varint(offset_delta)
     body += _nullable(key) + _nullable(value) + varint(len(headers))
@@ -56,7 +56,7 @@ def record(
 
 
 def _xerial_snappy(data: bytes) -> bytes:
-    """Snappy in the blocks of the Java library that Kafka's clients began with."""
+    """Snappy in the blocks of xerial's Java library, which Kafka uses."""
     block = bytes(cramjam.snappy.compress_raw(data))
     return XERIAL_HEADER + struct.pack(">i", len(block)) + block
 
@@ -72,14 +72,14 @@ def _from_xerial_snappy(data: bytes) -> bytes:
 
 
 def _lz4(data: bytes) -> bytes:
-    """An LZ4 frame of independent blocks: Java clients read no linked ones."""
+    """An LZ4 frame of independent blocks, because Java clients cannot read linked blocks."""
     compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
     compressor.compress(data)
     return bytes(compressor.finish())
 
 
 def compress(compression: int, data: bytes) -> bytes:
-    """Compress as batch attribute `compression` says: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+    """Compress with a codec by its attribute bits: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
     match compression:
         case 1:
             return gzip.compress(data)
@@ -122,11 +122,11 @@ def batch(
     offset_deltas: Sequence[int] | None = None,
     **forced: Any,
 ) -> bytes:
-    """A batch of these values, right in every field unless told otherwise.
+    """A batch of these values, valid unless the arguments say otherwise.
 
     Args:
         timestamp: of the first record in ms; now by default.
-        forced: header fields written as given, whatever would be right: base_offset,
+        forced: header fields written as given, right or wrong: base_offset,
             leader_epoch, magic, crc, attributes, last_offset_delta, max_timestamp, count, length,
             and `records`, the bytes behind the header.
     """
@@ -177,7 +177,7 @@ def message_set(magic: int, value: bytes = b"v") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as a fetch answer has it."""
+    """A record of a fetch answer."""
 
     offset: int
     timestamp: int
@@ -188,7 +188,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch as a fetch answer has it; `size_bytes` counts the header too."""
+    """A batch of a fetch answer; `size_bytes` includes the header."""
 
     base_offset: int
     last_offset: int
@@ -259,7 +259,7 @@ class _Reader:
 
 
 def batches_in(data: bytes | None) -> list[Batch]:
-    """The whole batches of a fetch answer; a cut last one is left out."""
+    """The complete batches of a fetch answer, without a partial last one."""
     out = []
     position = 0
     data = bytes(data or b"")

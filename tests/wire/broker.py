@@ -1,7 +1,7 @@
-"""A broker as one case sees it: fresh names, connections, and short calls for usual requests.
+"""A broker for one case: new names, connections, and short calls for usual requests.
 
-What a call returns is normalized: error names for codes, and no more fields than cases look at.
-Calls that end in `_raw` return the first answer; the others wait out transient errors.
+Results are normalized: error names instead of codes, and only the fields that cases use. Calls that
+end in `_raw` return the first answer; the others retry transient errors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Topic = str | uuid.UUID
 
 
 class Broker:
-    """What a case is given. `connection` is the one that calls use when none is named."""
+    """The argument of a case. Calls use `connection` unless they get another one."""
 
     def __init__(self, address: Address, case: str) -> None:
         self.address = address
@@ -52,7 +52,7 @@ class Broker:
         self.connection = self.connect()
 
     def connect(self, timeout_s: float = ANSWER_TIMEOUT_S) -> Connection:
-        """A further connection; closed with the case."""
+        """Open a further connection, which is closed at the end of the case."""
         connection = Connection(self.address, timeout_s)
         self._connections.append(connection)
         return connection
@@ -63,15 +63,15 @@ class Broker:
             connection.close()
 
     def delete_topics(self) -> None:
-        """Delete what was made here: a broker that many tests share must not fill up."""
-        # Cases try to make internal topics and others that are not theirs too.
+        """Delete the topics of the case, because many cases share one broker."""
+        # Cases also try to create internal topics and others that they do not own.
         names = sorted({name for name in self._made if name.startswith(f"w{_RUN}")})
         if names:
             body = {"topic_names": names, "timeout_ms": 5000}
             self.connect().call("DeleteTopics", 5, body)
 
     def fresh(self, kind: str = "t") -> str:
-        """A name that nobody has used."""
+        """A name that no other test uses."""
         case = re.sub("[^a-z0-9]+", "-", self._case.lower())[:40]
         return f"w{_RUN}-{kind}{next(_COUNTER)}-{case}"
 
@@ -82,15 +82,15 @@ class Broker:
         return self.connection.call(api, version, body, timeout_s)
 
     def is_alive(self) -> str:
-        """The error name that a new connection is answered with; NONE when all is well."""
+        """The error name of an ApiVersions on a new connection; NONE if the broker works."""
         return error_name(self.connect().call("ApiVersions", 0)["error_code"])
 
     def outcome_of(
         self, data: bytes, api: str | None = "ApiVersions", version: int = 0, timeout_s: float = 3.0
     ) -> Any:
-        """Send raw bytes on a connection of their own: 'closed', 'silent' or the answer.
+        """Send raw bytes on a new connection: 'closed', 'silent' or the answer.
 
-        The answer is decoded, or the frame itself when `api` is None.
+        The answer is decoded; if `api` is None, it is the frame itself.
         """
         connection = self.connect(timeout_s)
         try:
@@ -132,7 +132,7 @@ class Broker:
         return created
 
     def topic(self, partitions: int = 1, **configs: Any) -> str:
-        """A new topic, ready for use; configs are given with `_` for `.`."""
+        """A new topic, ready for use; configs have `_` for `.`."""
         name = self.fresh()
         texts: dict[str, str | None] = {k.replace("_", "."): str(v) for k, v in configs.items()}
         created = self.create_raw(name, partitions=partitions, configs=texts)
@@ -145,7 +145,7 @@ class Broker:
         ready = until(lambda: self.metadata([name], version=12)["topics"][0], is_ready)
         assert is_ready(ready), f"topic {name} is not ready"
         self.topic_ids[name] = ready["topic_id"]
-        # Metadata can be ahead of the partition's log: wait until the leader answers.
+        # Metadata may be ahead of the partition's log, so wait until the leader answers.
         for partition in range(partitions):
             retrying(lambda p=partition: self.list_offset(name, partition=p)[0])  # type: ignore[misc]
         return name
@@ -178,7 +178,7 @@ class Broker:
         return self.call("Metadata", version, body)
 
     def node_id(self) -> int:
-        """The id of the broker asked."""
+        """The id of the broker."""
         return int(self.metadata([])["brokers"][0]["node_id"])
 
     def delete_topic(self, topic: str) -> str:
@@ -285,7 +285,7 @@ class Broker:
         return found
 
     def values(self, topic: Topic, isolation: int = 0, partition: int = 0) -> list[str]:
-        """The values that a client at this isolation level would hand out."""
+        """The values that a consumer of this isolation level would return."""
         part = self.fetch(topic, 0, partition, isolation=isolation)
         pending = sorted(
             (a["first_offset"], a["producer_id"]) for a in part["aborted_transactions"] or []
@@ -335,7 +335,7 @@ class Broker:
         ]
 
     def wait_stable(self, topic: str, offset: int, *, partition: int = 0) -> int:
-        """Wait until the last stable offset is at least `offset`; what it is then."""
+        """Wait until the last stable offset is at least `offset`, and return it."""
         return until(
             lambda: int(self.list_offset(topic, partition=partition, isolation=1)[1]),
             lambda stable: stable >= offset,
@@ -372,7 +372,7 @@ class Broker:
     def init(
         self, transactional_id: str | None, timeout_ms: int = 60_000, **fields: Any
     ) -> Producer:
-        """InitProducerId that succeeds; transient errors are waited out."""
+        """Send InitProducerId and retry transient errors until it succeeds."""
         error, producer_id, epoch = retrying(
             lambda: self.init_raw(transactional_id, timeout_ms, **fields),
             lambda answer: [answer[0]],
@@ -389,7 +389,7 @@ class Broker:
         return self.init(self.fresh("x"), timeout_ms)
 
     def stranger(self) -> Producer:
-        """A producer that no broker has heard of."""
+        """A producer that no broker knows."""
         return Producer(self, self.fresh("x"), 1_234_567, 0)
 
     def open_transaction(
@@ -405,7 +405,7 @@ class Broker:
     # -- groups and their offsets (groups.py)
 
     def member(self, group: str, instance: str | None = None, **fields: Any) -> Member:
-        """A member that has joined an empty group, and not synced yet."""
+        """A member that has joined an empty group and not synced yet."""
         return Member.joined(self, group, instance, **fields)
 
     def stable_member(
@@ -415,7 +415,7 @@ class Broker:
         return Member.stable(self, group, instance, topic)
 
     def commit(self, group: str, topic: str, offset: int, **fields: Any) -> str:
-        """OffsetCommit of one partition from outside of the group; its error name."""
+        """OffsetCommit of one partition without a member; its error name."""
         return Member(self, group).commit(topic, offset, **fields)
 
     def offsets(

@@ -1,7 +1,7 @@
 """Raw requests over a blocking socket, one at a time; bodies are plain dicts.
 
-kafka-python's codec does the encoding. Errors come back by name. Whatever a broker may answer is
-an outcome, not an exception, but for `Closed` and `NoAnswer`.
+kafka-python's codec encodes the requests. Errors have their names. Every answer of a broker is a
+result and no exception; only `Closed` and `NoAnswer` are raised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LENGTH = struct.Struct(">i")
 ANSWER_TIMEOUT_S = 8.0
 
 APIS: dict[str, tuple[Any, Any]] = {}
-"""Request and response class of each API that there are schemas of, by the API's name."""
+"""Request and response class of each API with a schema, by the API's name."""
 
 for _key in ApiKey:
     with suppress(FileNotFoundError):
@@ -69,7 +69,7 @@ def retrying(
     limit_s: float = 6.0,
     transient: frozenset[str] = TRANSIENT,
 ) -> T:
-    """Ask until none of the error names in the answer is a transient one, or the time is up."""
+    """Repeat a request until no error name in the answer is transient, or the time is over."""
     end = time.monotonic() + limit_s
     while True:
         answer = ask()
@@ -85,7 +85,7 @@ def until(
     limit_s: float = 10.0,
     every_s: float = 0.02,
 ) -> T:
-    """Ask until the answer is the wanted one; the last answer when the time is up."""
+    """Repeat until the answer is the wanted one; the last answer after the time limit."""
     end = time.monotonic() + limit_s
     while True:
         answer = ask()
@@ -95,7 +95,7 @@ def until(
 
 
 def _field_value(field: Any, value: Any, version: int) -> Any:
-    """A dict becomes the data class of its field, recursively; anything else stays."""
+    """Convert dicts to the data classes of their fields, recursively."""
     if field.is_struct_array() and value is not None:
         return [_struct(field.array_of, item, version) for item in value]
     if field.is_struct():
@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
 def encode(
     api: str, version: int, body: Body, *, correlation_id: int, client_id: str | None = "wire"
 ) -> bytes:
-    """A whole frame, length in front."""
+    """A complete frame, preceded by its length."""
     request_class = APIS[api][0]
     schema = request_class._struct.fields
     fields = {name: _field_value(schema[name], value, version) for name, value in body.items()}
@@ -140,13 +140,13 @@ def encode(
 
 
 def decode(api: str, version: int, frame: bytes) -> Answer:
-    """The answer in a frame (without its length), as plain dicts."""
+    """Decode the answer of a frame (without its length) to plain dicts."""
     answer: Answer = _plain(APIS[api][1].decode(frame, version=version, header=True))
     return answer
 
 
 class Connection:
-    """One socket to a broker; each request is answered before the next unless sent by hand."""
+    """One socket to a broker; `call` waits for each answer before the next request."""
 
     def __init__(self, address: Address, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self._socket = socket.create_connection(address, timeout=timeout_s)
@@ -159,7 +159,7 @@ class Connection:
         self._socket.close()
 
     def send_raw(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send bytes unchanged."""
         try:
             self._socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
@@ -215,12 +215,12 @@ def header(
     client_id: bytes | None = b"wire",
     flexible: bool = False,
 ) -> bytes:
-    """A request header by hand; a flexible one ends with an empty tag section."""
+    """A request header in bytes; a flexible header ends with an empty tag section."""
     out = struct.pack(">hhi", api_key, version, correlation_id)
     out += struct.pack(">h", -1 if client_id is None else len(client_id)) + (client_id or b"")
     return out + (b"\0" if flexible else b"")
 
 
 def framed(data: bytes) -> bytes:
-    """Bytes with their length in front."""
+    """Bytes preceded by their length."""
     return LENGTH.pack(len(data)) + data

@@ -1,4 +1,4 @@
-"""The broker that the cases run on: `--bootstrap`, or one Ottla for the whole session."""
+"""The broker of the cases: `--bootstrap`, or one Ottla for the session."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from . import registry
 from .broker import Broker
 from .client import Address, error_name, retrying
 
-# As the Apache Kafka that the outcomes are from was set: a group's first join waits for nobody.
+# The settings of the recorded Apache Kafka: a group's first rebalance begins at once.
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 
 
 def address_of(bootstrap: str) -> Address:
-    """HOST:PORT in two parts."""
+    """Split HOST:PORT."""
     host, port = bootstrap.rsplit(":", 1)
     return host, int(port)
 
 
 def warm_up(address: Address) -> None:
-    """Have the internal topics made, which happens at first use: no case shall pay for it."""
+    """Create the internal topics, so that no case has to wait for them."""
     broker = Broker(address, "warm-up")
     try:
         for kind in (0, 1):
@@ -45,7 +45,7 @@ def warm_up(address: Address) -> None:
 
 @pytest.fixture(scope="session")
 def address(request: pytest.FixtureRequest) -> Iterator[Address]:
-    """Where the broker under test listens."""
+    """Address of the broker under test."""
     given = request.config.getoption("--bootstrap")
     recording = request.config.getoption("--record")
     if recording and not (given and is_apache_kafka(given)):
@@ -59,7 +59,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[Address]:
 
 @pytest.fixture(scope="session")
 def recorded(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """Outcomes to be recorded, by case; written when the session ends."""
+    """Recorded outcomes by case; written at the end of the session."""
     outcomes: dict[str, Any] = {}
     yield outcomes
     if outcomes:

@@ -1,4 +1,4 @@
-"""A member of a consumer group (KIP-848), as cases use it: a heartbeat is one request."""
+"""A member of a consumer group (KIP-848) for cases; each heartbeat is one request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Owned = Mapping[str, Iterable[int]]
 
 
 def ids_of(broker: Broker, topics: Iterable[str]) -> dict[str, uuid.UUID]:
-    """The ids of topics that exist."""
+    """The ids of existing topics."""
     body = {
         "topics": [{"topic_id": uuid.UUID(int=0), "name": topic} for topic in topics],
         "allow_auto_topic_creation": False,
@@ -52,10 +52,10 @@ def heartbeat_raw(
 
 
 class Consumer:
-    """A member that knows its epoch and what it owns.
+    """A member with its epoch and owned partitions.
 
     Attributes:
-        topics: that its partitions may be of; what it is told of others shows as `?`.
+        topics: names of its possible topics; partitions of others appear as `?`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Consumer:
         self._ids: dict[str, uuid.UUID] = {}
 
     def join(self, **fields: Any) -> list[Any]:
-        """Join, subscribed to `topics` unless something else is given; as `beat`."""
+        """Join with a subscription to `topics` unless `fields` say otherwise; like `beat`."""
         self.epoch, self.owned = 0, {}
         if "subscribed_topic_regex" not in fields:
             fields.setdefault("subscribed_topic_names", self.topics)
@@ -87,7 +87,7 @@ class Consumer:
     def beat(self, *, owned: Owned | None = None, version: int = 1, **fields: Any) -> list[Any]:
         """A heartbeat: error name, epoch, and the partitions by topic or None.
 
-        What the member is told becomes its own, as soon as it is told.
+        The member owns a new assignment at once.
         """
         epoch = fields.pop("epoch", self.epoch)
         fields.setdefault("instance_id", self.instance)
@@ -106,7 +106,7 @@ class Consumer:
         return [answer["error"], answer["member_epoch"], shown]
 
     def report(self, **fields: Any) -> list[Any]:
-        """A heartbeat that says what the member owns."""
+        """A heartbeat with the owned partitions."""
         return self.beat(owned=self.owned, **fields)
 
     def leave(self, epoch: int = -1) -> list[Any]:
@@ -120,7 +120,7 @@ class Consumer:
         }
 
     def partitions(self, owned: Owned) -> list[Answer]:
-        """Partitions by topic id, as requests name them."""
+        """Partitions by topic id, in the form of requests."""
         self._learn()
         return [
             {"topic_id": self._ids.get(topic, uuid.UUID(int=7)), "partitions": list(indexes)}

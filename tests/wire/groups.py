@@ -1,4 +1,4 @@
-"""A member of a classic group, as cases use it: each call is one request, answered by name."""
+"""A member of a classic group for cases; each call is one request and returns error names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def join_raw(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group; without id and generation, somebody from outside."""
+    """A member of a group; without member id and generation, a client outside of it."""
 
     broker: Broker
     group: str
@@ -68,7 +68,7 @@ class Member:
     def joined(
         cls, broker: Broker, group: str, instance: str | None = None, **fields: Any
     ) -> Member:
-        """Join a group that nobody else joins."""
+        """Join a group without other members."""
         answer = retrying(
             lambda: join_raw(broker, group, instance=instance, **fields),
             lambda answer: [answer["error"]],
@@ -83,14 +83,14 @@ class Member:
     def stable(
         cls, broker: Broker, group: str, instance: str | None = None, topic: str | None = None
     ) -> Member:
-        """Join a group and sync, so that the group is stable."""
+        """Join and sync, so that the group is stable."""
         subscribed = subscription(topic) if topic else NOTHING_SUBSCRIBED
         member = cls.joined(broker, group, instance, protocols=(("range", subscribed),))
         assert member.sync([(member.member_id, b"a")])[0] == "NONE"
         return member
 
     def rejoin_raw(self, **fields: Any) -> Answer:
-        """JoinGroup of this member once more."""
+        """Send JoinGroup of this member again."""
         fields = {"member_id": self.member_id, "instance": self.instance, **fields}
         return join_raw(self.broker, self.group, **fields)
 
@@ -170,7 +170,7 @@ class Member:
         return [error_name(code) for code in codes]
 
     def leave_alone(self, version: int = 2) -> str:
-        """LeaveGroup 0-2, which names one member: the error name."""
+        """LeaveGroup 0-2 of one member: the error name."""
         body = {"group_id": self.group, "member_id": self.member_id}
         return error_name(self.broker.call("LeaveGroup", version, body)["error_code"])
 

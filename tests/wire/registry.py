@@ -1,8 +1,8 @@
-"""The register of cases: functions that talk to a broker and return a normalized outcome.
+"""The register of cases: functions that send requests and return a normalized outcome.
 
-A case is named after its function, `produce__all_versions` being `produce.all_versions`; the
-first part is the family. Outcomes are JSON: ids, offsets of other tests and times must not be in
-them. kafka-4.1.1.json has what Apache Kafka 4.1.1 gave, recorded by `--record`.
+A case has the name of its function: `produce__all_versions` is `produce.all_versions`; the first
+part is the family. Outcomes are JSON without ids, times and offsets of other tests.
+kafka-4.1.1.json has the outcomes of Apache Kafka 4.1.1, recorded by `--record`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Run = Callable[[Broker], Any]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case; `is_slow` ones take more than five seconds."""
+    """A case; `is_slow` if it takes more than five seconds."""
 
     name: str
     run: Run
     is_slow: bool
 
     def outcome(self, address: Address) -> Any:
-        """What the broker at the address does, as JSON has it."""
+        """Run the case on a broker; its outcome as JSON."""
         broker = Broker(address, self.name)
         try:
             outcome = self.run(broker)
@@ -84,21 +84,21 @@ def golden() -> dict[str, Any]:
 
 
 def record(outcomes: Mapping[str, Any]) -> None:
-    """Write outcomes into the golden file, a case a line; cases that are gone are left out."""
+    """Write outcomes into the golden file, one line per case, without removed cases."""
     known = golden() | dict(outcomes)
     lines = [f"{json.dumps(n)}: {json.dumps(known[n])}" for n in sorted(known) if n in CASES]
     GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def listed(file_name: str) -> dict[str, str]:
-    """A data file of lines `what: reason`; empty lines and comments are left out."""
+    """Read a file of lines `case: reason`, without empty lines and comments."""
     lines = (HERE / file_name).read_text().splitlines()
     pairs = [line.partition(": ") for line in lines if line and not line.startswith("#")]
     return {what: reason for what, _, reason in pairs}
 
 
 def differences(wanted: Any, got: Any, path: str) -> list[str]:
-    """The places where two outcomes differ, readable, each with its path in front."""
+    """The differences of two outcomes, each preceded by its path."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         return [
             difference

@@ -1,7 +1,7 @@
-"""What a broker answers to a Produce by what its partition does not take: Kafka's table.
+"""The error code of Produce for each reason of a refused append: Kafka's table.
 
-The rows say which exception of which class in Kafka 4.1.1 it is. `--bootstrap HOST:PORT` asks an
-Apache Kafka; what no request to a single node causes (a disk that fails) is in UNSEEN.
+The rows name the exception and its class in Kafka 4.1.1. `--bootstrap HOST:PORT` tests an Apache
+Kafka. UNSEEN has the errors that no request to a single node causes, such as a failing disk.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ DAY_MS: Final = 24 * 60 * 60 * 1000
 NO_SUCH_ID: Final = 0x7FFF_0000
 
 Attempt = Callable[[Broker], str]
-"""Produces what is not taken; the name of the error."""
+"""Sends a Produce that is refused; the name of the error."""
 
-# What happens: the code, and the exception with the class that throws it.
+# Reason: error code, and the exception with the class that throws it.
 TABLE: Final = {
     "unknown topic": ("UNKNOWN_TOPIC_OR_PARTITION", "KafkaApis.handleProduceRequest"),
     "unknown topic id": ("UNKNOWN_TOPIC_ID", "KafkaApis.handleProduceRequest"),
@@ -153,7 +153,7 @@ def _by_time(offset_ms: int) -> Attempt:
 
 
 def _sequences(*sent: tuple[int, int]) -> Attempt:
-    """Batches of one producer by (epoch, sequence); what the last one is answered."""
+    """Produce batches of one producer by (epoch, sequence); the error of the last one."""
 
     def attempt(broker: Broker) -> str:
         error, producer_id, _ = broker.init_raw(None)

@@ -1,4 +1,4 @@
-"""Every case, on the broker under test: its outcome is the one recorded from Apache Kafka 4.1.1.
+"""The outcome of every case equals the one recorded from Apache Kafka 4.1.1.
 
 `pytest tests/wire --bootstrap HOST:PORT` runs them on any broker; `-k families` picks some;
 `--record` writes the golden file instead of comparing.
@@ -17,8 +17,8 @@ CASES = registry.all_cases()
 GOLDEN = registry.golden()
 QUIRKS = registry.listed("quirks.txt")
 
-# Kafka gathers "is the partition in the transaction" checks over connections and asks with the
-# version of the first, so beside other clients either name may come for any version.
+# Kafka batches the checks "is the partition in the transaction" of several connections and uses the
+# version of the first one. Beside other clients either name may be the answer in any version.
 EITHER = {"INVALID_TXN_STATE", "TRANSACTION_ABORTABLE"}
 
 
@@ -28,7 +28,7 @@ def _parameters() -> list[Any]:
 
 
 @pytest.mark.parametrize("name", _parameters())
-def test_a_case_comes_out_as_on_apache_kafka(
+def test_the_outcome_of_a_case_equals_kafkas(
     name: str, address: Address, recorded: dict[str, Any], pytestconfig: pytest.Config
 ) -> None:
     outcome = CASES[name].outcome(address)

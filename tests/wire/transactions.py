@@ -1,6 +1,6 @@
-"""A producer with a transactional id, as cases use it: each call is one request, answered by name.
+"""A producer with a transactional id for cases; each call is one request and returns names.
 
-A wrong field is sent by way of `but`: `producer.but(epoch=7).end()`.
+`but` changes a field: `producer.but(epoch=7).end()`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """The partition of an internal topic that a key belongs to: Java's string hash, then abs."""
+    """The partition of an internal topic for a key: abs of Java's string hash."""
     hashed = 0
     for byte in key.encode("utf-16-be")[1::2]:
         hashed = (31 * hashed + byte) & 0xFFFFFFFF
@@ -60,7 +60,7 @@ class Producer:
     def add_all(
         self, partitions: Mapping[str, list[int]], version: int = 3
     ) -> dict[str, dict[str, str]]:
-        """`add_raw`, with transient errors waited out."""
+        """`add_raw`, with retries after transient errors."""
         return retrying(
             lambda: self.add_raw(partitions, version),
             lambda answer: [error for topic in answer.values() for error in topic.values()],

@@ -1,4 +1,4 @@
-"""Replays a seed with its trace, or runs many: `python -m tests.simulation.groups SEED`."""
+"""Replay a seed with its trace, or run many seeds: `python -m tests.simulation.groups SEED`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A member that speaks the classic protocol, as Kafka's older consumer does, eager or cooperative.
+"""A member of the classic protocol, eager or cooperative, like Kafka's classic consumer.
 
-An eager one gives up everything before it joins again; a cooperative one keeps what it has until
-an assignment takes it away, and then joins once more, so that another one can have it.
+An eager member revokes all partitions before it joins again. A cooperative member keeps them until
+an assignment revokes some, and then joins again, so that another member can get those.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from .client import RETRIABLE, Client
 from .oracle import Held
 
 Seen = tuple[tuple[str, TopicMetadata | None], ...]
-"""Topics as they were when somebody assigned their partitions."""
+"""Topics at the time of an assignment of their partitions."""
 
 _NEVER: Final = TopicMetadata(uuid.UUID(int=0), "", 0)
 _AGAIN: Final = (*RETRIABLE, Code.REBALANCE_IN_PROGRESS)
 
 
 class ClassicClient(Client):
-    """It joins, syncs, and sends heartbeats until it is told to join again.
+    """Joins, syncs, and sends heartbeats until an answer makes it join again.
 
     Args:
-        cooperative: how its group rebalances.
-        asks_late: its JoinGroups may arrive long after it has given up on them.
+        cooperative: use the cooperative protocol (KIP-429).
+        asks_late: its JoinGroups may arrive long after their timeout.
     """
 
     def __init__(self, *arguments: Any, cooperative: bool, asks_late: bool, **named: Any) -> None:
@@ -77,11 +77,11 @@ class ClassicClient(Client):
         return (("cooperative-sticky", _subscription(self.topics, owned, self.generation)),)
 
     def _join(self) -> Steps[bool]:
-        """Join and sync once; whether it is to go on with heartbeats, or is dead."""
+        """Join and sync once; False if the member ends."""
         self.is_stable = False
         if not self.cooperative:
             self.hold(())
-        life, is_new = self.around.coordinator.life, not self.member_id
+        crashes, is_new = self.around.coordinator.crashes, not self.member_id
         reply = yield from self._send_join()
         if isinstance(reply, Code) or reply is LOST:
             return (yield from self._refused(reply))
@@ -95,17 +95,17 @@ class ClassicClient(Client):
         self._leads = reply.leader == reply.member_id
         assignments = {}
         if reply.skip_assignment:
-            self.look_again()  # what its predecessor assigned may be old by now
+            self.look_again()  # the topics may have changed since its predecessor's assignment
         elif reply.members:
             assignments = self._assign(reply.members)
         synced = yield from self._send_sync(reply, assignments)
         if isinstance(synced, Code) or synced is LOST:
             return (yield from self._refused(synced))
-        told, assigned = synced
-        if told.error is not Code.NONE:
-            return (yield from self._refused(told.error))
+        reply, assigned = synced
+        if reply.error is not Code.NONE:
+            return (yield from self._refused(reply.error))
         takes_over = self.cooperative and self.instance is not None and is_new
-        if self.around.coordinator.life != life or takes_over:
+        if self.around.coordinator.crashes != crashes or takes_over:
             self.around.coordinator.owing.add(self.group_id)
         return self._synced(assigned)
 
@@ -128,7 +128,7 @@ class ClassicClient(Client):
         )
 
         def decide(machine: Groups, now: Moment, ticket: int) -> Outcome[Any]:
-            fresh = replace(request, random_id=f"{self.name}-{ticket}")  # made where it arrives
+            fresh = replace(request, random_id=f"{self.name}-{ticket}")  # made at the coordinator
             return machine.join(fresh, ticket=ticket, now=now)
 
         return (
@@ -144,7 +144,7 @@ class ClassicClient(Client):
         )
 
     def _send_sync(self, reply: JoinReply, assignments: dict[str, bytes]) -> Steps[Any]:
-        """The reply, and which topics' partitions its names mean as it is given; or a refusal."""
+        """The reply with the topic ids of its names at that time; or a refusal."""
         attempt = self._attempt
         request = SyncRequest(
             self.group_id,
@@ -162,20 +162,20 @@ class ClassicClient(Client):
         return (
             yield from self.ask(
                 "SyncGroup",
-                lambda respond: send(lambda told: respond(self._with_ids(told))),
+                lambda respond: send(lambda reply: respond(self._with_ids(reply))),
                 patience_ms=self.around.timing.rebalance_ms,
                 details=(len(assignments),),
                 only_while=lambda: attempt == self._attempt,
             )
         )
 
-    def _with_ids(self, told: Any) -> Any:
-        if not isinstance(told, SyncReply):
-            return told
+    def _with_ids(self, reply: Any) -> Any:
+        if not isinstance(reply, SyncReply):
+            return reply
         by_name = self.around.topics.by_name
-        return told, frozenset(
+        return reply, frozenset(
             Held(topic, facts.topic_id, index)
-            for topic, index in _read_assignment(told.assignment)
+            for topic, index in _read_assignment(reply.assignment)
             if (facts := by_name(topic)) is not None
         )
 
@@ -191,7 +191,7 @@ class ClassicClient(Client):
         return True
 
     def _refused(self, code: Any) -> Steps[bool]:
-        """Whether it is dead: the answer to a JoinGroup or a SyncGroup was none, or a refusal."""
+        """Handle a lost or refused JoinGroup or SyncGroup; True if the member ends."""
         if code is Code.FENCED_INSTANCE_ID:
             self._fenced()
             return True
@@ -219,7 +219,7 @@ class ClassicClient(Client):
     # Leading
 
     def look_again(self) -> None:
-        """Join again soon, as if topics had changed."""
+        """Join again soon, as after a change of topics."""
         self._seen = (("", _NEVER),)
 
     def _metadata(self, topics: Iterable[str]) -> Seen:
@@ -236,7 +236,7 @@ class ClassicClient(Client):
     # Staying
 
     def _beat(self) -> Steps[bool]:
-        """A heartbeat; False to join again."""
+        """Send a heartbeat; False to join again."""
         yield self.around.scheduler.sleep(self.around.timing.heartbeat_ms)
         if any(known != self.around.topics.by_name(name) for name, known in self._seen):
             return False  # topics have changed
@@ -252,7 +252,7 @@ class ClassicClient(Client):
         if code is Code.FENCED_INSTANCE_ID:
             self._fenced()
         elif code is Code.REBALANCE_IN_PROGRESS:
-            self.around.scheduler.note("member told to rejoin")
+            self.around.scheduler.note("member has to rejoin")
         elif code is Code.UNKNOWN_MEMBER_ID:
             self._lose_all(forgets_id=True)
         else:
@@ -261,7 +261,7 @@ class ClassicClient(Client):
         return False
 
     def leave(self) -> Steps[None]:
-        """A dynamic member says so; a static one is just gone."""
+        """Leave: a dynamic member sends LeaveGroup, a static member only stops."""
         self.is_stable = False
         self.hold(())
         if self.instance is None and self.member_id:
@@ -274,7 +274,7 @@ class ClassicClient(Client):
             )
 
 
-# What members wrap into the protocol
+# Subscriptions and assignments in bytes
 
 
 def _partitions(places: tuple[tuple[str, int], ...]) -> list[dict[str, Any]]:
@@ -300,12 +300,12 @@ def _subscription(
 
 
 @lru_cache(maxsize=4096)
-def _read_subscription(data: bytes) -> dealing.Asked:
+def _read_subscription(data: bytes) -> dealing.Subscribed:
     read = decode_data("ConsumerProtocolSubscription", data)
     owned = frozenset(
         (each.topic, index) for each in read.owned_partitions for index in each.partitions
     )
-    return dealing.Asked(frozenset(read.topics), owned, read.generation_id)
+    return dealing.Subscribed(frozenset(read.topics), owned, read.generation_id)
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
-"""What members of both protocols have in common: how they ask, and how they commit.
+"""Common parts of the members of both protocols: requests and commits.
 
-A member starts where its predecessor committed, and its own commits only grow: so a committed
-offset that goes back was written by somebody who should have been refused.
+A member starts at the offset that its predecessor committed, and its own commits only grow. A
+committed offset that goes back therefore comes from a member that should have been refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RETRIABLE: Final = (
     LOST,
     Code.NOT_COORDINATOR,
     Code.COORDINATOR_NOT_AVAILABLE,
-    Code.UNKNOWN_SERVER_ERROR,  # a batch that was too large: the limit is put right in the end
+    Code.UNKNOWN_SERVER_ERROR,  # a batch was too large; the limit is corrected at the end
 )
 FENCING: Final = (
     Code.UNKNOWN_MEMBER_ID,
@@ -41,7 +41,7 @@ _USUAL_PATIENCE_MS: Final = 600
 
 @dataclass
 class Timing:
-    """Of all members of a group, in ms."""
+    """Timeouts of all members of a group, in ms."""
 
     session_ms: int = 3_000
     heartbeat_ms: int = 800
@@ -50,7 +50,7 @@ class Timing:
 
 
 class PatientNetwork(Network):
-    """The network, for requests that may wait long."""
+    """The network, for requests with a long timeout."""
 
     def ask(
         self,
@@ -61,7 +61,7 @@ class PatientNetwork(Network):
         details: tuple[object, ...] = (),
         only_while: Callable[[], bool] = always,
     ) -> Wait:
-        """Send a request and wait for the first answer; LOST when none comes in time."""
+        """Send a request and wait for the first answer; LOST after the timeout."""
 
         def wait(resume: Resume) -> None:
             is_open = True
@@ -86,7 +86,7 @@ class PatientNetwork(Network):
 
 @dataclass
 class Surroundings:
-    """What there is around a member."""
+    """The simulated environment of a member."""
 
     scheduler: Scheduler
     network: PatientNetwork
@@ -98,7 +98,7 @@ class Surroundings:
 
 
 class Transaction:
-    """A transaction of one producer, and its coordinator, which always ends it."""
+    """A transaction of one producer, and its transaction coordinator, which always ends it."""
 
     def __init__(self, around: Surroundings, producer: Producer) -> None:
         self.producer = producer
@@ -109,7 +109,7 @@ class Transaction:
         around.scheduler.after(TRANSACTION_MS, lambda: self.end(commit=False))
 
     def end(self, *, commit: bool) -> None:
-        """Write the marker, now or as soon as it can be."""
+        """Write the marker, now or as soon as possible."""
         if self.is_open:
             self.is_open = False
             self._write(commit)
@@ -129,13 +129,13 @@ class Transaction:
 
 
 class Client:
-    """A member's process.
+    """The process of a member.
 
     Attributes:
-        generation: or its epoch.
-        owned: what it uses.
-        is_stable: it has its assignment, and may commit.
-        was_stalled: it stood still for so long that it may have been given up.
+        generation: its generation or member epoch.
+        owned: the partitions that it uses.
+        is_stable: it has its assignment and may commit.
+        was_stalled: it was paused so long that it may have been fenced.
     """
 
     is_classic = True
@@ -170,13 +170,13 @@ class Client:
 
     @property
     def topics_now(self) -> frozenset[str]:
-        """The existing topics that it is subscribed to."""
+        """The existing topics of its subscription."""
         known = self.around.topics.names_for(None)
         asked = self.topics | frozenset(self.regex.split("|"))
         return frozenset(name for name in known if name in asked)
 
     def start(self) -> None:
-        """Begin to live."""
+        """Start the process."""
         scheduler = self.around.scheduler
         self.around.oracle.holders.append(self)
         scheduler.spawn(self.process, self.live())
@@ -189,7 +189,7 @@ class Client:
         raise NotImplementedError
 
     def die(self) -> None:
-        """Be gone, without a word."""
+        """Stop without a request."""
         self.process.is_alive = False
         self.owned = frozenset()
         self.is_stable = False
@@ -197,7 +197,7 @@ class Client:
             self.around.oracle.holders.remove(self)
 
     def hold(self, owned: Iterable[Held]) -> None:
-        """Use these from now on, and no others."""
+        """Use these partitions from now on, and no others."""
         owned = frozenset(owned)
         for lost in self.owned - owned:
             self._positions.pop(lost, None)
@@ -243,7 +243,7 @@ class Client:
                     yield from self._commit(held)
 
     def commit_at_once(self) -> Steps[None]:
-        """What it has, as the member that it is now: somebody does who has been asleep."""
+        """Commit all its partitions with its present generation, as after a pause."""
         return self._commit_all(self._committer())
 
     def _commit_all(self, committer: ClaimedMember) -> Steps[None]:
@@ -267,13 +267,13 @@ class Client:
             if not self.is_classic:
                 machine.check_fetch(self.group_id, self.member_id, generation)
             topic, _, partition = held
-            told = machine.fetch_offset(self.group_id, topic, partition, require_stable=True)
-            return Outcome(told)
+            reply = machine.fetch_offset(self.group_id, topic, partition, require_stable=True)
+            return Outcome(reply)
 
-        told = yield from self.ask("OffsetFetch", self.around.coordinator.serve(decide))
-        is_answer = told is not LOST and not isinstance(told, Code)
-        if is_answer and told.error == 0 and held in self.owned and self.generation == generation:
-            self._positions[held] = max(0, told.offset)
+        reply = yield from self.ask("OffsetFetch", self.around.coordinator.serve(decide))
+        is_answer = reply is not LOST and not isinstance(reply, Code)
+        if is_answer and reply.error == 0 and held in self.owned and self.generation == generation:
+            self._positions[held] = max(0, reply.offset)
 
     def _advance(self, held: Held) -> int:
         self._positions[held] += self.around.scheduler.random.randint(1, 5)
@@ -284,8 +284,10 @@ class Client:
         return self._commits[held]
 
     def forget_commits(self) -> None:
-        """It joins again under its id, maybe into the same epoch: a connection keeps their order,
-        so what is still under way arrives before that or never."""
+        """Drop commits under way, because it joins again under its id, maybe in the same epoch.
+
+        A connection keeps the order: an earlier commit arrives before the join or never.
+        """
         for held in self._commits:
             self._commits[held] += 1
 
@@ -293,7 +295,7 @@ class Client:
         return self.around.oracle.promise((self.group_id, held.topic, held.partition), offset)
 
     def _request(self, held: Held, decide: Decide) -> Request:
-        """A commit, for a topic that is to be there when it arrives."""
+        """A commit for a topic that must exist at the arrival."""
 
         def checked(machine: Groups, now: Moment) -> Outcome[Any]:
             facts = self.around.topics.by_name(held.topic)
@@ -326,7 +328,7 @@ class Client:
         )  # fmt: skip
         if codes == (Code.NONE,):
             self.around.oracle.keep(promise)
-        self._told(codes)
+        self._received(codes)
 
     def _commit_in_transaction(
         self, held: Held, committer: ClaimedMember | None = None
@@ -351,9 +353,9 @@ class Client:
         random = self.around.scheduler.random
         yield self.around.scheduler.sleep(random.randint(0, random.choice([100, 1_200])))
         transaction.end(commit=codes == (Code.NONE,) and random.random() < 0.8)
-        self._told(codes)
+        self._received(codes)
 
-    def _told(self, codes: Any) -> None:
+    def _received(self, codes: Any) -> None:
         if codes in FENCING:
             self.around.scheduler.note("commit refused", codes.name)
             if self.was_stalled:

@@ -1,4 +1,4 @@
-"""A member that speaks the consumer protocol (KIP-848), as Kafka's new consumer does."""
+"""A member of the consumer protocol (KIP-848), like Kafka's new consumer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOST_MEMBERSHIP: Final = (
 
 
 class ConsumerClient(Client):
-    """It tells all when it joins or is unsure, and else what has changed."""
+    """Sends all fields when it joins or after a lost answer, and else the changed ones."""
 
     is_classic = False
 
@@ -39,23 +39,23 @@ class ConsumerClient(Client):
     def live(self) -> Steps[None]:
         scheduler, timing = self.around.scheduler, self.around.timing
         while True:
-            told = yield from self._beat()
-            if told in RETRIABLE:
+            reply = yield from self._beat()
+            if reply in RETRIABLE:
                 self._is_unsure = True
                 yield self.backoff()
-            elif isinstance(told, Code):
-                if not (yield from self._refused(told)):
+            elif isinstance(reply, Code):
+                if not (yield from self._refused(reply)):
                     self.die()
                     return
             else:
-                self._told_to(told)
+                self._apply(reply)
                 if not self._has_changed:
                     left_ms = self._gives_up_until_ms - scheduler.now_ms
                     wait_ms = timing.heartbeat_ms
                     if 0 < left_ms < wait_ms:
                         wait_ms = left_ms
                     yield scheduler.sleep(wait_ms)
-            if not self._is_unsure:  # else what it was told may be taken back already
+            if not self._is_unsure:  # else the assignment may already be outdated
                 self._give_up()
 
     def _beat(self) -> Steps[Any]:
@@ -77,8 +77,10 @@ class ConsumerClient(Client):
         )
 
         def is_in_order() -> bool:
-            """What a member says that it owns must not be heard late, and what it is told then
-            must not be told to nobody: TCP sees to that."""
+            """Whether the heartbeat is still the last one, as on a TCP connection.
+
+            The coordinator may not get a list of owned partitions late, or answer a lost member.
+            """
             nonlocal has_arrived
             is_first, has_arrived = not has_arrived, True
             return is_first and number == self._sent
@@ -97,7 +99,7 @@ class ConsumerClient(Client):
         )
 
     def _refused(self, code: Code) -> Steps[bool]:
-        """Whether there is hope."""
+        """Handle a refused heartbeat; False if the member ends."""
         scheduler = self.around.scheduler
         if code is Code.FENCED_INSTANCE_ID:
             scheduler.note("instance fenced", self.name)
@@ -120,15 +122,15 @@ class ConsumerClient(Client):
         self._target = frozenset()
         self.hold(())
 
-    def _told_to(self, told: HeartbeatReply) -> None:
-        self.generation = told.member_epoch
+    def _apply(self, reply: HeartbeatReply) -> None:
+        self.generation = reply.member_epoch
         self.is_stable = True
         self._is_unsure = False
-        if told.assignment is None:
+        if reply.assignment is None:
             return
         self._target = frozenset(
             Held(facts.name, topic_id, index)
-            for topic_id, indexes in told.assignment.items()
+            for topic_id, indexes in reply.assignment.items()
             if (facts := self.around.topics.by_id(topic_id)) is not None
             for index in indexes
         )
@@ -141,7 +143,7 @@ class ConsumerClient(Client):
             self._gives_up_until_ms = self.around.scheduler.now_ms + takes_ms
 
     def _give_up(self) -> None:
-        """Do what it was told, once what it does with the partitions is finished."""
+        """Revoke partitions once their processing is finished."""
         if self._target == self.owned or not self.is_stable:
             return
         if self._gives_up_until_ms > self.around.scheduler.now_ms:
@@ -152,7 +154,7 @@ class ConsumerClient(Client):
         self.hold(self._target)
 
     def leave(self) -> Steps[None]:
-        """For good, or for a while if it is static."""
+        """Leave the group; a static member leaves temporarily."""
         self.is_stable = False
         self.hold(())
         epoch = -1 if self.instance is None else -2

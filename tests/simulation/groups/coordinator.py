@@ -1,7 +1,7 @@
-"""The coordinator: the real machine, run as a shard runs it, that dies at its appends.
+"""The group coordinator: the real machine, run like a shard runs it, with crashes at its appends.
 
-Decide, append, replay, carry out, reply; what is due by `next_deadline` comes first. A restart
-loads the log, whole or compacted, and must find what the last life knew.
+Decide, append, replay, carry out effects, reply; timers that are due run first. A restart loads the
+log, complete or compacted, and must restore the earlier state.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ DecideParked = Callable[[Groups, Moment, int], Outcome[Any]]
 _RETRY_MS: Final = 1_000  # as in broker/runtime/shard.py
 _MOST_TICKS_AT_ONCE: Final = 100
 _SLICE_ENDS: Final = 0.1
-"""How likely the event loop has other work after a decision of a timer."""
+"""Chance that the event loop has other work after a decision of a timer."""
 _MOST_TICKS_A_SECOND: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """A request that waits: whose and of which kind, since when; a retry does not begin anew."""
+    """A parked request: its member, kind and begin; a retry keeps the begin."""
 
     who: tuple[object, ...]
     respond: Respond
@@ -53,24 +53,23 @@ class Parking:
 
 
 class Coordinator:
-    """All lives of the coordinator of one partition.
+    """The coordinator of one partition, over all its restarts.
 
     Args:
-        late_ms: how late its timers are, at most.
-        refused: how likely the log does not take what was decided.
-        batch_bytes: how large a batch of the log may be.
+        late_ms: the longest delay of its timers.
+        refused: chance that the log refuses an append.
+        batch_bytes: limit of a batch of the log.
 
     Attributes:
-        machine: None while it is dead, or loads.
-        life: how often it has died.
-        wall_step_ms: how far its clock is from the true time.
-        dies_in: appends until its death; 0 for none planned.
-        forgot_to_rebalance: groups that had become classic when it died: that their members were
-            to join again is not in the log, here as in Apache Kafka.
-        owing: groups that owe somebody a rebalance, here as in Apache Kafka, until there is one
-            for another reason: what a cooperative member gave up goes to nobody before. It said
-            so in a generation that died with the coordinator, and took another one for that; or it
-            died before it did, and its place was taken over.
+        machine: None while it is down or loads.
+        crashes: number of its crashes.
+        wall_step_ms: sum of the steps of its wall clock.
+        dies_in: appends until its crash; 0: none planned.
+        forgot_to_rebalance: groups that had become classic before a crash. The log does not say
+            that their members have to join again, as in Apache Kafka.
+        owing: groups with partitions that a cooperative member revoked and no member gets before
+            the next rebalance, as in Apache Kafka. The member revoked them in a generation that
+            was lost in the crash; or it stopped before, and another member replaced it.
     """
 
     def __init__(
@@ -96,14 +95,14 @@ class Coordinator:
         self.late_ms = late_ms
         self.refused = refused
         self.batch_bytes = batch_bytes
-        self._quiet_until_ms = 0  # a timer's work was refused
+        self._quiet_until_ms = 0  # the log refused a timer's decision
         self.parked: dict[int, Parking] = {}
         self._talk = ConsumerTalk(topics)
         self._talk.settings, self._talk.consumer_settings = settings
         self._ticket = 0
-        self.life = 0
+        self.crashes = 0
         self._armed_ms: int | None = None
-        self._ticks: tuple[int, int] = (0, 0)  # a second, and how many in it
+        self._ticks: tuple[int, int] = (0, 0)  # a second, and the number of ticks in it
         self._ticks_at_once: tuple[int, int] = (0, 0)
         self.machine: Groups | None = self._fresh()
 
@@ -117,11 +116,11 @@ class Coordinator:
     # Requests
 
     def serve(self, decide: Decide) -> Request:
-        """What a request does where it arrives."""
+        """The work of a request at the coordinator."""
         return self.serve_parked((), lambda machine, now, ticket: decide(machine, now))
 
     def serve_parked(self, who: tuple[object, ...], decide: DecideParked) -> Request:
-        """The same for requests that may wait; `who` sends one of a kind, the last one counts."""
+        """The same for requests that may be parked; of each kind only the last of `who` counts."""
 
         def request(respond: Respond) -> None:
             if self.machine is None:
@@ -152,7 +151,7 @@ class Coordinator:
         return request
 
     def run(self, decide: Decide) -> Any:
-        """Decide for who is at the coordinator's side. Raises Refused, Crashed."""
+        """Let the machine decide, without a network. Raises Refused, Crashed."""
         if self.machine is None:
             raise Crashed
         try:
@@ -162,7 +161,7 @@ class Coordinator:
             self._arm()
 
     def write_marker(self, producer: Producer, *, commit: bool) -> None:
-        """End a transaction. Raises Crashed."""
+        """Write the marker of a transaction. Raises Crashed."""
         if self.machine is None:
             raise Crashed
         self._append((Ended(commit),), producer)
@@ -191,7 +190,7 @@ class Coordinator:
                 parking.respond(effect.reply)
 
     def _append_all(self, outcome: Outcome[Any]) -> None:
-        """As one batch, or as many as the log wants, when the records may be split."""
+        """Append one batch, or several if the records are divisible."""
         records = outcome.records
         pieces = list(spans([encode(record) for record in records], max_bytes=self.batch_bytes))
         if outcome.is_atomic and len(pieces) > 1:
@@ -206,7 +205,7 @@ class Coordinator:
         is_marker = isinstance(records[0], Ended)
         if self.refused and not is_marker and self.scheduler.random.random() < self.refused:
             self.scheduler.note("append refused")
-            raise Refused(Code.COORDINATOR_NOT_AVAILABLE)  # too few replicas are in sync
+            raise Refused(Code.COORDINATOR_NOT_AVAILABLE)  # too few in-sync replicas
         dies = self.dies_in == 1
         self.dies_in = max(0, self.dies_in - 1)
         if dies and self.scheduler.random.random() < 0.5:
@@ -233,7 +232,7 @@ class Coordinator:
             machine.replay(record)
 
     def _note(self, records: tuple[Any, ...]) -> None:
-        """Count what a seed may be there for."""
+        """Count the events that the tests require."""
         kinds = {type(record) for record in records}
         stored = [record for record in records if isinstance(record, GroupStored)]
         if any(record.members for record in stored):
@@ -250,7 +249,7 @@ class Coordinator:
             became = len([r for r in records if isinstance(r, CurrentMember)]) > 1
             self.scheduler.note("became a consumer group" if became else "group replaced")
         if TargetEpoch in kinds:
-            self.scheduler.note("assigned anew")
+            self.scheduler.note("new assignment")
         removed = [record for record in records if isinstance(record, OffsetRemoved)]
         if removed:
             there = self.oracle.positions
@@ -266,11 +265,11 @@ class Coordinator:
         if due_ms is None or (self._armed_ms is not None and self._armed_ms <= due_ms):
             return
         self._armed_ms = due_ms
-        life = self.life
+        crashes = self.crashes
         late_ms = self.scheduler.random.randint(0, self.late_ms) if self.late_ms else 0
 
         def wake() -> None:
-            if life == self.life and self._armed_ms == due_ms:
+            if crashes == self.crashes and self._armed_ms == due_ms:
                 self._armed_ms = None
                 try:
                     self._tick_if_due()
@@ -298,7 +297,7 @@ class Coordinator:
                     self._commit(outcome)
                 except Refused as refused:
                     if refused.code is not Code.UNKNOWN_SERVER_ERROR:
-                        raise  # one that is too large keeps no other from being written
+                        raise  # a batch that is too large does not delay the others
                 if self.scheduler.random.random() < _SLICE_ENDS:
                     self.scheduler.note("slice is over")
                     break
@@ -312,13 +311,13 @@ class Coordinator:
         self._ticks = (second, self._ticks[1] + 1 if self._ticks[0] == second else 1)
         at_once = self._ticks_at_once
         self._ticks_at_once = (now_ms, at_once[1] + 1 if at_once[0] == now_ms else 1)
-        assert self._ticks[1] <= _MOST_TICKS_A_SECOND, "its timers never come to rest"
-        assert self._ticks_at_once[1] <= _MOST_TICKS_AT_ONCE, "it ticks at one moment without end"
+        assert self._ticks[1] <= _MOST_TICKS_A_SECOND, "its timers never end"
+        assert self._ticks_at_once[1] <= _MOST_TICKS_AT_ONCE, "it ticks without end at one moment"
 
-    # Death
+    # Crashes
 
     def crash(self, when: str) -> None:
-        """Lose the memory, and load the log again some time later."""
+        """Crash, and load the log again some time later."""
         assert self.machine is not None
         scheduler = self.scheduler
         scheduler.note("coordinator crashes", when)
@@ -327,23 +326,23 @@ class Coordinator:
         self._to_rebalance.clear()
         answers = list(self.parked.values())
         self.machine, self._armed_ms, self.dies_in = None, None, 0
-        self.life += 1
+        self.crashes += 1
         self.parked.clear()
-        if scheduler.random.random() < 0.5:  # another one has taken over, or the process is dead
+        if scheduler.random.random() < 0.5:  # another coordinator took over, or the process is dead
             for parking in answers:
                 parking.respond(Code.NOT_COORDINATOR)
         scheduler.after(scheduler.random.randint(1, 1500), self._load)
 
     def _check_replay(self, before: Groups) -> None:
-        """What is in the log is what was known, and compaction takes nothing away."""
+        """A replay of the log, compacted or not, must give the present state."""
         whole, compacted = self._fresh(), self._fresh()
         log_module.replay(whole, self.log.stored())
         log_module.replay(compacted, self.log.compacted(self.scheduler.random))
         with_members = {
             each.group_id for each in before.kinds.classic.groups.values() if each.members
         }
-        unborn = with_members - self.log.classic_groups()
-        states.check_same("the log loaded again", before, whole, unborn)
+        unlogged = with_members - self.log.classic_groups()
+        states.check_same("the log loaded again", before, whole, unlogged)
         states.check_same("the compacted log", whole, compacted)
         self.oracle.check_offsets(whole)
         self._loaded = compacted if self.scheduler.random.random() < 0.5 else whole
@@ -354,7 +353,7 @@ class Coordinator:
         self._arm()
 
     def check_replay(self) -> None:
-        """As at a crash, without one."""
+        """Check the replay without a crash."""
         if self.machine is not None:
             self._check_replay(self.machine)
 

@@ -1,4 +1,4 @@
-"""Who is a member: seats, each with a process that sits on it now, and perhaps some that did."""
+"""The members: seats, each with a newest process and perhaps some older ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .consumer import ConsumerClient
 
 
 class Seat:
-    """A place in a group.
+    """A position in a group, which one process after the other takes.
 
     Attributes:
-        kinds: the protocols that it is played in: classic, consumer.
+        kinds: the protocols of its processes: classic, consumer.
         client: its newest process.
     """
 
@@ -41,7 +41,7 @@ class Seat:
         self._lives = 0
 
     def start(self) -> None:
-        """Begin another life, whatever became of the last one."""
+        """Start a new process, even if the last one still runs."""
         crowd, self._lives = self._crowd, self._lives + 1
         random = crowd.around.scheduler.random
         kind = random.choice(self.kinds)
@@ -70,7 +70,7 @@ class Seat:
 
 
 class Crowd:
-    """All seats of all groups, and all processes that were ever on one."""
+    """All seats of all groups, and all their processes."""
 
     def __init__(self, around: Surroundings, kinds: tuple[str, ...]) -> None:
         self.around = around
@@ -80,21 +80,21 @@ class Crowd:
         self.producer_ids = count(1)
 
     def leave(self, client: Client) -> None:
-        """It stops, and says so as its protocol has it."""
+        """Stop a process in the way of its protocol."""
         process = Process(f"{client.name} leaving")
         steps = client.leave()
         client.around.scheduler.spawn(process, steps)
         client.die()
 
     def calm_down(self) -> None:
-        """One process for each seat, and no other."""
+        """Leave one process for each seat."""
         for client in self.clients:
             if all(client is not seat.client for seat in self.seats):
                 client.die()
         self.revive()
 
     def revive(self) -> None:
-        """Who was fenced by a late request of its predecessor is started again, by somebody."""
+        """Restart processes that a late request of their predecessors fenced."""
         for seat in self.seats:
             if not seat.is_alive():
                 seat.start()

@@ -1,7 +1,7 @@
-"""Assignors of classic members: whoever leads deals the partitions.
+"""Assignors of classic members; the leader uses them.
 
-The cooperative one moves a partition in two rounds: nobody gets it before its owner has given it
-up (KIP-429). Of two who say that they own one the later generation is believed.
+The cooperative assignor moves a partition in two rebalances: no member gets it before its owner
+revokes it (KIP-429). If two members claim a partition, the later generation wins.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Place = tuple[str, int]
 Dealt = dict[str, set[Place]]
 
 
-class Asked(NamedTuple):
+class Subscribed(NamedTuple):
     """A member's subscription."""
 
     topics: frozenset[str]
@@ -21,8 +21,8 @@ class Asked(NamedTuple):
     generation: int
 
 
-def eager(asked: Mapping[str, Asked], counts: Mapping[str, int]) -> Dealt:
-    """Deal all of them, whoever had them."""
+def eager(asked: Mapping[str, Subscribed], counts: Mapping[str, int]) -> Dealt:
+    """Assign all partitions, without regard to their owners."""
     dealt: Dealt = {member_id: set() for member_id in asked}
     for topic, count in sorted(counts.items()):
         readers = sorted(member_id for member_id in asked if topic in asked[member_id].topics)
@@ -31,8 +31,8 @@ def eager(asked: Mapping[str, Asked], counts: Mapping[str, int]) -> Dealt:
     return dealt
 
 
-def cooperative(asked: Mapping[str, Asked], counts: Mapping[str, int]) -> Dealt:
-    """Deal what is free, and take back what is too much for somebody."""
+def cooperative(asked: Mapping[str, Subscribed], counts: Mapping[str, int]) -> Dealt:
+    """Assign free partitions, and revoke those above a member's share."""
     places = [(topic, index) for topic, count in sorted(counts.items()) for index in range(count)]
     owner: dict[Place, str] = {}
     for member_id, each in sorted(asked.items(), key=lambda item: (item[1].generation, item[0])):
@@ -58,5 +58,5 @@ def cooperative(asked: Mapping[str, Asked], counts: Mapping[str, int]) -> Dealt:
         elif place in dealt.get(member_id, ()) and load[least] + 1 < load[member_id]:
             dealt[member_id].discard(place)
             load[member_id] -= 1
-            load[least] += 1  # once it is free
+            load[least] += 1  # after it is free
     return dealt

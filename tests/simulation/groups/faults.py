@@ -1,4 +1,4 @@
-"""What befalls members, topics, the coordinator and its clock."""
+"""Faults of members, topics, the coordinator and its clock."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MOST_PARTITIONS: Final = 6
 _MOST_CLIENTS: Final = 7
 _HOUR_MS: Final = 60 * 60 * 1000
 _ADMINISTERED: Final = 12
-"""Groups that have offsets and no members."""
+"""Groups with offsets and without members."""
 
 
 class Faults:
-    """One thing after another goes wrong, until `stop`.
+    """Injects one fault after another until `stop`.
 
     Args:
-        every_ms: how often, about.
+        every_ms: mean time between two faults.
     """
 
     def __init__(self, around: Surroundings, crowd: Crowd, *, every_ms: int) -> None:
@@ -93,7 +93,7 @@ class Faults:
         self._restart_later(seat, 5_000)
 
     def _stall(self) -> None:
-        """A long stop; perhaps somebody else sits down meanwhile."""
+        """Pause a member for long; a new process may take its seat."""
         seat, scheduler = self._seat(), self._around.scheduler
         client = seat.client
         if client is None or not seat.is_alive():
@@ -104,7 +104,7 @@ class Faults:
         scheduler.note("member stalls", client.name, stops_ms)
         client.process.paused_until_ms = scheduler.now_ms + stops_ms
         client.was_stalled = True
-        scheduler.spawn(client.process, client.commit_at_once())  # when it wakes up
+        scheduler.spawn(client.process, client.commit_at_once())  # when it resumes
         alive = sum(each.process.is_alive for each in self._crowd.clients)
         if scheduler.random.random() < 0.3 and alive < _MOST_CLIENTS:
             seat.start()
@@ -119,7 +119,7 @@ class Faults:
     def _resubscribe(self) -> None:
         seat, random = self._seat(), self._around.scheduler.random
         if seat.instance is not None and "classic" in seat.kinds:
-            return  # a static member that is back gets what it had (KIP-345), whatever it asks for
+            return  # a static member that returns keeps its assignment (KIP-345)
         seat.topics = frozenset(random.sample(TOPICS, random.randint(1, 2)))
         if seat.client is not None:
             seat.client.die()
@@ -143,7 +143,7 @@ class Faults:
     # The coordinator
 
     def _crash_soon(self) -> None:
-        """In the middle of some append."""
+        """Crash in one of the next appends."""
         self._around.coordinator.dies_in = self._around.scheduler.random.randint(1, 6)
 
     def _crash_now(self) -> None:
@@ -151,14 +151,14 @@ class Faults:
             self._around.coordinator.crash("while it waits")
 
     def _step(self) -> None:
-        """The wall clock is set to another time; nothing else is."""
+        """Step the wall clock; the monotonic clock stays."""
         random, coordinator = self._around.scheduler.random, self._around.coordinator
         by_ms = random.choice([-_HOUR_MS, -1_500, -200, 300, 2_000, 6_000, _HOUR_MS])
         self._around.scheduler.note("wall clock steps", by_ms)
         coordinator.wall_step_ms += by_ms
 
     def _commit_much(self) -> None:
-        """Many groups without members commit for all there is, to expire or go with its topic."""
+        """Groups without members commit to all partitions, for expiry or deletion of topics."""
         coordinator, topics = self._around.coordinator, self._around.topics
         self._around.scheduler.note("much committed")
         for number, name in product(range(_ADMINISTERED), TOPICS):
@@ -189,9 +189,9 @@ class Faults:
             topics.grow(name, known.partition_count + 1)
 
     def grow_all(self) -> None:
-        """Every group has to be assigned anew.
+        """Grow all topics, so that every group needs a new assignment.
 
-        Whom the coordinator takes for a leader may never have led, and knows its own topics only.
+        The coordinator's leader may never have led, and then knows only its own topics.
         """
         for client in self._crowd.clients:
             if isinstance(client, ClassicClient):
@@ -209,7 +209,7 @@ class Faults:
             self._around.scheduler.note("topic deleted", name)
             topics.delete(name)
             self._around.oracle.topic_deleted(name)
-            with suppress(Crashed, Refused):  # one that is not there finds out when it is loaded
+            with suppress(Crashed, Refused):  # a coordinator that is down learns of it at its load
                 self._around.coordinator.run(lambda machine, now: machine.forget_topic(name))
 
 

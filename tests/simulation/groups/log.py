@@ -1,7 +1,7 @@
-"""The partition of `__consumer_offsets` in memory: real batches, read back as a restart reads them.
+"""The partition of `__consumer_offsets` in memory: real batches, read like at a restart.
 
-It can be compacted as Kafka's cleaner does it: of each key the last record that counts is left, and
-tombstones may go too; nothing is touched from the first open transaction on.
+It can be compacted like Kafka's log cleaner does: the last valid record of each key stays, and
+tombstones may be removed. Records from the first open transaction on stay unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Ended(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What is read back: a record under its key, or the end of a transaction."""
+    """An entry read from the log: a record with its key, or the end of a transaction."""
 
     producer: Producer
     key: bytes
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 @dataclass
 class _Batch:
-    """A batch; `read` once somebody has read it."""
+    """A batch; `read` has its entries after the first read."""
 
     written: tuple[Any, ...]
     producer: Producer
@@ -47,17 +47,17 @@ class _Batch:
 
 
 class Log:
-    """Everything that was ever appended."""
+    """All batches ever appended."""
 
     def __init__(self) -> None:
         self._batches: list[_Batch] = []
 
     def append(self, records: Iterable[Any], producer: Producer | None, at_ms: int) -> None:
-        """Records of one decision, of a transaction if there is a producer; or an `Ended`."""
+        """Append records of one decision, in the producer's transaction; or an `Ended`."""
         self._batches.append(_Batch(tuple(records), producer or NOBODY, at_ms))
 
     def classic_groups(self) -> set[str]:
-        """The classic groups that are there by the log."""
+        """The classic groups according to the log."""
         found: set[str] = set()
         for batch in self._batches:
             for record in batch.written:
@@ -68,18 +68,18 @@ class Log:
         return found
 
     def stored(self) -> list[Stored]:
-        """All of it, read from its bytes. Raises AssertionError if they say something else."""
+        """Read all entries from bytes. Raises AssertionError if they differ from those appended."""
         found: list[Stored] = []
         for batch in self._batches:
             if batch.read is None:
                 batch.read = tuple(_read(_encoded(batch)))
-                said = tuple(each.what for each in batch.read)
-                assert said == batch.written, f"{said} was written as {batch.written}"
+                read = tuple(each.what for each in batch.read)
+                assert read == batch.written, f"{read} was appended as {batch.written}"
             found += batch.read
         return found
 
     def compacted(self, random: Random) -> list[Stored]:
-        """What a cleaner may have left of it."""
+        """The entries after a possible compaction."""
         stored = self.stored()
         end = _first_open(stored)
         aborted = _aborted(stored)
@@ -101,7 +101,7 @@ class Log:
 
 
 def replay(machine: Groups, stored: Iterable[Stored]) -> None:
-    """Load a machine, as `Shard.load` does."""
+    """Load a machine like `Shard.load`."""
     for producer, _, what, _ in stored:
         if isinstance(what, Ended):
             machine.replay_marker(producer, commit=what.commit)
@@ -144,7 +144,7 @@ def _read(data: bytes) -> Iterable[Stored]:
 
 
 def _first_open(stored: list[Stored]) -> int:
-    """Where the first transaction begins that has not ended."""
+    """The index of the first batch of an open transaction."""
     opened: dict[Producer, int] = {}
     for at, (producer, _, what, _) in enumerate(stored):
         if isinstance(what, Ended):

@@ -1,7 +1,7 @@
-"""Bugs to be planted in the group coordinator: what a simulation that is worth anything must find.
+"""Bugs to plant in the group coordinator, each of which the simulation must find.
 
-Each replaces functions of the machine by wrong ones, for as long as `Plants.planted` lasts;
-`within` is how many seeds may pass before one of them fails.
+Each replaces functions of the machine inside `Plants.planted`. `within` is the number of seeds, one
+of which must fail.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _bug = MUTATIONS.bug
 
 
 def _nothing(*arguments: Any, **named: Any) -> None:
-    """Does not do it."""
+    """Do nothing."""
 
 
 # Classic groups
@@ -89,7 +89,7 @@ def _only_the_leader_gets_its_assignment() -> list[Patch]:
 
 
 @_bug(within=250)
-def _who_waits_is_forgotten_when_the_log_takes_nothing() -> list[Patch]:
+def _parked_requests_are_lost_when_the_log_refuses() -> list[Patch]:
     right = ClassicGroups._assign
 
     def assign(self: ClassicGroups, group: ClassicGroup, assignments: Any, turn: Turn) -> None:
@@ -126,12 +126,12 @@ def _a_loaded_group_is_in_its_first_generation() -> list[Patch]:
 
 @_bug(within=50)
 def _a_rejoining_member_is_not_waited_for() -> list[Patch]:
-    """The rebalance ends at the first JoinGroup, and who comes later is not a member any more."""
+    """The rebalance ends at the first JoinGroup, and members that join later are removed."""
     return [(ClassicGroup, "all_have_joined", property(lambda self: not self.pending_members))]
 
 
 @_bug(within=100)
-def _a_static_member_has_no_place_of_its_own() -> list[Patch]:
+def _a_static_member_does_not_keep_its_member_id() -> list[Patch]:
     return [(ClassicGroup, "static_member_id", lambda self, instance: None)]
 
 
@@ -149,7 +149,7 @@ def _partitions_are_given_before_they_are_free() -> list[Patch]:
 
 
 @_bug(within=50)
-def _nobody_is_asked_to_give_partitions_up() -> list[Patch]:
+def _members_are_not_asked_to_revoke_partitions() -> list[Patch]:
     return [(consumer_reconcile, "_has_any", lambda owned, partitions: False)]
 
 
@@ -169,7 +169,7 @@ def _a_session_ends_once() -> list[Patch]:
 
 
 @_bug(within=50)
-def _topics_are_looked_at_once() -> list[Patch]:
+def _changes_of_topics_are_not_seen() -> list[Patch]:
     right = Steps.is_stale
 
     def is_stale(self: Steps, group: ConsumerGroup) -> bool:
@@ -179,7 +179,7 @@ def _topics_are_looked_at_once() -> list[Patch]:
 
 
 @_bug(within=50)
-def _who_leaves_is_not_missed() -> list[Patch]:
+def _a_leaving_member_does_not_change_the_group_epoch() -> list[Patch]:
     right = ConsumerGroups.fence
 
     def fence(self: ConsumerGroups, group: ConsumerGroup, gone: Any, turn: ConsumerTurn) -> None:
@@ -190,7 +190,7 @@ def _who_leaves_is_not_missed() -> list[Patch]:
 
 
 @_bug(within=50)
-def _what_is_to_be_revoked_is_not_logged() -> list[Patch]:
+def _partitions_to_revoke_are_not_logged() -> list[Patch]:
     right = consumer_records.current
 
     def current(group_id: str, member: ConsumerMember) -> CurrentMember:
@@ -216,12 +216,12 @@ def _a_tombstone_is_missing() -> list[Patch]:
 
 
 @_bug(within=100)
-def _an_upgrade_forgets_who_has_what() -> list[Patch]:
+def _an_upgrade_forgets_assignments() -> list[Patch]:
     return [(consumer_migration, "read_assignment", lambda data, topics: ({}, False))]
 
 
 @_bug(within=250)
-def _a_downgrade_disturbs_nobody() -> list[Patch]:
+def _a_downgrade_does_not_rebalance() -> list[Patch]:
     right = ConsumerGroups.become_classic
 
     def become(self: ConsumerGroups, *arguments: Any, rebalance: bool) -> None:
@@ -231,7 +231,7 @@ def _a_downgrade_disturbs_nobody() -> list[Patch]:
 
 
 @_bug(within=300)
-def _who_waits_is_forgotten_by_an_upgrade() -> list[Patch]:
+def _an_upgrade_forgets_parked_requests() -> list[Patch]:
     return [(consumer_migration, "_rebalance_answers", lambda classic: [])]
 
 
@@ -250,7 +250,7 @@ def _regular_expressions_match_nothing_new() -> list[Patch]:
 
 
 @_bug(within=100)
-def _a_marker_undoes_what_came_after_it() -> list[Patch]:
+def _a_marker_removes_later_offsets() -> list[Patch]:
     right = Offsets.replay_marker
 
     def replay(self: Offsets, producer: Producer, *, commit: bool) -> None:
@@ -274,7 +274,7 @@ def _aborted_offsets_count() -> list[Patch]:
 
 
 @_bug(within=400)
-def _anybody_may_commit_in_a_transaction() -> list[Patch]:
+def _any_member_may_commit_in_a_transaction() -> list[Patch]:
     def unless_transactional(kind: type[GroupKind]) -> Patch:
         right = kind.check_commit
 
@@ -344,12 +344,12 @@ def _the_first_commit_stays() -> list[Patch]:
 
 
 @_bug(within=10)
-def _there_is_always_something_to_do() -> list[Patch]:
+def _a_deadline_is_always_due() -> list[Patch]:
     return [(Groups, "next_deadline", lambda self, now: 0)]
 
 
 @_bug(within=100)
-def _deadlines_go_by_the_wall() -> list[Patch]:
+def _deadlines_use_the_wall_clock() -> list[Patch]:
     of_classic, of_consumers = Turn.__init__, ConsumerTurn.__init__
 
     def begin(self: Turn, now: Moment, ticket: int | None = None) -> None:

@@ -1,7 +1,7 @@
-"""What was promised, kept beside the coordinator, and whether it holds at each step.
+"""A second record of offsets and assignments beside the coordinator, compared at each step.
 
-It sees what goes to the log, what members hold and which commits were acknowledged; it knows
-nothing of how groups rebalance.
+It gets the records of the log, the partitions of members and the acknowledged commits. It does not
+depend on the rules of rebalances.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .coordinator import Coordinator
 
 Position = tuple[str, str, int]
-"""A group, a topic, a partition of it."""
+"""A group, a topic and a partition."""
 
 
 class Held(NamedTuple):
@@ -48,7 +48,7 @@ class Held(NamedTuple):
 
 
 class Holder(Protocol):
-    """What a member is to this module."""
+    """The members' attributes that this module uses."""
 
     group_id: str
     member_id: str
@@ -63,7 +63,7 @@ class Holder(Protocol):
 
 
 class Promise(NamedTuple):
-    """An offset that a client wants to be committed, and how often it had been removed by then."""
+    """An offset to commit, and the number of removals of its key before."""
 
     position: Position
     offset: int
@@ -76,11 +76,11 @@ class _Placed(NamedTuple):
 
 
 class Oracle:
-    """Promises.
+    """Compares the coordinator with the answers that its clients got.
 
     Attributes:
-        holders: all members' processes that are not dead.
-        ticks: what is decided now is decided by time.
+        holders: the live processes of all members.
+        ticks: the present decision is one of a timer.
     """
 
     def __init__(self, topics: FakeTopics, retention_ms: int) -> None:
@@ -99,17 +99,17 @@ class Oracle:
         self._epochs: dict[tuple[str, str], int] = {}
         self._claims: dict[tuple[str, int, int], dict[Held, str]] = {}
 
-    # What goes to the log
+    # Records of the log
 
     def logged(
         self, coordinator: Coordinator, records: Sequence[Any], producer: Producer | None
     ) -> None:
-        """Records have been appended and replayed. Raises AssertionError."""
+        """Check records after append and replay. Raises AssertionError."""
         machine = coordinator.machine
         assert machine is not None
         touched: dict[str, int] = {}
         empty = {group_id for group_id, ids in self._members.items() if not ids}
-        # Also one of which the log does not know yet that its last member has left.
+        # Also a group whose last member has left, which the log does not contain yet.
         begun = [each for each in records if isinstance(each, GroupEpoch) and each.epoch == 1]
         empty |= {each.group_id for each in begun}
         for record in records:
@@ -129,9 +129,9 @@ class Oracle:
                     elif isinstance(record, GroupEpoch):
                         touched[record.group_id] = record.epoch
         for group_id, generation in touched.items():
-            if generation != -1:  # what is removed by the same batch was never there
+            if generation != -1:  # a record removed in the same batch never existed
                 self._grow(group_id, generation)
-            self.check_hands(machine, group_id)
+            self.check_owners(machine, group_id)
 
     def _commit(self, record: OffsetCommitted, producer: Producer | None) -> None:
         self._place += 1
@@ -152,7 +152,7 @@ class Oracle:
         before = self._committed.get(position)
         offset = placed.record.offset
         assert before is None or before.record.offset <= offset, (
-            f"{position}: offset {before.record.offset} was overwritten by {offset}, of somebody"
+            f"{position}: offset {before.record.offset} was overwritten by {offset}, of a member"
             " who has lost the partition"
         )
         self._committed[position] = placed
@@ -171,13 +171,13 @@ class Oracle:
         for pending in self._pending.values():
             pending.pop(position, None)
         assert position[1:] not in machine._offsets.partitions_with_offsets(position[0]), (
-            f"{position}: something is left behind its tombstone"
+            f"{position}: an offset remains after its tombstone"
         )
         self._acknowledged.pop(position, None)
         self._removals[position] += 1
 
     def topic_deleted(self, topic: str) -> None:
-        """Its offsets count no more from now on, whenever they are removed."""
+        """The offsets of a topic are invalid from now on, even before their removal."""
         positions = [
             *self._committed,
             *(each for pending in self._pending.values() for each in pending),
@@ -207,7 +207,7 @@ class Oracle:
         return consumer_groups(machine).get(group_id) or machine.kinds.classic.get(group_id)
 
     def _group(self, record: Any, *, was_empty: bool) -> None:
-        """Generations and epochs only grow, as long as there is the group, or the member."""
+        """Generations and epochs only grow while the group or member exists."""
         group_id = record.group_id
         members = self._members.setdefault(group_id, set())
         match record:
@@ -227,7 +227,7 @@ class Oracle:
                 members.discard(record.name)
             case GroupRemoved() | ConsumerRemoved(kind=Kind.GROUP):
                 members.clear()
-                if was_empty:  # else it becomes a group of the other kind
+                if was_empty:  # else the group changes its kind
                     self._generations.pop(group_id, None)
                     self._births[group_id] = self._births.get(group_id, 0) + 1
 
@@ -236,13 +236,13 @@ class Oracle:
         assert generation >= before, f"{group_id} goes from generation {before} to {generation}"
         self._generations[group_id] = generation
 
-    # What members hold
+    # Assignments of members
 
     def adopted(self, holder: Holder, machine: Groups | None) -> None:
-        """A member has begun to use what it was assigned. Raises AssertionError."""
+        """Check the partitions that a member begins to use. Raises AssertionError."""
         group: Any = machine and self._group_in(machine, holder.group_id)
         if machine is None or group is None or holder.member_id not in group.members:
-            return  # somebody who has been asleep, and does not know yet
+            return  # a member that was paused and does not know yet
         birth = self._births.get(holder.group_id, 0)
         claims = self._claims.setdefault((holder.group_id, birth, holder.generation), {})
         name = holder.instance or holder.member_id
@@ -251,10 +251,10 @@ class Oracle:
             assert other == name, (
                 f"{held} belongs to {other} and {name} in generation {holder.generation}"
             )
-        self.check_hands(machine, holder.group_id)
+        self.check_owners(machine, holder.group_id)
 
-    def check_hands(self, machine: Groups, group_id: str) -> None:
-        """No partition of a consumer group is in two hands, whoever is asked."""
+    def check_owners(self, machine: Groups, group_id: str) -> None:
+        """No partition of a consumer group has two owners, in the coordinator or the members."""
         group = consumer_groups(machine).get(group_id)
         if group is None:
             return
@@ -271,20 +271,20 @@ class Oracle:
             if holder.group_id == group_id and _is_of(holder, group):
                 for held in holder.owned:
                     if self._topics.by_id(held.topic_id) is None:
-                        continue  # deleted: nobody has it
+                        continue  # deleted: it has no owner
                     owner = owners.get((held.topic_id, held.partition))
                     assert owner == holder.member_id, (
-                        f"{holder.member_id} uses {held}, which is now of {owner}"
+                        f"{holder.member_id} uses {held}, which now belongs to {owner}"
                     )
 
-    # What clients are told
+    # Answers of clients
 
     def promise(self, position: Position, offset: int) -> Promise:
-        """A client asks for an offset to be committed."""
+        """A client sends an OffsetCommit."""
         return Promise(position, offset, self._removals[position])
 
     def keep(self, promise: Promise) -> None:
-        """It was told that it is; what was removed since by deletion or time is gone by right."""
+        """The commit was acknowledged; a later deletion or expiry may have removed it."""
         position, offset, removals = promise
         if removals == self._removals[position]:
             self._acknowledged[position] = max(self._acknowledged.get(position, -1), offset)
@@ -292,11 +292,11 @@ class Oracle:
     # The end
 
     def check_offsets(self, machine: Groups) -> None:
-        """Every offset is the last one that counts, and none that was acknowledged is lost."""
+        """Every offset is the last valid one, and no acknowledged one is lost."""
         for (group_id, topic, partition), placed in self._committed.items():
-            told = machine.fetch_offset(group_id, topic, partition, require_stable=False)
-            assert told.offset == placed.record.offset, (
-                f"{group_id} is told {told.offset} for {topic} {partition}: it is {placed.record}"
+            reply = machine.fetch_offset(group_id, topic, partition, require_stable=False)
+            assert reply.offset == placed.record.offset, (
+                f"{group_id} gets {reply.offset} for {topic} {partition}, not {placed.record}"
             )
         groups = {group_id for group_id, _, _ in self._committed} | set(self._members)
         there = {
@@ -305,25 +305,25 @@ class Oracle:
             for topic, partitions in machine.committed_partitions(group_id).items()
             for partition in partitions
         }
-        assert there == self._committed.keys(), f"offsets of nobody: {there}"
+        assert there == self._committed.keys(), f"offsets without a group: {there}"
         for position, offset in self._acknowledged.items():
             found = machine.fetch_offset(*position, require_stable=False).offset
-            assert found >= offset, f"{position}: {offset} was acknowledged, {found} is there"
+            assert found >= offset, f"{position}: {offset} was acknowledged, but {found} is stored"
 
     def check_nothing_pending(self, machine: Groups, positions: Collection[Position]) -> None:
         """All transactions have ended."""
         for position in positions:
-            told = machine.fetch_offset(*position, require_stable=True)
-            assert told.error == 0, f"{position} stays pending"
+            reply = machine.fetch_offset(*position, require_stable=True)
+            assert reply.error == 0, f"{position} is still pending"
 
     @property
     def positions(self) -> Collection[Position]:
-        """All that have a committed offset."""
+        """All keys with a committed offset."""
         return self._committed.keys()
 
 
 def _is_of(holder: Holder, group: ConsumerGroup) -> bool:
-    """Whether the group still counts on a member, as far as that has been told."""
+    """Whether the member still belongs to the group, according to the log."""
     member = group.members.get(holder.member_id)
     if member is None or not holder.is_stable:
         return False

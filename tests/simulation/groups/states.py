@@ -1,4 +1,4 @@
-"""What a coordinator knows of all that is in its log, as plain values to be compared."""
+"""The state of a coordinator that its log contains, as plain values to compare."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def consumer_groups(machine: Groups) -> dict[str, ConsumerGroup]:
 
 
 def check_same(
-    what: str, before: Groups, after: Groups, unborn: Collection[str] = frozenset()
+    what: str, before: Groups, after: Groups, unlogged: Collection[str] = frozenset()
 ) -> None:
-    """Raises AssertionError, saying what the later one has otherwise.
+    """Raise AssertionError with the differences.
 
     Args:
-        unborn: the classic groups of which the log took no record yet.
+        unlogged: the classic groups without a record in the log.
     """
     left, right = _of_offsets(before), _of_offsets(after)
-    assert left == right, f"{what} has other offsets: {right} for {left}"
+    assert left == right, f"{what} has different offsets: {right} for {left}"
     left = {key: _of_consumers(group) for key, group in consumer_groups(before).items()}
     right = {key: _of_consumers(group) for key, group in consumer_groups(after).items()}
-    assert left == right, f"{what} has other consumer groups: {_difference(left, right)}"
+    assert left == right, f"{what} has different consumer groups: {_difference(left, right)}"
     older = {group.group_id: group for group in before.kinds.classic.groups.values()}
     newer = {group.group_id: group for group in after.kinds.classic.groups.values()}
-    for group_id in (older.keys() | newer.keys()) - set(unborn):
+    for group_id in (older.keys() | newer.keys()) - set(unlogged):
         _check_classic(what, older.get(group_id), newer.get(group_id))
 
 
@@ -42,16 +42,16 @@ def _check_classic(what: str, before: ClassicGroup | None, after: ClassicGroup |
         known = before or after
         assert known is not None
         if before is not None and before.unwritten is not None:
-            return  # the record of its birth was never written
+            return  # its first record was never written
         is_nothing = known.state is State.EMPTY and known.protocol_type is None
-        assert is_nothing, f"{what} is of another mind about {_of_classic(known)}"
+        assert is_nothing, f"{what} has a different state of {_of_classic(known)}"
         return
     assert after.generation_id <= before.generation_id, (
         f"{what} has generation {after.generation_id} after {before.generation_id}"
     )
     if before.state in _AT_REST and before.unwritten is None:
         left, right = _of_classic(before), _of_classic(after)
-        assert left == right, f"{what} has another group: {_difference(left, right)}"
+        assert left == right, f"{what} has a different group: {_difference(left, right)}"
 
 
 def _difference(left: dict[str, Any], right: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Seeds that all hold, the same each time, and that do meet what they are there for."""
+"""All seeds pass, are repeatable, and cause the wanted events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..seeds import (
 )
 from .world import simulate
 
-# How often each of these happens in a hundred seeds at least: less, and little is tested.
+# The least number of each event in a hundred seeds; with fewer the test says little.
 HAPPENS = {
     "ConsumerGroupHeartbeat": 2_000,
     "JoinGroup": 1_000,
@@ -24,7 +24,7 @@ HAPPENS = {
     "a message late": 1_000,
     "a message lost": 200,
     "append refused": 20,
-    "assigned anew": 500,
+    "new assignment": 500,
     "became a consumer group": 10,
     "became classic": 10,
     "commit refused": 30,
@@ -33,7 +33,7 @@ HAPPENS = {
     "member killed": 200,
     "member lost": 150,
     "member stalls": 200,
-    "member told to rejoin": 150,
+    "member has to rejoin": 150,
     "append split": 3,
     "append too large": 20,
     "slice is over": 20,
@@ -53,9 +53,9 @@ HAPPENS = {
 }
 
 
-@pytest.mark.timeout(600)  # of a busy machine
+@pytest.mark.timeout(600)  # on a busy machine
 @pytest.mark.parametrize("first", FIRST_OF_EACH_TEST)
-def test_groups_converge_and_nothing_is_in_two_hands_lost_or_forgotten(first: int) -> None:
+def test_groups_converge_and_no_partition_has_two_owners_and_no_offset_is_lost(first: int) -> None:
     happened_in(simulate, first)
 
 
@@ -68,5 +68,5 @@ def test_a_seed_is_the_same_run_each_time() -> None:
     check_each_time_the_same(simulate)
 
 
-def test_a_seed_is_replayed_by_the_command_that_a_failure_prints() -> None:
+def test_the_printed_command_replays_the_seed() -> None:
     check_replay(simulate, "tests.simulation.groups")

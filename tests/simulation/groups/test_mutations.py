@@ -1,4 +1,4 @@
-"""Planted bugs: a simulation that misses them proves nothing when it holds."""
+"""The simulation finds planted bugs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .mutations import MUTATIONS
 from .world import simulate
 
 
-@pytest.mark.timeout(600)  # of a busy machine
+@pytest.mark.timeout(600)  # on a busy machine
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_bug_is_found(name: str) -> None:
     check_found(simulate, "tests.simulation.groups", MUTATIONS, name)
@@ -19,6 +19,6 @@ def test_many_mutations_are_planted() -> None:
     assert len(MUTATIONS) >= 15
 
 
-def test_a_name_that_is_no_bug_is_refused() -> None:
+def test_an_unknown_name_of_a_bug_is_refused() -> None:
     with pytest.raises(KeyError), MUTATIONS.planted("all-is-well"):
         pass

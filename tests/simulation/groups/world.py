@@ -1,7 +1,7 @@
-"""A run: groups made by a seed, their trouble, and what must be so when it is over.
+"""One run: groups from a seed, their faults, and the checks at the end.
 
-When it is calm every seat has one live member. Then every group becomes stable in a time that its
-timeouts bound, with every partition in exactly one hand, and nobody is left waiting.
+After the faults every seat has one live member. Then every group must become stable within a time
+that its timeouts bound, with exactly one owner of every partition and no parked request.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _KINDS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 
 class GroupsSimulationError(AssertionError):
-    """What does not hold, with the command that shows how it came about."""
+    """A broken invariant, with the command that replays the run."""
 
 
 class World:
-    """Everything of one run."""
+    """The coordinator, members and faults of one run."""
 
     def __init__(self, seed: int) -> None:
         self.scheduler = scheduler = Scheduler(seed)
@@ -105,7 +105,7 @@ class World:
         self.crowd.seats.append(seat)
 
     def run(self) -> Ran:
-        """Trouble, calm, and the checks. Raises."""
+        """Run faults, then let the groups converge and check them."""
         for seat in self.crowd.seats:
             seat.start()
         for _ in range(_TROUBLE_MS // _SLICE_MS):
@@ -122,7 +122,7 @@ class World:
         self._check_parked()
 
     def _check_parked(self) -> None:
-        """Who waits in a rebalance waits no longer than that may last."""
+        """No request waits longer than a rebalance may last."""
         coordinator = self.coordinator
         longest_ms = 2 * self.timing.rebalance_ms + _INITIAL_DELAY_MS + _SLACK_MS
         for parking in coordinator.parked.values():
@@ -142,7 +142,7 @@ class World:
         self.crowd.calm_down()
 
     def _lose_one_of_each(self) -> None:
-        """In the midst of peace a member of each group leaves, or is dead."""
+        """Without other faults, one member of each group leaves or is killed."""
         random, crowd = self.scheduler.random, self.crowd
         for group_id in dict.fromkeys(seat.group_id for seat in crowd.seats):
             seats = [seat for seat in crowd.seats if seat.group_id == group_id]
@@ -155,13 +155,13 @@ class World:
                 gone.client.die()
 
     def _converge(self, *, grows: bool) -> None:
-        """Let the groups come to rest, and stay there.
+        """Let the groups converge, and stay stable.
 
-        Where a static member takes a place in the other protocol, or who joins asks for topics
-        that match what no topic does, the group changes its kind without a rebalance: who had just
-        joined has nothing, and what topics have become is not seen, until something changes, here
-        as in Apache Kafka; so it is when the coordinator dies upon a downgrade, and in groups
-        that owe somebody a rebalance. So something does change, twice: members may be late.
+        A group changes its kind without a rebalance if a static member returns with the other
+        protocol, or if a subscription matches no topic. New members then have no partitions, and
+        changes of topics are not seen, until the next change, as in Apache Kafka. The same is true
+        after a crash during a downgrade, and in groups that owe a rebalance. Topics therefore
+        change twice here: members may be late.
         """
         timing = self.timing
         bound_ms = 3 * timing.session_ms + 4 * timing.rebalance_ms + 15_000
@@ -178,7 +178,7 @@ class World:
             at_rest = 0 if why else at_rest + 1
             if at_rest == 8 and not (grows and number <= _GROWS[0]):
                 return
-        raise AssertionError(f"no rest after {bound_ms} ms: {why}")
+        raise AssertionError(f"not stable after {bound_ms} ms: {why}")
 
     def _unrest(self) -> str:
         machine = self.coordinator.machine
@@ -196,7 +196,7 @@ class World:
         return ""
 
     def _unassigned(self, group_id: str) -> str:
-        """Why the partitions are not in the right hands; empty when they are."""
+        """Partitions with wrong or missing owners, as text; empty if there are none."""
         clients = [
             seat.client
             for seat in self.crowd.seats
@@ -223,7 +223,7 @@ class World:
         return ""
 
     def _die_out(self) -> None:
-        """All members die; their sessions end, also those that a new coordinator has to begin."""
+        """Kill all members; all sessions must expire, also after a restart of the coordinator."""
         for client in self.crowd.clients:
             client.die()
         if self.scheduler.random.random() < 0.5:
@@ -237,7 +237,7 @@ class World:
                 left = [each.group_id for each in machine.list_groups() if each.state != "Empty"]
                 if not left:
                     return
-        raise AssertionError(f"after {bound_ms} ms the members of {left} are not forgotten")
+        raise AssertionError(f"after {bound_ms} ms the members of {left} are not removed")
 
     def _check_the_end(self) -> None:
         self._die_out()
@@ -251,12 +251,12 @@ class World:
 
 
 def simulate(seed: int) -> Ran:
-    """Run a seed. Raises GroupsSimulationError when something does not hold."""
+    """Run a seed. Raises GroupsSimulationError if an invariant is broken."""
     world = World(seed)
     try:
         return world.run()
     except Exception as failed:
         raise GroupsSimulationError(
             f"seed {seed}: {type(failed).__name__}: {failed}\n"
-            f"replay it, with all that happened: python -m tests.simulation.groups {seed}"
+            f"replay it with its trace: python -m tests.simulation.groups {seed}"
         ) from failed

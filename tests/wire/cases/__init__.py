@@ -1,1 +1,1 @@
-"""The cases, one module per family of APIs; each module registers its own."""
+"""The cases, one module per family of APIs; each module registers its cases."""

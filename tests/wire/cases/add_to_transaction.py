@@ -15,7 +15,7 @@ Asked = tuple[Producer, bool, dict[str, list[int]]]
 def add_batched(broker: Broker, *asked: Asked, version: int = 4) -> list[Any]:
     """AddPartitionsToTxn 4+ of (producer, verify only, partitions) each.
 
-    The error name of the whole, then those of each transaction's partitions, sorted.
+    The error name of the answer, then those of each transaction's partitions, sorted.
     """
     transactions = [
         {
@@ -100,7 +100,7 @@ def add__internal_topic(broker: Broker) -> Any:
 
 @case
 def add__no_partitions(broker: Broker) -> Any:
-    """Nothing to add: does the transaction begin."""
+    """Add no partitions; the state tells whether a transaction begins."""
     producer = broker.producer()
     return [producer.add_all({}), producer.state()]
 
@@ -133,7 +133,7 @@ def add__duplicate_partition_in_request(broker: Broker) -> Any:
 
 
 @case
-def add__after_commit_starts_anew(broker: Broker) -> Any:
+def add__after_commit_begins_a_transaction(broker: Broker) -> Any:
     topic = broker.topic()
     producer = broker.open_transaction(topic)
     return [producer.end(), producer.add(topic), producer.wait_state("Ongoing")]
@@ -228,7 +228,7 @@ def addoffsets__empty_group(broker: Broker) -> Any:
 
 @case
 def add__each_partition_once_or_as_asked(broker: Broker) -> Any:
-    """Twice the same partition, a topic without one, both beside one that does not exist."""
+    """A partition named twice, a topic without partitions, and both beside an unknown topic."""
     topic, producer = broker.topic(), broker.producer()
     asked: list[dict[str, list[int]]] = [
         {topic: [0, 0]},

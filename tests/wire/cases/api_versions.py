@@ -38,7 +38,7 @@ def apiversions__unsupported_version_bytes(broker: Broker) -> Any:
 @case
 def apiversions__bad_software_name(broker: Broker) -> Any:
     def told(name: str, version: str) -> str:
-        # The error comes in the version asked, which the codec does not expect.
+        # The error has the requested version, which the codec does not expect.
         body = {"client_software_name": name, "client_software_version": version}
         broker.connection.send("ApiVersions", 3, body)
         return error_name(struct.unpack_from(">h", broker.connection.frame(), 4)[0])
@@ -94,7 +94,7 @@ def apiversions__features_by_version(broker: Broker) -> Any:
 
 @case
 def apiversions__layout(broker: Broker) -> Any:
-    """How each version is laid out: header, error, count, entries, throttle time, tags."""
+    """The layout of each version: header, error, count, entries, throttle time, tags."""
     out = {}
     for version in range(5):
         broker.connection.send("ApiVersions", version, SOFTWARE if version >= 3 else {})
@@ -124,7 +124,7 @@ def apiversions__order_of_keys(broker: Broker) -> Any:
 
 @case
 def apiversions__all_ranges(broker: Broker) -> Any:
-    """Every API that is offered, by its number."""
+    """Every offered API by its key."""
     answer = broker.call("ApiVersions", 0)
     return {k["api_key"]: [k["min_version"], k["max_version"]] for k in answer["api_keys"]}
 
@@ -237,7 +237,7 @@ def coordinator__bad_requests(broker: Broker) -> Any:
 
 @case
 def cluster__all_versions(broker: Broker) -> Any:
-    """DescribeCluster: whole answers, ids and addresses made comparable."""
+    """DescribeCluster: complete answers, with normalized ids and addresses."""
     out = {}
     node = broker.node_id()
     for version in (0, 1, 2):
@@ -259,7 +259,7 @@ def cluster__all_versions(broker: Broker) -> Any:
 
 @case
 def cluster__endpoint_types(broker: Broker) -> Any:
-    """Controllers are not to be asked for on this listener; nor what is neither."""
+    """This listener refuses the endpoint type of controllers, and unknown types."""
     out = {}
     for kind in (0, 2, 3):
         body = {"include_cluster_authorized_operations": False, "endpoint_type": kind}

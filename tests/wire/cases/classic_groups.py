@@ -43,7 +43,7 @@ def join__bad_requests(broker: Broker) -> Any:
 
 @case
 def join__all_versions(broker: Broker) -> Any:
-    """Whole answers to the first member of a group, member ids by their length."""
+    """Complete answers to the first member of a group, with the lengths of member ids."""
     out = {}
     for version in range(10):
         group = broker.fresh("g")
@@ -69,7 +69,7 @@ def join__generations_count_up(broker: Broker) -> Any:
 
 @slow_case
 def join__session_expires(broker: Broker) -> Any:
-    """No heartbeat for the session timeout of 6 s: the member is gone."""
+    """Without heartbeats for the session timeout of 6 s the member is removed."""
     group = broker.fresh("g")
     member = broker.member(group, session_timeout_ms=6000, version=3)
     member.sync(version=3)
@@ -92,7 +92,7 @@ def sync__assignment(broker: Broker) -> Any:
 
 @case
 def sync__all_versions(broker: Broker) -> Any:
-    """The assignment, the heartbeat after it, and errors for strangers and wrong generations."""
+    """The assignment, the next heartbeat, and errors for unknown members and generations."""
     out = {}
     for version in range(6):
         member = broker.member(broker.fresh("g"))
@@ -128,7 +128,7 @@ def sync__member_left_out_of_assignment(broker: Broker) -> Any:
 
 @case
 def group__two_members(broker: Broker) -> Any:
-    """A second member joins: the first is told by its heartbeat, both join, both sync."""
+    """A second member joins; the first learns it by its heartbeat, both join, both sync."""
     group = broker.fresh("g")
     first = broker.stable_member(group)
     connection = broker.connect()
@@ -157,8 +157,8 @@ def group__two_members(broker: Broker) -> Any:
 
 
 @case
-def group__members_who_like_different_protocols(broker: Broker) -> Any:
-    """Each likes another one better: neither of them decides by who came first."""
+def group__members_with_different_protocols(broker: Broker) -> Any:
+    """Two members vote for different protocols; the order of arrival does not decide."""
     out = {}
     names = ("range", "roundrobin", "sticky", "cooperative-sticky")
     for first, second in permutations(names, 2):
@@ -221,7 +221,7 @@ def leave__old_version(broker: Broker) -> Any:
 
 @case
 def static__replaced_without_rebalance(broker: Broker) -> Any:
-    """Same instance id, new member id, same metadata: same generation, the old is fenced."""
+    """A new member id of the same instance id and metadata: same generation, old id fenced."""
     group = broker.fresh("g")
     member = broker.stable_member(group, "i1")
     answer = join_raw(broker, group, instance="i1", protocols=(("range", NOTHING_SUBSCRIBED),))
@@ -241,7 +241,7 @@ def static__replaced_without_rebalance(broker: Broker) -> Any:
 
 @case
 def static__joins_at_once(broker: Broker) -> Any:
-    """No MEMBER_ID_REQUIRED round for a member with an instance id."""
+    """A member with an instance id gets no MEMBER_ID_REQUIRED."""
     answer = retrying(
         lambda: join_raw(broker, broker.fresh("g"), instance="i1"),
         lambda found: [found["error"]],
@@ -311,7 +311,7 @@ def groups__list(broker: Broker) -> Any:
 
 
 def _deleted(broker: Broker, *groups: str) -> list[str | None]:
-    """DeleteGroups: the error names in the order asked."""
+    """DeleteGroups: the error names in the order of the request."""
     results = broker.call("DeleteGroups", 2, {"groups_names": list(groups)})["results"]
     errors = {one["group_id"]: error_name(one["error_code"]) for one in results}
     return [errors.get(group) for group in groups]

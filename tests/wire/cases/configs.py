@@ -62,13 +62,13 @@ def configs__describe_topic(broker: Broker) -> Any:
 
 @case
 def configs__all_of_a_topic(broker: Broker) -> Any:
-    """Names, values and types of everything a topic has."""
+    """Names, values and types of all settings of a topic."""
     return _told(broker, TOPIC, broker.topic())
 
 
 @case
 def configs__synonyms(broker: Broker) -> Any:
-    """Where a value may come from, in the order in which it is looked for."""
+    """The synonyms of a value, in the order of precedence."""
     topic = broker.topic(retention_ms=777000)
     keys = ["retention.ms", "cleanup.policy", "segment.bytes"]
     _, configs = described(broker, TOPIC, topic, keys, include_synonyms=True)
@@ -128,7 +128,7 @@ def configs__alter(broker: Broker) -> Any:
 
 @case
 def configs__max_message_bytes_takes_effect(broker: Broker) -> Any:
-    """A limit that is lowered and raised again is heeded by the next requests."""
+    """A limit that is lowered and raised again applies to the next requests."""
     topic = broker.topic()
     out = []
     for value in ("500", "5000"):

@@ -60,7 +60,7 @@ def consumers__bad_requests(broker: Broker) -> Any:
 
 @case
 def consumers__ids(broker: Broker) -> Any:
-    """Version 0 gives an id, version 1 wants one."""
+    """In version 0 the coordinator assigns a member id, in version 1 the client sends it."""
     group, topic = broker.fresh("g"), broker.topic()
     given = heartbeat_raw(broker, group, "", 0, version=0, **_join_fields(topic))
     own = heartbeat_raw(broker, group, "mine", 0, version=0, **_join_fields(topic))
@@ -71,8 +71,8 @@ def consumers__ids(broker: Broker) -> Any:
 
 
 @case
-def consumers__strangers_and_epochs(broker: Broker) -> Any:
-    """Who may send a heartbeat in which epoch."""
+def consumers__unknown_members_and_epochs(broker: Broker) -> Any:
+    """The answers to heartbeats by member id and epoch."""
     group, topic = broker.fresh("g"), broker.topic(2)
     unknown = Consumer(broker, group, "a", [topic])
     out: dict[str, Any] = {
@@ -100,7 +100,7 @@ def consumers__strangers_and_epochs(broker: Broker) -> Any:
 
 @case
 def consumers__join_share_leave(broker: Broker) -> Any:
-    """Three members of one topic come and go; who owns what, and in which epoch."""
+    """Three members of one topic join and leave; their partitions and epochs."""
     group, topic = broker.fresh("g"), broker.topic(6)
     a, b, c = (Consumer(broker, group, name, [topic]) for name in "abc")
     out: list[Any] = [a.join(), state(broker, group)]
@@ -117,7 +117,7 @@ def consumers__join_share_leave(broker: Broker) -> Any:
 
 @case
 def consumers__full_request(broker: Broker) -> Any:
-    """Who tells everything is told everything."""
+    """A heartbeat with all fields gets an answer with all fields."""
     group, topic = broker.fresh("g"), broker.topic(1)
     a = Consumer(broker, group, "a", [topic])
     a.join()
@@ -145,7 +145,7 @@ def consumers__range(broker: Broker) -> Any:
 
 @case
 def consumers__different_subscriptions(broker: Broker) -> Any:
-    """Of two topics one member reads one, another both."""
+    """One member subscribes to one topic, another to two."""
     group, topics = broker.fresh("g"), [broker.topic(4), broker.topic(2)]
     a, b = (Consumer(broker, group, name, topics) for name in "ab")
     out: list[Any] = [a.join(), b.join(subscribed_topic_names=topics[:1])]
@@ -156,7 +156,7 @@ def consumers__different_subscriptions(broker: Broker) -> Any:
 
 @case
 def consumers__topics_come_and_go(broker: Broker) -> Any:
-    """A topic that is made, gets partitions, and is deleted; the group learns it by itself."""
+    """A topic is created, gets partitions and is deleted; the group learns of each change."""
     group, first, later = broker.fresh("g"), broker.topic(1), broker.fresh("t")
     a = Consumer(broker, group, "a", [first, later])
     out: list[Any] = [a.join(), state(broker, group)]
@@ -183,7 +183,7 @@ def _creation(topic: str, partitions: int) -> dict[str, Any]:
 
 @case
 def consumers__regex(broker: Broker) -> Any:
-    """What matches is assigned in a later heartbeat than the one that asks for it."""
+    """A heartbeat after the one with the regular expression gets the matching topics."""
     group, topics = broker.fresh("g"), [broker.topic(2), broker.topic(1)]
     a = Consumer(broker, group, "a", topics)
     prefix = topics[0][: topics[0].index("-")]
@@ -215,7 +215,7 @@ def consumers__regex_matches_whole_names(broker: Broker) -> Any:
 
 @slow_case
 def consumers__regex_finds_new_topics(broker: Broker) -> Any:
-    """A topic that is made later is found, though not within ten seconds of the last look."""
+    """A topic created later is matched, but not within ten seconds of the last evaluation."""
     group, topic = broker.fresh("g"), broker.topic(1)
     later = f"{topic}-later"
     a = Consumer(broker, group, "a", [topic, later])
@@ -231,7 +231,7 @@ def consumers__regex_finds_new_topics(broker: Broker) -> Any:
 
 @case
 def consumers__static(broker: Broker) -> Any:
-    """A static member that leaves for a while, and comes back under another id."""
+    """A static member leaves temporarily and returns with another member id."""
     group, topic = broker.fresh("g"), broker.topic(4)
     a = Consumer(broker, group, "a", [topic], instance="i")
     b = Consumer(broker, group, "b", [topic])
@@ -256,7 +256,7 @@ def consumers__static_other_subscription(broker: Broker) -> Any:
 
 @case
 def consumers__offsets(broker: Broker) -> Any:
-    """Commits and fetches by members, strangers and nobody, in versions before and since 9."""
+    """Commits and fetches with known, unknown and empty member ids, below and from version 9."""
     group, topic = broker.fresh("g"), broker.topic(1)
     a = Consumer(broker, group, "a", [topic])
     a.join()
@@ -377,7 +377,7 @@ def consumers__views(broker: Broker) -> Any:
 
 
 def sorted_bits(value: Any) -> Any:
-    """Operations as numbers, whether the codec gives a set or a bit field."""
+    """Operations as numbers, from a set or a bit field."""
     if isinstance(value, int):
         return [bit for bit in range(32) if value >> bit & 1]
     return sorted(value)
@@ -385,7 +385,7 @@ def sorted_bits(value: Any) -> Any:
 
 @case
 def consumers__empty_groups_change_sides(broker: Broker) -> Any:
-    """A group without members is whatever the next member wants."""
+    """A group without members takes the kind of its next member."""
     group, topic = broker.fresh("g"), broker.topic(1)
     a = Consumer(broker, group, "a", [topic])
     out: list[Any] = [a.join(), a.leave(), state(broker, group)]
@@ -408,7 +408,7 @@ def consumers__connect_group_is_refused(broker: Broker) -> Any:
 
 @case
 def consumers__classic_members_join(broker: Broker) -> Any:
-    """A classic member joins a consumer group, is reconciled, and is left alone in it."""
+    """A classic member joins a consumer group, is reconciled, and stays as its only member."""
     group, topic = broker.fresh("g"), broker.topic(4)
     a = Consumer(broker, group, "a", [topic])
     out: list[Any] = [a.join()]
@@ -453,7 +453,7 @@ def _synced(member: Member, topic: str) -> list[str]:
 
 
 def _kinds(broker: Broker, group: str) -> list[list[Any]]:
-    """Member type, epoch and partitions of each member, the consumers first."""
+    """Type, epoch and partitions of each member, the consumers first."""
     return sorted(
         (
             [
@@ -469,8 +469,8 @@ def _kinds(broker: Broker, group: str) -> list[list[Any]]:
 
 
 @case
-def consumers__classic_group_is_taken_over(broker: Broker) -> Any:
-    """A classic group with a member becomes a consumer group by a heartbeat."""
+def consumers__classic_group_is_converted(broker: Broker) -> Any:
+    """A heartbeat converts a classic group with a member to a consumer group."""
     group, topic = broker.fresh("g"), broker.topic(2)
     given = _join_classic(broker, group, topic)["member_id"]
     joined = _join_classic(broker, group, topic, given)
@@ -504,8 +504,8 @@ def _owning(topic: str, *partitions: int) -> tuple[tuple[str, bytes], ...]:
 
 
 @case
-def consumers__rebalancing_classic_group_is_taken_over(broker: Broker) -> Any:
-    """Who waits for the leader of the classic group is told to join again."""
+def consumers__rebalancing_classic_group_is_converted(broker: Broker) -> Any:
+    """Members that wait for the leader of the classic group have to join again."""
     group, topic = broker.fresh("g"), broker.topic(2)
     given = _join_classic(broker, group, topic)["member_id"]
     joined = _join_classic(broker, group, topic, given)
@@ -530,7 +530,7 @@ def consumers__classic_members_leave_and_are_static(broker: Broker) -> Any:
     out += [again["error"], again["generation_id"], m.heartbeat(), m.rejoin_raw()["error"]]
     m = m.but(member_id=again["member_id"], generation_id=again["generation_id"])
     out += [m.heartbeat(), _kinds(broker, group)]
-    # The classic member takes the place of the last consumer: the group is classic again.
+    # The classic member replaces the last consumer, so the group is classic again.
     taken = _join_classic(broker, group, topic, instance="i")
     out += [taken["error"], a.beat(), described_classic(broker, group)[1]]
     out += [m.but(member_id="nobody").leave(), m.leave([("", "i")])]
@@ -539,7 +539,7 @@ def consumers__classic_members_leave_and_are_static(broker: Broker) -> Any:
 
 @case
 def consumers__leave_group_of_consumers(broker: Broker) -> Any:
-    """LeaveGroup also removes members that speak the new protocol."""
+    """LeaveGroup also removes members of the consumer protocol."""
     group, topic = broker.fresh("g"), broker.topic(1)
     a, b = (
         Consumer(broker, group, "a", [topic]),

@@ -1,4 +1,4 @@
-"""EndTxn (26), and what a reader sees before and after it."""
+"""EndTxn (26), and the records that a consumer reads before and after it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def end__commit_ongoing(broker: Broker) -> Any:
 
 
 def _twice(first: str, second: str, version: int, *, bumped: bool) -> None:
-    """Registers a case: `second` after `first`, with the old epoch or the one of the answer."""
+    """Register a case: `second` after `first`, with the old epoch or the one of the answer."""
 
     def run(broker: Broker) -> Any:
         producer = broker.open_transaction()
@@ -132,7 +132,7 @@ def end__partition_without_data_gets_marker(broker: Broker) -> Any:
 
 @case
 def end__topic_deleted_during_txn(broker: Broker) -> Any:
-    """One of two topics goes away while the transaction is open; the commit still completes."""
+    """One of two topics is deleted while the transaction is open; the commit still completes."""
     kept, deleted, producer = broker.topic(), broker.topic(), broker.producer()
     producer.add_all({kept: [0], deleted: [0]})
     parts = [(topic, 0, producer.batch()) for topic in (kept, deleted)]
@@ -150,7 +150,7 @@ def end__topic_deleted_during_txn(broker: Broker) -> Any:
 
 @case
 def end__concurrent_or_done(broker: Broker) -> Any:
-    """AddPartitions straight after EndTxn: only NONE or CONCURRENT_TRANSACTIONS may be seen."""
+    """AddPartitions right after EndTxn: only NONE or CONCURRENT_TRANSACTIONS may occur."""
     topic, producer = broker.topic(), broker.producer()
     seen: set[str] = set()
     for _ in range(30):
@@ -164,7 +164,7 @@ def end__concurrent_or_done(broker: Broker) -> Any:
 
 @case
 def end__init_straight_after(broker: Broker) -> Any:
-    """InitProducerId straight after EndTxn: NONE or CONCURRENT_TRANSACTIONS; commits stand."""
+    """InitProducerId right after EndTxn: NONE or CONCURRENT_TRANSACTIONS; the commit stays."""
     topic = broker.topic()
     seen = set()
     for _ in range(10):
@@ -178,7 +178,7 @@ def end__init_straight_after(broker: Broker) -> Any:
 
 @case
 def end__epoch_runs_to_50(broker: Broker) -> Any:
-    """50 KIP-890 transactions of one producer: the epoch goes up by one each."""
+    """50 KIP-890 transactions of one producer: each bumps the epoch by one."""
     topic, producer = broker.topic(), broker.producer()
     for i in range(50):
         assert producer.produce(topic, version=12)[0] == "NONE"
@@ -236,7 +236,7 @@ def view__aborted(broker: Broker) -> Any:
 
 @case
 def view__interleaved(broker: Broker) -> Any:
-    """Two transactions and plain batches in turns; one commits, one aborts, one stays open."""
+    """Batches of transactions and plain ones mixed; one commits, one aborts, one stays open."""
     topic = broker.topic()
     first, second = broker.open_transaction(topic), broker.open_transaction(topic)
     broker.produce(topic, broker.idempotent().batch([b"plain"]))
@@ -274,7 +274,7 @@ def view__fetch_at_lso(broker: Broker) -> Any:
 
 @case
 def view__aborted_list_by_size(broker: Broker) -> Any:
-    """A small fetch: the list starts with the returned batch's own transaction.
+    """A small fetch: the list of aborted transactions starts with that of the returned batch.
 
     Kafka adds later ones, by the granularity of its index.
     """
@@ -291,7 +291,7 @@ def view__aborted_list_by_size(broker: Broker) -> Any:
 
 @case
 def view__markers_and_sequence(broker: Broker) -> Any:
-    """After a v4 commit sequences go on; after a v5 commit they restart with the new epoch."""
+    """After a v4 commit sequences continue; after a v5 commit they restart with the new epoch."""
     out = {}
     for version in (4, 5):
         topic = broker.topic()
@@ -309,7 +309,7 @@ def view__markers_and_sequence(broker: Broker) -> Any:
 
 @slow_case
 def view__timeout_aborts(broker: Broker) -> Any:
-    """A transaction of 1 s left alone: the coordinator aborts it and fences the producer."""
+    """After a timeout of 1 s the coordinator aborts the transaction and fences the producer."""
     topic, group = broker.topic(), broker.fresh("g")
     producer = broker.open_transaction(topic, timeout_ms=1000)
     stable = broker.wait_stable(topic, 2)

@@ -14,7 +14,7 @@ TRANSACTION = "transaction.version"
 
 
 def asked(broker: Broker, *updates: tuple[str, int, int], version: int = 2) -> Any:
-    """UpdateFeatures that only validates: error name, message, and what each feature is told."""
+    """UpdateFeatures with validate_only: error name, message, and the result of each feature."""
     changes = [
         {"feature": name, "max_version_level": level, "upgrade_type": upgrade_type}
         for name, level, upgrade_type in updates
@@ -78,7 +78,7 @@ def features__several_at_once(broker: Broker) -> Any:
 
 @case
 def features__version_0(broker: Broker) -> Any:
-    """Which cannot only validate: levels that are refused, and the one that is."""
+    """Version 0, which cannot only validate: refused levels, and the present level."""
     told = []
     for level, allow_downgrade in (
         (2, False),

@@ -40,7 +40,7 @@ def fetch__all_versions(broker: Broker) -> Any:
 
 @case
 def fetch__answer_fields(broker: Broker) -> Any:
-    """Whole answers but for the records, good, at the end and refused."""
+    """Complete answers without the records: data, the end of the log, and an error."""
     topic = broker.filled_topic(2)
     out = {}
     for version in (4, 5, 7, 11, 12, 16, 17):
@@ -125,7 +125,7 @@ def fetch__middle_of_batch(broker: Broker) -> Any:
 
 @case
 def fetch__partial_last_batch(broker: Broker) -> Any:
-    """Does the answer carry a cut batch after the whole ones."""
+    """Whether the answer has a partial batch after the complete ones."""
     topic = broker.filled_topic(3, 1000)
     size = len(broker.fetch(topic, 0, partition_max_bytes=1)["records"])
     part = broker.fetch(topic, 0, partition_max_bytes=size + 500)
@@ -134,7 +134,7 @@ def fetch__partial_last_batch(broker: Broker) -> Any:
 
 @case
 def fetch__partition_max_bytes(broker: Broker) -> Any:
-    """How many whole batches come, by the limit of the partition."""
+    """The number of complete batches by the limit of the partition."""
     topic = broker.filled_topic(4, 1000)
     size = broker.batches(topic)[0].size_bytes
     limits = {"0": 0, "1": 1, "one_less_1": size - 1, "one": size, "two": 2 * size, "all": 9 * size}
@@ -168,7 +168,7 @@ def fetch__max_bytes_over_partitions(broker: Broker) -> Any:
 
 @case
 def fetch__max_bytes_is_shared(broker: Broker) -> Any:
-    """max_bytes of two batches over three partitions of two each."""
+    """max_bytes of two batches, over three partitions of two batches each."""
     topic = broker.topic(3)
     for partition in (0, 1, 2, 0, 1, 2):
         broker.produce(topic, batch([b"x" * 1000]), partition)
@@ -187,7 +187,7 @@ def fetch__long_poll_times_out(broker: Broker) -> Any:
 
 @case
 def fetch__min_bytes_more_than_there_is(broker: Broker) -> Any:
-    """Data is there but less than min_bytes: waits, then gives what there is."""
+    """With less data than min_bytes, a fetch waits and then returns the data."""
     topic = broker.filled_topic()
     started = time.monotonic()
     part = broker.fetch(topic, 0, min_bytes=1 << 20, max_wait_ms=600)
@@ -226,7 +226,7 @@ def fetch__woken_by_commit(broker: Broker) -> Any:
 
 @case
 def fetch__woken_by_deletion(broker: Broker) -> Any:
-    """A waiting fetch of a topic that is deleted: what it is told, in time or at the end."""
+    """A waiting fetch of a topic that is deleted: its answer, and when."""
     topic = broker.filled_topic()
     connection = broker.connect()
     delete = threading.Timer(0.3, lambda: broker.delete_topic(topic))
@@ -266,7 +266,7 @@ def fetch__current_leader(broker: Broker) -> Any:
 
 @case
 def fetch__last_fetched_epoch(broker: Broker) -> Any:
-    """KIP-595 truncation detection: an epoch the log never had."""
+    """KIP-595 truncation detection: an epoch that the log never had."""
     topic = broker.filled_topic()
     out = {}
     for epoch, offset in ((0, 3), (0, 9), (3, 3), (-1, 3)):
@@ -325,7 +325,7 @@ def fetch__after_delete_records(broker: Broker) -> Any:
 
 @case
 def fetch__after_delete_records_inside_batch(broker: Broker) -> Any:
-    """The start of the log lies inside a batch: the batch is still given whole."""
+    """The log start offset is inside a batch; the answer has the complete batch."""
     topic = broker.topic()
     broker.produce(topic, batch([b"a"] * 5))
     deleted = broker.delete_records(topic, 3)
@@ -370,7 +370,7 @@ def fetch__errors_beside_data(broker: Broker) -> Any:
 
 @case
 def fetch__unflushed_is_seen(broker: Broker) -> Any:
-    """What was acknowledged by acks=1 is there for the very next request."""
+    """The next request reads a record acknowledged with acks=1."""
     topic = broker.topic()
     out = []
     for i in range(5):
@@ -381,7 +381,7 @@ def fetch__unflushed_is_seen(broker: Broker) -> Any:
 
 @case
 def fetch__huge_array_count(broker: Broker) -> Any:
-    """An array that claims 2^31-1 entries."""
+    """An array with a count of 2^31-1."""
     body = struct.pack(">iiiib", -1, 100, 0, 1 << 20, 0) + struct.pack(">i", 0x7FFFFFFF)
     return [broker.outcome_of(framed(header(1, 4) + body), None), broker.is_alive()]
 
@@ -429,7 +429,7 @@ def deleterecords__cases(broker: Broker) -> Any:
 
 @case
 def deleterecords__all_versions(broker: Broker) -> Any:
-    """Whole answers; and a compacted topic."""
+    """Complete answers, also for a compacted topic."""
     topic, compacted = broker.filled_topic(), broker.topic(cleanup_policy="compact")
     broker.produce(compacted, batch(keys=[b"k"]))
     out = {}

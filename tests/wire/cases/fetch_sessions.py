@@ -14,7 +14,7 @@ from .fetch import partitions_of
 
 
 class Session:
-    """A session as a client keeps it: the id and the next epoch."""
+    """A client's session: the id and the next epoch."""
 
     def __init__(self, broker: Broker, **fields: Any) -> None:
         self._broker = broker
@@ -33,7 +33,7 @@ class Session:
 
 
 def changed(answer: Answer) -> list[list[Any]]:
-    """What a fetch answer says of each partition."""
+    """Partition, error and batches of a fetch answer."""
     return sorted(
         [part["partition_index"], error_name(part["error_code"]), len(batches_in(part["records"]))]
         for part in partitions_of(answer)
@@ -42,13 +42,13 @@ def changed(answer: Answer) -> list[list[Any]]:
 
 @case
 def session__sessionless(broker: Broker) -> Any:
-    """Epoch -1 without id: no session is made."""
+    """Epoch -1 without a session id creates no session."""
     return broker.fetch_raw([(broker.filled_topic(), 0, 0)], session=(0, -1))["session_id"]
 
 
 @case
 def session__incremental(broker: Broker) -> Any:
-    """Full, then nothing new, then one of two partitions has news."""
+    """A full fetch, one without news, and one with news of one of two partitions."""
     topic = broker.topic(2)
     session = Session(broker)
     out = [session.fetch([(topic, 0, 0), (topic, 1, 0)]), session.fetch()]
@@ -73,7 +73,7 @@ def session__partition_is_added(broker: Broker) -> Any:
 
 @case
 def session__forgotten(broker: Broker) -> Any:
-    """A partition that is taken out has no more news; also one that never was in."""
+    """Forgotten partitions are not answered; also one that was never in the session."""
     topic = broker.topic(3)
     session = Session(broker)
     out = [session.fetch([(topic, 0, 0), (topic, 1, 0)])]
@@ -115,7 +115,7 @@ def session__forgotten_by_id(broker: Broker) -> Any:
 
 @case
 def session__epochs(broker: Broker) -> Any:
-    """Wrong epochs, and that a wrong one does no harm to the session."""
+    """Wrong epochs are refused and do not change the session."""
     topic = broker.filled_topic()
     session = Session(broker)
     session.fetch([(topic, 0, 3)])
@@ -147,7 +147,7 @@ def session__wrong_epoch_is_harmless(broker: Broker) -> Any:
 
 @case
 def session__closed(broker: Broker) -> Any:
-    """Epoch -1 with an id ends the session."""
+    """Epoch -1 with a session id ends the session."""
     topic = broker.filled_topic()
     session = Session(broker)
     session.fetch([(topic, 0, 3)])
@@ -164,7 +164,7 @@ def session__closed(broker: Broker) -> Any:
 
 @case
 def session__replaced(broker: Broker) -> Any:
-    """Epoch 0 with an old id: a new session, the old one is gone."""
+    """Epoch 0 with a session id replaces the session with a new one."""
     topic = broker.filled_topic()
     first = broker.fetch_raw([(topic, 0, 3)], session=(0, 0))["session_id"]
     second = broker.fetch_raw([(topic, 0, 3)], session=(first, 0))["session_id"]
@@ -177,7 +177,7 @@ def session__replaced(broker: Broker) -> Any:
 
 @case
 def session__empty_full_fetch(broker: Broker) -> Any:
-    """A full fetch of nothing: is a session made, and does it grow."""
+    """A full fetch without partitions: whether it creates a session, and whether that grows."""
     topic = broker.filled_topic()
     answer = broker.fetch_raw([], session=(0, 0), max_wait_ms=50)
     made = answer["session_id"]
@@ -272,7 +272,7 @@ def session__other_connection(broker: Broker) -> Any:
 
 @case
 def session__hw_change_is_reported(broker: Broker) -> Any:
-    """No new records for the session's offset but a moved last stable offset."""
+    """No new records, but a higher last stable offset."""
     topic = broker.topic()
     producer = broker.open_transaction(topic)
     first = broker.fetch_raw([(topic, 0, 0)], session=(0, 0), isolation=1)
@@ -298,7 +298,7 @@ def session__log_start_change_is_reported(broker: Broker) -> Any:
 
 @case
 def session__long_poll(broker: Broker) -> Any:
-    """An incremental fetch waits as long as it may when nothing is new."""
+    """An incremental fetch without news waits for max_wait_ms."""
     import time
 
     topic = broker.filled_topic()

@@ -1,4 +1,4 @@
-"""Frames and headers: what no codec would send."""
+"""Frames and headers that no codec sends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ API_VERSIONS, METADATA, FIND_COORDINATOR = 18, 3, 10
 
 
 def heard(broker: Broker, data: bytes, api: str = "ApiVersions", version: int = 0) -> str:
-    """What raw bytes are answered with: an error name, 'answer', 'closed' or 'silent'."""
+    """The result of raw bytes: an error name, 'answer', 'closed' or 'silent'."""
     answer = broker.outcome_of(data, api, version)
     if isinstance(answer, str):
         return answer
@@ -45,7 +45,7 @@ def frame__unknown_api_key(broker: Broker) -> Any:
 
 @case
 def frame__unsupported_version(broker: Broker) -> Any:
-    """Any API but ApiVersions: the connection is closed."""
+    """Unknown versions of APIs except ApiVersions close the connection."""
     asked = {
         "metadata_99": (3, 99),
         "metadata_minus1": (3, -1),
@@ -66,7 +66,7 @@ def frame__unsupported_version(broker: Broker) -> Any:
 
 @case
 def frame__one_version_beyond(broker: Broker) -> Any:
-    """The first version that is not offered, of every API that is."""
+    """The first version above the offered ones, of every API."""
     offered = broker.call("ApiVersions", 0)["api_keys"]
     answers = {
         heard(broker, framed(header(api["api_key"], api["max_version"] + 1) + b"\0" * 16))
@@ -85,7 +85,7 @@ def frame__removed_or_internal_apis(broker: Broker) -> Any:
 
 @case
 def frame__body_too_short(broker: Broker) -> Any:
-    """Metadata 1 whose array says 3 and holds none; produce cut in the middle."""
+    """Metadata 1 with a count of 3 and no element; a Produce cut in the middle."""
     return [
         heard(broker, framed(header(METADATA, 1) + struct.pack(">i", 3))),
         heard(broker, framed(header(0, 3) + b"\xff\xff\xff\xff")),
@@ -95,7 +95,7 @@ def frame__body_too_short(broker: Broker) -> Any:
 
 @case
 def frame__lengths(broker: Broker) -> Any:
-    """Frames of no length, a negative one, too short for a header, and far too long."""
+    """Frames of size 0, negative size, too short for a header, and far too long."""
     return {
         "zero": heard(broker, struct.pack(">i", 0)),
         "negative": heard(broker, struct.pack(">i", -1)),
@@ -111,7 +111,7 @@ def frame__lengths(broker: Broker) -> Any:
 
 @case
 def frame__other_protocols(broker: Broker) -> Any:
-    """What browsers and TLS clients send."""
+    """First bytes of browsers and TLS clients."""
     return {
         "http": heard(broker, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
         "tls": heard(broker, bytes.fromhex("16030100c8010000c40303") + bytes(200)),
@@ -122,7 +122,7 @@ def frame__other_protocols(broker: Broker) -> Any:
 
 @case
 def frame__client_ids(broker: Broker) -> Any:
-    """Null, empty, long and not quite UTF-8; and a length that is too long or below -1."""
+    """Null, empty, long and invalid UTF-8; and lengths that are too long or below -1."""
     ids = {"null": None, "empty": b"", "long": b"x" * 32767, "latin1": b"\xe9\xff"}
     out = {
         name: heard(broker, framed(header(API_VERSIONS, 0, client_id=value)))
@@ -152,7 +152,7 @@ def frame__null_arrays(broker: Broker) -> Any:
 
 @case
 def frame__huge_arrays(broker: Broker) -> Any:
-    """Counts that no frame could hold, plain and compact."""
+    """Counts that are too large for any frame, plain and compact."""
     huge = struct.pack(">i", 0x7FFFFFFF)
     compact = b"\xff\xff\xff\xff\x0f"
     return {
@@ -182,7 +182,7 @@ def frame__trailing_bytes(broker: Broker) -> Any:
 
 @case
 def frame__correlation_ids(broker: Broker) -> Any:
-    """Any 32-bit value comes back, also twice the same."""
+    """The answer has the same correlation id, for any 32-bit value, also twice the same."""
     out = []
     for number in (0, -1, -(2**31), 2**31 - 1, 5, 5):
         broker.connection.send_raw(framed(header(API_VERSIONS, 0, correlation_id=number)))
@@ -204,7 +204,7 @@ def frame__unknown_tagged_fields(broker: Broker) -> Any:
 
 @case
 def frame__broken_tagged_fields(broker: Broker) -> Any:
-    """Tags out of order, twice the same, and longer than the frame."""
+    """Tags out of order, a tag twice, and a tag longer than the frame."""
     body = b"\x02" + b"a" + b"\x02" + b"1"
     broken = {
         "out_of_order": b"\x02\x09\x01z\x05\x03abc",
@@ -263,7 +263,7 @@ def frame__byte_by_byte(broker: Broker) -> Any:
 
 @case
 def frame__half_then_gone(broker: Broker) -> Any:
-    """100 connections that send half a frame and go away."""
+    """100 connections send half a frame and close."""
     for _ in range(100):
         connection = broker.connect()
         connection.send_raw(struct.pack(">i", 500) + b"\0" * 100)
@@ -273,7 +273,7 @@ def frame__half_then_gone(broker: Broker) -> Any:
 
 @case
 def frame__good_then_bad(broker: Broker) -> Any:
-    """Two good requests and a bad one in one write: both answers, then the end."""
+    """Two good requests and a bad one in one write: two answers, then the connection closes."""
     good = [framed(header(API_VERSIONS, 0, correlation_id=number)) for number in (1, 2)]
     connection = broker.connect(3.0)
     connection.send_raw(b"".join(good) + framed(header(999, 0)))
@@ -295,7 +295,7 @@ def frame__negative_string_length(broker: Broker) -> Any:
 
 @case
 def frame__many_connections(broker: Broker) -> Any:
-    """200 connections at once, each asks."""
+    """200 connections at once send a request each."""
     connections = [broker.connect() for _ in range(200)]
     data = encode("ApiVersions", 0, {}, correlation_id=3)
     for connection in connections:

@@ -39,7 +39,7 @@ def idem__gap(broker: Broker) -> Any:
 
 @case
 def idem__overlap(broker: Broker) -> Any:
-    """A batch that overlaps the last one: same first sequence, other length; or shifted by one."""
+    """A batch that overlaps the last one: another length from the same sequence, or shifted."""
     topic, producer = broker.topic(), broker.idempotent()
     producer.produce(topic, [b"a"] * 3)
     return {
@@ -91,7 +91,7 @@ def idem__sequence_wraps_at_batch_edge(broker: Broker) -> Any:
 
 @case
 def idem__sequence_wraps_inside_batch(broker: Broker) -> Any:
-    """Three records from the last sequence but one: the next is 1."""
+    """Three records from the second to last sequence: the next sequence is 1."""
     topic, producer = broker.topic(), broker.idempotent()
     return [
         producer.produce(topic, [b"a"] * 3, sequence=LAST_SEQUENCE - 1),
@@ -141,7 +141,7 @@ def idem__acks_0(broker: Broker) -> Any:
 
 @case
 def idem__state_after_delete_records(broker: Broker) -> Any:
-    """All of the producer's records deleted: its sequence state."""
+    """The sequence state after all records of the producer are deleted."""
     topic, producer = broker.topic(), broker.idempotent()
     producer.produce(topic, [b"a"] * 3)
     broker.delete_records(topic, -1)
@@ -150,7 +150,7 @@ def idem__state_after_delete_records(broker: Broker) -> Any:
 
 @case
 def idem__duplicate_of_a_refused_batch(broker: Broker) -> Any:
-    """What was refused left no trace: the sequence is still to come."""
+    """A refused batch does not use its sequence numbers."""
     topic, producer = broker.topic(), broker.idempotent()
     corrupt = producer.batch(crc=0)
     return [broker.produced(topic, corrupt), producer.produce(topic), producer.produce(topic)]
@@ -158,7 +158,7 @@ def idem__duplicate_of_a_refused_batch(broker: Broker) -> Any:
 
 @case
 def idem__epoch_goes_down(broker: Broker) -> Any:
-    """An older epoch after a newer one, by Produce version."""
+    """An older epoch after a newer one, by version of Produce."""
     topic, producer = broker.topic(), broker.idempotent().but(epoch=5)
     first = producer.produce(topic)
     old = producer.but(epoch=4)

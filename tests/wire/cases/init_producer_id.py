@@ -22,7 +22,7 @@ def init__no_txn_id(broker: Broker) -> Any:
 
 @case
 def init__all_versions(broker: Broker) -> Any:
-    """Whole answers with and without a transactional id; the empty one."""
+    """Complete answers with, without and with an empty transactional id."""
     out = {}
     for version in range(6):
         answers = [
@@ -74,7 +74,7 @@ def init__timeout_changes_on_reinit(broker: Broker) -> Any:
 
 @case
 def init__epoch_counts_up(broker: Broker) -> Any:
-    """Each plain InitProducerId is one epoch more, under the same producer id."""
+    """Each plain InitProducerId bumps the epoch of the same producer id."""
     name = broker.fresh("x")
     producers = [broker.init(name) for _ in range(4)]
     return [[p.producer_id == producers[0].producer_id, p.epoch] for p in producers]
@@ -103,7 +103,7 @@ def init__resume_two_epochs_behind(broker: Broker) -> Any:
 
 @case
 def init__resume_previous_epoch_after_plain_init(broker: Broker) -> Any:
-    """Epoch 0 held by a client, another client inits without id (epoch 1): is the first fenced?"""
+    """A client has epoch 0 and a second one inits without id (epoch 1): is the first fenced?"""
     producer = broker.producer()
     broker.init(producer.transactional_id)
     return producer.init_again_raw()[0]
@@ -162,7 +162,7 @@ def init__during_ongoing(broker: Broker) -> Any:
 
 @case
 def init__fences_the_producer(broker: Broker) -> Any:
-    """Every request of the producer that was there before, in its oldest and newest versions."""
+    """Every request of the fenced producer, in its oldest and newest versions."""
     topic, group = broker.topic(), broker.fresh("g")
     old = broker.open_transaction(topic)
     broker.init(old.transactional_id)

@@ -1,4 +1,4 @@
-"""What lies in the internal topics, as a client reads it."""
+"""The records of the internal topics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATES = (
 
 
 def _records(broker: Broker, topic: str, name: str, key: bytes) -> list[Record]:
-    """The records of a key in the partition that `name` belongs to."""
+    """The records of a key in the partition of `name`."""
     partitions = len(broker.metadata([topic])["topics"][0]["partitions"])
     partition = partition_of(name, partitions)
     found: list[Record] = []
@@ -36,7 +36,7 @@ def _records(broker: Broker, topic: str, name: str, key: bytes) -> list[Record]:
 
 @case
 def internal__transaction_log(broker: Broker) -> Any:
-    """In __transaction_state, partition abs(hash) % 50: key version 0, and each state in turn."""
+    """__transaction_state, partition abs(hash) % 50, has records of each state (key version 0)."""
     topic = broker.topic()
     producer = broker.open_transaction(topic)
     producer.end()
@@ -55,7 +55,7 @@ def internal__transaction_log(broker: Broker) -> Any:
 
 @case
 def internal__offsets_log(broker: Broker) -> Any:
-    """A commit lies in __consumer_offsets, partition abs(hash(group)) % 50, key version 1."""
+    """__consumer_offsets, partition abs(hash(group)) % 50, has the commit (key version 1)."""
     group, topic = broker.fresh("g"), broker.topic()
     broker.commit(group, topic, 42, metadata="m")
     key = struct.pack(">hh", 1, len(group)) + group.encode()

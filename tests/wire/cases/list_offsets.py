@@ -38,7 +38,7 @@ def listoffsets__special_timestamps(broker: Broker) -> Any:
 
 @case
 def listoffsets__all_versions(broker: Broker) -> Any:
-    """Whole answers for the end, a time, and an unknown partition."""
+    """Complete answers for the end, a time, and an unknown partition."""
     topic = broker.topic()
     broker.produce(topic, batch([b"a", b"b"], timestamp=1000, timestamp_deltas=[0, 10]))
     out = {}
@@ -75,7 +75,7 @@ def listoffsets__max_timestamp(broker: Broker) -> Any:
 
 @case
 def listoffsets__max_timestamp_twice(broker: Broker) -> Any:
-    """Several records have the maximum: which one is named."""
+    """Several records have the maximum; the answer has the offset of one."""
     topic = broker.topic()
     for timestamp in (5000, 5000, 1000):
         broker.produce(topic, batch([b"a", b"b"], timestamp=timestamp))
@@ -87,7 +87,7 @@ def listoffsets__max_timestamp_twice(broker: Broker) -> Any:
 
 @case
 def listoffsets__special_by_version(broker: Broker) -> Any:
-    """-3 needs v7, -4 v8, -5 v9: what lower versions answer."""
+    """The answers of lower versions: -3 needs v7, -4 v8, -5 v9."""
     topic = broker.filled_topic()
     pairs = (
         (-3, 6),
@@ -109,7 +109,7 @@ def listoffsets__special_by_version(broker: Broker) -> Any:
 
 @case
 def listoffsets__by_timestamp(broker: Broker) -> Any:
-    """The first record that is as late as asked, over batches that go back in time."""
+    """The first record at or after a time, over batches that go back in time."""
     topic = broker.topic()
     for timestamp in (1000, 3000, 2000, 4000):
         data = batch([b"a", b"b"], timestamp=timestamp, timestamp_deltas=[0, 500])
@@ -138,7 +138,7 @@ def listoffsets__by_timestamp_compressed(broker: Broker) -> Any:
 
 @case
 def listoffsets__by_timestamp_committed(broker: Broker) -> Any:
-    """A timestamp whose offset lies beyond the last stable offset."""
+    """A timestamp with an offset beyond the last stable offset."""
     topic = broker.topic()
     broker.produce(topic, batch([b"a"], timestamp=1000))
     producer = broker.producer()
@@ -189,7 +189,7 @@ def listoffsets__replica_ids(broker: Broker) -> Any:
 
 @case
 def listoffsets__unknown(broker: Broker) -> Any:
-    """Unknown topics and partitions, and names that cannot be."""
+    """Unknown topics and partitions, and invalid names."""
     topic = broker.topic()
     return {
         "topic": broker.list_offset(NO_SUCH_TOPIC),

@@ -26,7 +26,7 @@ def write_marker(broker: Broker, producer: Producer, topic: str, *, coordinator_
 def ended_over_two_partitions(
     broker: Broker, *, epochs_later: int, coordinator_epoch: int, commit: bool
 ) -> Any:
-    """What comes of an end after somebody else's marker of later epochs on partition 0."""
+    """The outcome of EndTxn after a marker of a later epoch on partition 0."""
     topic = broker.topic(partitions=2)
     producer = broker.producer()
     for partition in (0, 1):

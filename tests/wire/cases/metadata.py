@@ -35,7 +35,7 @@ def metadata__null_and_empty(broker: Broker) -> Any:
 
 @case
 def metadata__all_versions(broker: Broker) -> Any:
-    """Every field of each version, ids and addresses made comparable."""
+    """Every field of each version, with normalized ids and addresses."""
     topic = broker.topic(2)
     node = broker.node_id()
     out = {}
@@ -72,7 +72,7 @@ def metadata__unknown_topic_no_auto_create(broker: Broker) -> Any:
 
 @case
 def metadata__unknown_topic_fields(broker: Broker) -> Any:
-    """What is told of a topic that is not there, by version."""
+    """The answer for an unknown topic, by version."""
     out = {}
     for version in (4, 7, 9, 10, 12, 13):
         topic = broker.metadata([NO_SUCH_TOPIC], version=version)["topics"][0]
@@ -83,7 +83,7 @@ def metadata__unknown_topic_fields(broker: Broker) -> Any:
 
 @case
 def metadata__auto_create(broker: Broker) -> Any:
-    """First answer, then it exists with num.partitions."""
+    """The first answer; then the topic exists with num.partitions."""
     name = broker.fresh("at")
     first = topic_errors(broker.metadata([name], auto_create=True))
     made = until(
@@ -94,7 +94,7 @@ def metadata__auto_create(broker: Broker) -> Any:
 
 @case
 def metadata__auto_create_of_bad_names(broker: Broker) -> Any:
-    """Names that no topic can have, one that differs by `.` and `_` only, an internal one."""
+    """Invalid names, a name that differs only by `.` and `_`, and an internal topic."""
     dotted = broker.fresh().replace("-", ".")
     broker.create_raw(dotted)
     until(lambda: topic_errors(broker.metadata([dotted])), lambda errors: errors == ["NONE"])
@@ -135,7 +135,7 @@ def metadata__topic_ids(broker: Broker) -> Any:
 
 @case
 def metadata__ids_and_names_mixed(broker: Broker) -> Any:
-    """Known and unknown by id in one request; the name of an unknown one."""
+    """A known and an unknown topic id in one request; the name of the unknown one."""
     topic = broker.topic()
     asked = [(broker.topic_ids[topic], None), (uuid.uuid4(), None)]
     answer = broker.metadata(ids=asked, version=12)
@@ -181,7 +181,7 @@ def metadata__internal_topics(broker: Broker) -> Any:
 
 @case
 def metadata__after_deletion(broker: Broker) -> Any:
-    """A deleted topic by name and by id; and a new one of the same name has another id."""
+    """A deleted topic by name and by id; a new topic of the same name has another id."""
     topic = broker.topic()
     old_id = broker.topic_ids[topic]
     broker.delete_topic(topic)
@@ -207,7 +207,7 @@ def _describe(broker: Broker, names: list[str], limit: int = 2000, **fields: Any
 
 
 def _pages(answer: Answer, names: list[str]) -> list[Any]:
-    """What is described: topics by their place among the names, and where the cursor stands."""
+    """The described topics, as indexes among the names, and the cursor."""
     topics = [
         [
             names.index(topic["name"]) if topic["name"] in names else topic["name"],
@@ -239,7 +239,7 @@ def describepartitions__fields(broker: Broker) -> Any:
 
 @case
 def describepartitions__pages(broker: Broker) -> Any:
-    """The limit, and going on from the cursor."""
+    """The limit, and a second request with the cursor."""
     names = sorted([broker.topic(3), broker.topic(1), broker.topic(2)])
     out = []
     for limit in (1, 2, 4, 100, 0, -5):
@@ -256,7 +256,7 @@ def describepartitions__pages(broker: Broker) -> Any:
 
 @case
 def describepartitions__walk(broker: Broker) -> Any:
-    """Two partitions a page until there is no cursor."""
+    """Two partitions per answer until there is no cursor."""
     names = sorted([broker.topic(3), broker.topic(4)])
     cursor, out = None, []
     for _ in range(6):
@@ -270,7 +270,7 @@ def describepartitions__walk(broker: Broker) -> Any:
 
 @case
 def describepartitions__errors(broker: Broker) -> Any:
-    """Unknown and impossible names; a cursor that points to nothing or before its partition."""
+    """Unknown and invalid names; a cursor to an unknown topic or a negative partition."""
     topic = broker.topic()
     names = [topic]
     cursors = {

@@ -1,4 +1,4 @@
-"""Requests that no client sends, but a broker answers: what is named twice, or not at all."""
+"""Requests that no client sends: elements named twice, or missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MISSING = "odd-missing"
 
 
 def _named(broker: Broker, api: str, version: int, body: dict[str, Any], *, topic: str) -> Any:
-    """By topic, in the order of names, each partition with its error."""
+    """The answers by topic, in the order of names, each partition with its error."""
     told = {}
     for answered in broker.call(api, version, body)["topics"]:
         label = "t" if answered["name"] == topic else answered["name"]
@@ -33,7 +33,7 @@ def _offsets(*indexes: int) -> list[dict[str, Any]]:
 
 @case
 def odd__topics_twice_or_without_partitions(broker: Broker) -> Any:
-    """A topic is answered once; one that is there, but of which nothing is asked, is left out."""
+    """A topic is answered once; a known topic without partitions is not answered."""
     topic, group = broker.topic(2), broker.fresh("g")
     empty = [{"name": topic, "partitions": []}, {"name": MISSING, "partitions": []}]
     commits = [
@@ -100,8 +100,8 @@ def _produced(
 
 
 @case
-def odd__wrong_acks_beside_what_else_is_wrong(broker: Broker) -> Any:
-    """Partitions that are not there, and batches that are none, are told so first."""
+def odd__wrong_acks_beside_other_errors(broker: Broker) -> Any:
+    """Unknown partitions and malformed batches get their errors before other checks."""
     topic, good = broker.topic(3), batch()
     parts = [
         (topic, [(0, good), (1, b"no batch"), (7, good)]),
@@ -112,8 +112,8 @@ def odd__wrong_acks_beside_what_else_is_wrong(broker: Broker) -> Any:
 
 
 @case
-def odd__a_batch_that_cannot_be_read_spoils_all(broker: Broker) -> Any:
-    """The others of the request are not taken either: Kafka looks at all of them first."""
+def odd__a_malformed_batch_fails_the_request(broker: Broker) -> Any:
+    """The other batches are refused too, because Kafka checks all batches first."""
     topic, good = broker.topic(2), batch()
     out = {}
     for field, value in (("magic", 3), ("magic", -1), ("magic", 1), ("length", 13), ("length", -3)):
@@ -123,8 +123,8 @@ def odd__a_batch_that_cannot_be_read_spoils_all(broker: Broker) -> Any:
 
 
 @case
-def odd__two_producers_of_which_one_counts(broker: Broker) -> Any:
-    """Transactional batches of two producers spoil all, if both are for partitions that exist."""
+def odd__two_producers_and_one_unknown_partition(broker: Broker) -> Any:
+    """Transactional batches of two producers for known partitions fail the whole request."""
     topic = broker.topic(2)
     producer, other = broker.open_transaction(topic), broker.producer()
     out = {}
@@ -142,8 +142,8 @@ def odd__two_producers_of_which_one_counts(broker: Broker) -> Any:
 
 
 @case
-def odd__markers_of_nobody(broker: Broker) -> Any:
-    """A marker without a producer spoils all of them, where there is a partition for it."""
+def odd__markers_without_a_producer(broker: Broker) -> Any:
+    """A marker without a producer for a known partition fails the whole request."""
     topic, group = broker.topic(), broker.fresh("g")
     offsets = partition_of(group, 50)
 
@@ -180,7 +180,7 @@ def odd__markers_of_nobody(broker: Broker) -> Any:
 
 @case
 def odd__a_consumer_group_refuses_classic_members(broker: Broker) -> Any:
-    """Who is refused by a group of the other protocol is not told its own id again."""
+    """A refusal by a group of the other protocol does not repeat the member id."""
     topic, group = broker.topic(), broker.fresh("g")
     heartbeat_raw(
         broker, group, "m", 0, instance_id="i", subscribed_topic_names=[topic],
@@ -204,8 +204,8 @@ def odd__a_consumer_group_refuses_classic_members(broker: Broker) -> Any:
 
 
 @case
-def odd__whether_replicas_may_be_resized(broker: Broker) -> Any:
-    """The answer repeats it, but only where anything was tried."""
+def odd__allow_replication_factor_change(broker: Broker) -> Any:
+    """The answer repeats it only if an operation was tried."""
     topic = broker.topic()
     place = {"name": topic, "partitions": [{"partition_index": 0, "replicas": [1]}]}
     out = []
@@ -219,7 +219,7 @@ def odd__whether_replicas_may_be_resized(broker: Broker) -> Any:
 
 
 @case
-def odd__a_refused_portion_tells_nothing_of_topics(broker: Broker) -> Any:
+def odd__a_refused_topic_does_not_show_whether_it_is_internal(broker: Broker) -> Any:
     body = {
         "topics": [{"name": "__transaction_state"}],
         "response_partition_limit": 10,
@@ -231,7 +231,7 @@ def odd__a_refused_portion_tells_nothing_of_topics(broker: Broker) -> Any:
 
 @case
 def odd__the_least_isr_of_one_broker(broker: Broker) -> Any:
-    """It belongs to the cluster while replicas may lead by it: to take it away is refused too."""
+    """With eligible leader replicas min.insync.replicas belongs to the cluster; no deletion."""
     out = {}
     tried: dict[str, list[tuple[str, int, str | None]]] = {
         "delete": [("min.insync.replicas", 1, None)],
@@ -251,7 +251,7 @@ def odd__the_least_isr_of_one_broker(broker: Broker) -> Any:
 
 
 @case
-def odd__who_has_diverged_is_told_of_no_aborted_transactions(broker: Broker) -> Any:
+def odd__a_diverging_fetch_has_no_aborted_transactions(broker: Broker) -> Any:
     topic = broker.topic()
     out = {}
     for name, (offset, epoch) in {"diverged": (50, 0), "not": (0, 0)}.items():
@@ -269,7 +269,7 @@ def odd__who_has_diverged_is_told_of_no_aborted_transactions(broker: Broker) -> 
 
 
 @case
-def odd__the_log_of_the_metadata_is_no_topic(broker: Broker) -> Any:
+def odd__the_metadata_log_is_not_a_topic(broker: Broker) -> Any:
     name = "__cluster_metadata"
     fetched = broker.fetch(name)
     asked = [{"topic": name, "partitions": [{"partition": 0, "leader_epoch": 0}]}]
@@ -282,8 +282,8 @@ def odd__the_log_of_the_metadata_is_no_topic(broker: Broker) -> Any:
 
 
 @case
-def odd__epochs_below_none(broker: Broker) -> Any:
-    """Fetch takes them for none; an epoch before the first one ends where that begins."""
+def odd__negative_epochs(broker: Broker) -> Any:
+    """Fetch ignores negative epochs; an epoch before the first one ends at its start."""
     topic = broker.topic()
     broker.produce_raw([(topic, 0, batch((b"a", b"b")))])
     out: dict[str, Any] = {}
@@ -309,7 +309,7 @@ def odd__epochs_below_none(broker: Broker) -> Any:
 
 
 @case
-def odd__a_token_for_somebody_of_no_kind(broker: Broker) -> Any:
+def odd__a_token_for_an_unknown_principal_type(broker: Broker) -> Any:
     body: dict[str, Any] = {
         "owner_principal_type": None, "owner_principal_name": "me", "renewers": [],
         "max_lifetime_ms": -1,
@@ -323,7 +323,7 @@ def odd__a_token_for_somebody_of_no_kind(broker: Broker) -> Any:
 
 @case
 def odd__less_than_a_batch_read_committed(broker: Broker) -> Any:
-    """Who has no room for a batch is not told either which transactions were aborted."""
+    """An answer without a batch has no aborted transactions either."""
     topic = broker.topic(3)
     broker.produce_raw([(topic, index, batch((b"a" * 50,))) for index in (0, 1)])
     out = {}
@@ -348,8 +348,8 @@ def odd__less_than_a_batch_read_committed(broker: Broker) -> Any:
 
 
 @case
-def odd__which_of_many_wrong_settings_is_told(broker: Broker) -> Any:
-    """The first in the order of a hash table, wherever it was named."""
+def odd__one_of_many_wrong_settings_is_reported(broker: Broker) -> Any:
+    """The first in the order of a hash table, not of the request."""
     names = ["alpha", "wrong", "nonsense", "zebra", "q", "another"]
     wrong: dict[str, str | None] = dict.fromkeys(names, "1")
     created = [
@@ -364,8 +364,8 @@ def odd__which_of_many_wrong_settings_is_told(broker: Broker) -> Any:
 
 
 @case
-def odd__an_isolation_level_nobody_knows(broker: Broker) -> Any:
-    """It is refused for all that was named, as it was named, before any of it is looked at."""
+def odd__an_unknown_isolation_level(broker: Broker) -> Any:
+    """The whole request is refused before any element is checked."""
     topic = broker.topic()
     asked = [{"partition_index": index, "timestamp": -1} for index in (0, 0, 7)]
     topics = [{"name": name, "partitions": asked} for name in (topic, MISSING)]
@@ -390,7 +390,7 @@ def odd__epochs_of_a_log_without_any(broker: Broker) -> Any:
 
 @case
 def odd__a_portion_of_topics_without_a_name(broker: Broker) -> Any:
-    """Kafka fails at an empty name, unless there is a cursor."""
+    """Kafka fails for an empty name, unless there is a cursor."""
     topic = broker.topic()
     out = {}
     for name, names, cursor in (
@@ -409,8 +409,8 @@ def odd__a_portion_of_topics_without_a_name(broker: Broker) -> Any:
 
 
 @case
-def odd__offsets_kept_for_longer_than_time_lasts(broker: Broker) -> Any:
-    """A retention is taken as it is; what it makes of the time overflows."""
+def odd__a_retention_that_overflows(broker: Broker) -> Any:
+    """Any retention is accepted; the expiry time overflows."""
     topic, group = broker.topic(), broker.fresh("g")
     out = {}
     for retention_ms in (2**63 - 1, -(2**63), -2, 0):

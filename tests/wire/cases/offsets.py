@@ -23,7 +23,7 @@ def offsets__all_versions(broker: Broker) -> Any:
 
 @case
 def offsets__metadata_and_epoch(broker: Broker) -> Any:
-    """Metadata comes back byte for byte, null as empty; the leader epoch as committed."""
+    """Metadata is returned byte for byte, null as empty, and the leader epoch as committed."""
     topic, group = broker.topic(6), broker.fresh("g")
     texts = ("", None, "é\0x", "m" * 4096, "m" * 4097)
     errors = [
@@ -54,7 +54,7 @@ def offsets__metadata_and_epoch(broker: Broker) -> Any:
 
 @case
 def offsets__commit_errors(broker: Broker) -> Any:
-    """Unknown topics and partitions, strangers, old generations, an empty group id."""
+    """Unknown topics, partitions and members, old generations, an empty group id."""
     topic, group = broker.topic(), broker.fresh("g")
     member = broker.stable_member(group, topic=topic)
     outside = Member(broker, group)
@@ -74,7 +74,7 @@ def offsets__commit_errors(broker: Broker) -> Any:
 
 @case
 def offsets__of_all_topics(broker: Broker) -> Any:
-    """Null topics: everything of the group."""
+    """Null topics: all offsets of the group."""
     group, first, second = broker.fresh("g"), broker.topic(), broker.topic()
     broker.commit(group, first, 1)
     broker.commit(group, second, 2)
@@ -132,7 +132,7 @@ def offsets__delete(broker: Broker) -> Any:
 
 @case
 def offsets__topic_deleted(broker: Broker) -> Any:
-    """Offsets of a deleted topic go away."""
+    """Offsets of a deleted topic are removed."""
     group, topic = broker.fresh("g"), broker.topic()
     broker.commit(group, topic, 5)
     broker.delete_topic(topic)

@@ -41,7 +41,7 @@ def produce__answer_fields(broker: Broker) -> Any:
 
 @case
 def produce__answer_fields_of_all_versions(broker: Broker) -> Any:
-    """Whole answers, good and refused, as each version has them."""
+    """Complete answers of each version, with and without errors."""
     topic = broker.topic()
     topic_id = broker.topic_ids[topic]
     out = {}
@@ -56,7 +56,7 @@ def produce__answer_fields_of_all_versions(broker: Broker) -> Any:
 
 @case
 def produce__error_messages(broker: Broker) -> Any:
-    """The messages that come with refusals since version 8."""
+    """The error messages of refusals since version 8."""
     topic = broker.topic()
     compacted = broker.topic(cleanup_policy="compact")
     refused = {
@@ -92,7 +92,7 @@ def produce__acks(broker: Broker) -> Any:
 
 @case
 def produce__acks_0_error_closes(broker: Broker) -> Any:
-    """acks=0 cannot answer an error: what happens to the connection."""
+    """acks=0 cannot answer an error; the broker closes the connection instead."""
     broker.produce_raw([(NO_SUCH_TOPIC, 0, batch())], acks=0)
     try:
         return error_name(broker.call("ApiVersions", 0, timeout_s=3)["error_code"])
@@ -131,7 +131,7 @@ def produce__unknown_topic_id(broker: Broker) -> Any:
 
 @case
 def produce__topic_names(broker: Broker) -> Any:
-    """Names that no topic can have."""
+    """Invalid topic names."""
     names = ("", ".", "..", "a b", "a/b", "x" * 249, "x" * 250, "é")
     return {
         name[:5] + str(len(name)): broker.produced(name, batch(), version=9)[0] for name in names
@@ -146,7 +146,7 @@ def produce__unknown_partition(broker: Broker) -> Any:
 
 @case
 def produce__current_leader_and_endpoints(broker: Broker) -> Any:
-    """Version 10 and later may name the leader: when they do, and what is in it."""
+    """The current leader in answers of version 10 and later."""
     topic = broker.topic()
     out = {}
     for name, partition, data in (("good", 0, batch()), ("unknown", 9, batch())):
@@ -166,7 +166,7 @@ def produce__current_leader_and_endpoints(broker: Broker) -> Any:
 
 @case
 def produce__partial_failure(broker: Broker) -> Any:
-    """Good, unknown partition, corrupt, unknown topic in one request."""
+    """A good batch, an unknown partition, a corrupt batch and an unknown topic in one request."""
     topic = broker.topic(3)
     bad = bytearray(batch())
     bad[-1] ^= 1
@@ -239,7 +239,7 @@ def produce__null_records(broker: Broker) -> Any:
 
 @case
 def produce__two_batches_in_a_partition(broker: Broker) -> Any:
-    """More than one batch for a partition is refused as a whole."""
+    """More than one batch for a partition is refused."""
     topic = broker.topic()
     answer = broker.produce_raw([(topic, 0, batch([b"a"]) + batch([b"b"]))], version=9)[0]
     return [error_name(answer["error_code"]), answer["base_offset"], broker.values(topic)]
@@ -283,21 +283,21 @@ def produce__correlated_in_order(broker: Broker) -> Any:
 
 @case
 def produce__null_topics_array(broker: Broker) -> Any:
-    """An array that may not be null is."""
+    """Null for an array that is not nullable."""
     body = struct.pack(">hhi", -1, -1, 1000) + struct.pack(">i", -1)
     return broker.outcome_of(framed(header(0, 3) + body), None)
 
 
 @case
 def produce__huge_array_count(broker: Broker) -> Any:
-    """An array that claims 2^31-1 entries."""
+    """An array with a count of 2^31-1."""
     body = struct.pack(">hhi", -1, -1, 1000) + struct.pack(">i", 0x7FFFFFFF)
     return [broker.outcome_of(framed(header(0, 3) + body), None), broker.is_alive()]
 
 
 @case
 def produce__records_longer_than_frame(broker: Broker) -> Any:
-    """Record bytes that claim more than the frame holds."""
+    """Records with a size larger than the frame."""
     body = struct.pack(">hhii", -1, 1, 1000, 1) + struct.pack(">h", 1) + b"t"
     body += struct.pack(">iii", 1, 0, 1_000_000) + batch()
     return [broker.outcome_of(framed(header(0, 3) + body), None), broker.is_alive()]

@@ -1,4 +1,4 @@
-"""Produce (0): the content of batches, right and wrong."""
+"""Produce (0): the content of valid and invalid batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def attempt(
 def attempts(
     broker: Broker, batches: dict[str, bytes], *, version: int = 9, topic: str | None = None
 ) -> dict[str, Any]:
-    """Produce each, into a topic of its own unless one is given."""
+    """Produce each batch, into a new topic unless one is given."""
     return {
         name: attempt(broker, data, version=version, topic=topic) for name, data in batches.items()
     }
@@ -61,7 +61,7 @@ def records__trailing_bytes(broker: Broker) -> Any:
 
 @case
 def records__cut_short(broker: Broker) -> Any:
-    """The bytes end before the batch does."""
+    """Bytes that end before the end of the batch."""
     data = batch([b"hello" * 20])
     return attempts(broker, {str(n): data[:n] for n in (1, 11, 12, 16, 17, 60, 61, len(data) - 1)})
 
@@ -93,7 +93,7 @@ def records__magic_3(broker: Broker) -> Any:
 
 @case
 def records__magic_by_version(broker: Broker) -> Any:
-    """Magic numbers that never were."""
+    """Unknown magic numbers."""
     return {
         f"{magic}-v{version}": attempt(broker, batch(magic=magic), version=version)
         for magic in (-1, 3, 127)
@@ -116,7 +116,7 @@ def records__count_wrong(broker: Broker) -> Any:
 
 @case
 def records__count_wrong_compressed(broker: Broker) -> Any:
-    """The same inside a compressed batch."""
+    """The same in a compressed batch."""
     wrong = {
         "more": batch([b"a"], count=2, last_offset_delta=1, compression=1),
         "fewer": batch([b"a", b"b"], count=1, last_offset_delta=0, compression=1),
@@ -153,7 +153,7 @@ def records__offset_deltas(broker: Broker) -> Any:
 
 @case
 def records__base_offset_and_leader_epoch_sent(broker: Broker) -> Any:
-    """Both lie outside the CRC: the offset must be 0, the epoch is overwritten."""
+    """The CRC covers neither: the offset must be 0, the epoch is overwritten."""
     topic = broker.topic()
     sent = (batch(base_offset=1000), batch(base_offset=-1), batch(leader_epoch=77))
     answers = [attempt(broker, data, topic=topic) for data in sent]
@@ -190,7 +190,7 @@ def records__timestamp_limits_of_topic(broker: Broker) -> Any:
 
 @case
 def records__timestamp_after_max_by_default(broker: Broker) -> Any:
-    """message.timestamp.after.max.ms is an hour unless set."""
+    """message.timestamp.after.max.ms is an hour by default."""
     now_ms, hour = int(time.time() * 1000), 3_600_000
     sent = {
         "far": batch(timestamp=now_ms + 2 * hour),
@@ -206,7 +206,7 @@ def records__timestamp_after_max_by_default(broker: Broker) -> Any:
 
 @case
 def records__max_timestamp_is_not_believed(broker: Broker) -> Any:
-    """A max timestamp in the header that no record has: what is stored and found."""
+    """A wrong max timestamp in the header is corrected."""
     topic = broker.topic()
     broker.produced(topic, batch([b"a", b"b"], timestamp=1000, max_timestamp=5000))
     stored = broker.batches(topic)[0]
@@ -302,7 +302,7 @@ def records__unknown_codec(broker: Broker) -> Any:
 
 @case
 def records__broken_compression(broker: Broker) -> Any:
-    """Codec bits set, payload is not compressed; and a compressed payload cut short."""
+    """Codec bits of an uncompressed payload; and a compressed payload cut short."""
     cut = compress(1, record(b"v" * 100))[:-12]
     broken = {
         "not_gzip": batch(attributes=1),
@@ -330,7 +330,7 @@ def records__compacted_without_key(broker: Broker) -> Any:
 
 @case
 def records__compacted_without_key_compressed(broker: Broker) -> Any:
-    """Every bad record is named, and no good one; also when compressed."""
+    """The answer has the index of each bad record, also in a compressed batch."""
     topic = broker.topic(cleanup_policy="compact")
     keys = [None if i % 3 == 0 else b"k" for i in range(10)]
     return [
@@ -363,7 +363,7 @@ def records__content_preserved(broker: Broker) -> Any:
 
 @case
 def records__broken_inside(broker: Broker) -> Any:
-    """A right header and CRC over records that are none."""
+    """A valid header and CRC over malformed records."""
     good = record(b"v")
     broken = {
         "zero_length": batch(records=b"\0" + good[1:]),

@@ -38,7 +38,7 @@ def createtopics__answer(broker: Broker) -> Any:
 
 @case
 def createtopics__all_versions(broker: Broker) -> Any:
-    """Every field of each version, the configs by their number."""
+    """Every field of each version, and the number of configs."""
     out = {}
     for version in range(2, 8):
         name = broker.fresh()
@@ -54,7 +54,7 @@ def createtopics__all_versions(broker: Broker) -> Any:
 
 @case
 def createtopics__configs_in_the_answer(broker: Broker) -> Any:
-    """All settings of a topic with their defaults and where they come from."""
+    """All settings of a topic with their defaults and sources."""
     answer = broker.create_raw(broker.fresh(), configs={"cleanup.policy": "compact"})
     return {
         config["name"]: [config["value"], config["read_only"], config["config_source"]]
@@ -74,7 +74,7 @@ def createtopics__validate_only_makes_nothing(broker: Broker) -> Any:
 
 
 def _told(broker: Broker, name: str, **fields: Any) -> list[Any]:
-    """Error name and message, with the topic's name made comparable."""
+    """Error name and message, with a normalized topic name."""
     answer = broker.create_raw(name, **fields)
     message = answer["error_message"]
     if message and name:
@@ -84,7 +84,7 @@ def _told(broker: Broker, name: str, **fields: Any) -> list[Any]:
 
 @case
 def createtopics__errors(broker: Broker) -> Any:
-    """Codes and messages of what cannot be made."""
+    """Codes and messages of refused topics."""
     known, node = broker.topic(), broker.node_id()
     dotted = broker.fresh().replace("-", ".")
     broker.create_raw(dotted)
@@ -143,7 +143,7 @@ def createtopics__bad_configs(broker: Broker) -> Any:
 
 @case
 def createtopics__defaults_and_assignments(broker: Broker) -> Any:
-    """-1 for the broker's defaults; replicas named by hand."""
+    """-1 for the broker's defaults; assignments of replicas."""
     node = broker.node_id()
     default = broker.create_raw(broker.fresh(), partitions=-1, replication_factor=-1)
     assigned = broker.create_raw(
@@ -160,7 +160,7 @@ def createtopics__defaults_and_assignments(broker: Broker) -> Any:
 
 @case
 def createtopics__defaults_need_version_4(broker: Broker) -> Any:
-    """Before KIP-464 -1 was for assignments alone."""
+    """Before KIP-464, -1 was valid only with assignments."""
     return {
         f"v{v}": _told(broker, broker.fresh(), partitions=-1, replication_factor=-1, version=v)
         for v in (2, 3, 4, 5)
@@ -169,7 +169,7 @@ def createtopics__defaults_need_version_4(broker: Broker) -> Any:
 
 @case
 def createtopics__many_at_once(broker: Broker) -> Any:
-    """Good ones beside bad ones; the same name twice; the order of the answers."""
+    """Good topics beside bad ones; a name twice; the order of the answers."""
     good, twice, known = broker.fresh(), broker.fresh(), broker.topic()
     topics = [
         {
@@ -193,7 +193,7 @@ def createtopics__many_at_once(broker: Broker) -> Any:
 
 @case
 def createtopics__is_there_at_once(broker: Broker) -> Any:
-    """Produce straight after the answer, and again after a deletion."""
+    """Produce right after the answer, and again after a deletion."""
     name, out = broker.fresh(), []
     for _ in range(3):
         out.append(error_name(broker.create_raw(name)["error_code"]))
@@ -211,7 +211,7 @@ def _deleted(broker: Broker, *topics: Answer, version: int = 6) -> list[Answer]:
 
 @case
 def deletetopics__all_versions(broker: Broker) -> Any:
-    """By name, and what comes back."""
+    """Deletion by name, and the answer."""
     out = {}
     for version in range(1, 7):
         topic = broker.topic()
@@ -228,7 +228,7 @@ def deletetopics__all_versions(broker: Broker) -> Any:
 
 @case
 def deletetopics__errors(broker: Broker) -> Any:
-    """Unknown names and ids, ids with names, the same twice."""
+    """Unknown names and ids, ids with names, the same topic twice."""
     topic, other = broker.topic(), broker.topic()
     topic_id = broker.topic_ids[topic]
     by_name, by_id = {"name": topic, "topic_id": ZERO_ID}, {"name": None, "topic_id": topic_id}
@@ -285,7 +285,7 @@ def deletetopics__by_id(broker: Broker) -> Any:
 
 @case
 def deletetopics__data_is_gone(broker: Broker) -> Any:
-    """A topic of the same name starts at offset 0, with the configs it is given."""
+    """A topic of the same name starts at offset 0, with its own configs."""
     topic = broker.filled_topic(3, retention_ms=1_000_000)
     broker.delete_topic(topic)
     until(lambda: topic_errors(broker.metadata([topic])), lambda e: e != ["NONE"])

@@ -38,7 +38,7 @@ def mark(
 
 @case
 def markers__end_open_txn(broker: Broker) -> Any:
-    """As kafka-transactions.sh abort does: the coordinator still thinks it open."""
+    """Abort like kafka-transactions.sh: the coordinator's transaction stays open."""
     topic = broker.topic()
     producer = broker.open_transaction(topic, 2)
     return {
@@ -90,7 +90,7 @@ def markers__newer_producer_epoch(broker: Broker) -> Any:
 
 @case
 def markers__of_one_producer_are_answered_together(broker: Broker) -> Any:
-    """What names no partition is asked for alone: beside others Kafka never answers."""
+    """Entries without partitions are sent alone, because Kafka does not answer them otherwise."""
     topic = broker.topic(partitions=2)
     stranger = broker.stranger()
     markers = [
@@ -227,7 +227,7 @@ def list__filters(broker: Broker) -> Any:
 
 
 def _producers(broker: Broker, producer: Producer, topic: str) -> list[Any]:
-    """DescribeProducers of a topic's first partition, ids and times made comparable."""
+    """DescribeProducers of a topic's first partition, with normalized ids and times."""
     body = {"topics": [{"name": topic, "partition_indexes": [0]}]}
     answer = broker.call("DescribeProducers", 0, body)["topics"][0]["partitions"][0]
     now_ms = time.time() * 1000
@@ -285,7 +285,7 @@ def producers__idempotent(broker: Broker) -> Any:
 
 @case
 def list__patterns(broker: Broker) -> Any:
-    """Regular expressions are RE2's, and match as a whole."""
+    """Regular expressions are RE2's and match complete ids."""
     producer = broker.producer()
     name = producer.transactional_id
     patterns = [

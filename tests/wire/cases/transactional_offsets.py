@@ -14,7 +14,7 @@ UNSTABLE = frozenset({"UNSTABLE_OFFSET_COMMIT"})
 
 
 def _settled(broker: Broker, group: str, topic: str) -> Any:
-    """The committed offsets once nothing is pending."""
+    """The committed offsets after no offset is pending."""
     return until(
         lambda: broker.offsets(group, topic, require_stable=True),
         lambda offsets: offsets[0][1] not in UNSTABLE,
@@ -23,7 +23,7 @@ def _settled(broker: Broker, group: str, topic: str) -> Any:
 
 @case
 def txnoffsets__commit_and_abort(broker: Broker) -> Any:
-    """Pending offsets: plain fetch shows the old one, require_stable the error; then the end."""
+    """Pending offsets: a plain fetch has the old one, require_stable an error; then the end."""
     out = {}
     for name in ("commit", "abort"):
         topic, group, producer = broker.topic(), broker.fresh("g"), broker.producer()
@@ -50,7 +50,7 @@ def txnoffsets__pending_first_offset(broker: Broker) -> Any:
 
 @case
 def txnoffsets__without_addoffsets(broker: Broker) -> Any:
-    """v4: the offsets partition is not in the transaction; v5 adds it by itself."""
+    """v4: the offsets partition is not in the transaction; v5 adds it."""
     out = {}
     for version in (2, 3, 4, 5):
         topic, group, producer = broker.topic(), broker.fresh("g"), broker.producer()
@@ -96,7 +96,7 @@ def _in_transaction(
 
 @case
 def txnoffsets__member_and_generation(broker: Broker) -> Any:
-    """Right, wrong and missing membership beside an active member."""
+    """Right, wrong and missing member ids beside an active member."""
     topic, group, member, producer = _in_transaction(broker)
     known = {"generation_id": member.generation_id, "member_id": member.member_id}
     wrong: dict[str, dict[str, Any]] = {
@@ -130,7 +130,7 @@ def txnoffsets__fenced_instance(broker: Broker) -> Any:
 
 @case
 def txnoffsets__empty_group_with_generation(broker: Broker) -> Any:
-    """No such group, but a generation is named."""
+    """An unknown group with a generation."""
     topic, group, producer = broker.topic(), broker.fresh("g"), broker.producer()
     producer.add_offsets(group)
     return [

@@ -11,7 +11,7 @@ from ..registry import case
 
 @case
 def txnproduce__not_added(broker: Broker) -> Any:
-    """Transactional batch to a partition that is not in the transaction, by Produce version."""
+    """A transactional batch to a partition outside the transaction, by version of Produce."""
     out = {}
     for version in (3, 7, 8, 9, 10, 11, 12):
         producer, topic = broker.producer(), broker.topic()
@@ -40,7 +40,7 @@ def txnproduce__after_commit_without_add(broker: Broker) -> Any:
 
 @case
 def txnproduce__null_txn_id_in_request(broker: Broker) -> Any:
-    """Transactional batch, request without transactional id."""
+    """A transactional batch in a request without a transactional id."""
     topic = broker.topic()
     inside, outside = broker.open_transaction(topic), broker.producer()
     nobody: dict[str, Any] = {"transactional_id": None}
@@ -70,7 +70,7 @@ def txnproduce__two_pids_in_request(broker: Broker) -> Any:
 
 @case
 def txnproduce__plain_batch_of_open_transaction(broker: Broker) -> Any:
-    """A batch without the flag from a producer whose transaction is open on the partition."""
+    """A plain batch of a producer with an open transaction on the partition."""
     topic = broker.topic()
     producer = broker.open_transaction(topic)
     plain = producer.batch(sequence=1, transactional=False)
@@ -140,7 +140,7 @@ def txnproduce__mixed_good_and_unknown_partition(broker: Broker) -> Any:
 
 @case
 def txnproduce__main_flow(broker: Broker) -> Any:
-    """Three transactions by the oldest and by the newest requests, as read by both readers."""
+    """Three transactions by the oldest and newest requests, read at both isolation levels."""
     out = {}
     for produce_version, end_version in ((3, 0), (11, 4), (12, 5), (13, 5)):
         topic, producer = broker.topic(), broker.producer()

@@ -1,4 +1,4 @@
-"""What ConsumerGroupHeartbeat (68) says of a refusal: the words that a client shows to people."""
+"""The error messages of ConsumerGroupHeartbeat (68)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATTERNS = ("[", "(", ")", "*", "a**", "a{2,1}", "\\", "\\8", "[z-a]", "(?P<n", 
 
 
 @case
-def consumers__words_of_refusals(broker: Broker) -> Any:
+def consumers__messages_of_refusals(broker: Broker) -> Any:
     group, topic = broker.fresh("g"), broker.topic()
     joining: dict[str, Any] = {
         "rebalance_timeout_ms": 10_000,
@@ -58,8 +58,8 @@ def consumers__words_of_refusals(broker: Broker) -> Any:
 
 
 @case
-def consumers__words_of_who_cannot_be_taken_over(broker: Broker) -> Any:
-    """Classic groups that no consumer can join."""
+def consumers__messages_of_groups_without_conversion(broker: Broker) -> Any:
+    """Classic groups that consumers cannot join."""
 
     def told(protocol_type: str, metadata: bytes, assigned: bytes = b"") -> Any:
         group = broker.fresh("g")
