@@ -1,1 +1,1 @@
-"""The broker: sockets, dispatch, a handler for each API, coordinators at work, background jobs."""
+"""The broker: sockets, requests and their handlers, running coordinators, timed jobs."""

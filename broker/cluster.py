@@ -1,7 +1,7 @@
 """The nodes of this process and the parts they share: storage, catalog, controller, timed jobs.
 
 Each node leads some of the partitions; all nodes use the same logs. So the replica of a running
-node is always in sync, and a leader is moved by a record in the metadata log.
+node is always in sync, and a record in the metadata log is enough to change a leader.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Cluster:
         try:
             self.controller.change_partitions(balanced(self.catalog, _MOST_ELECTIONS))
         except Refused as refused:  # an error of the disk; the next run tries again
-            _log.error("leaders could not be balanced", reason=str(refused))
+            _log.error("the election of preferred leaders fails", reason=str(refused))
 
     def close(self, *, clean: bool = True) -> None:
         """Stop all nodes, flush and close all logs, and leave the clean mark."""

@@ -1,4 +1,4 @@
-"""The interface of a node for `Cluster`, which all nodes of a process share."""
+"""The interface of a node (`node.py`) for `Cluster`, which calls it and may not import it."""
 
 from __future__ import annotations
 

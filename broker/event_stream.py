@@ -1,8 +1,9 @@
-"""The stream of events: passes each event once to every observer.
+"""The stream of events: passes each event of the broker once to every observer.
 
-The broker tells, observers listen; none of them changes what happens. Without observers `tell` is
-None, and the broker makes no event. Metrics are an observer (`runtime/transaction_metrics.py`), and
-so are the crash points of tests (`crash_points.py`). The events themselves are in `events.py`.
+An observer is a function; it sees what happens and does not change it. Without observers `tell` is
+None, and the broker makes no event. The metrics of transactions are an observer
+(`runtime/transaction_metrics.py`), and so are the crash points of tests (`crash_points.py`). The
+types of events are in `events.py` and `storage/file_events.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Events:
     """The events of the nodes of a process.
 
     Attributes:
-        tell: gives an event to all observers; None without observers, and then no event is made:
+        tell: passes an event to all observers; None without observers, and then no event is made:
 
             if events.tell is not None:
                 events.tell(RecordsAppended(...))
@@ -60,4 +61,4 @@ class Events:
                 observer(event)
             except Exception as fault:
                 self.remove(observer)
-                _log.error("an observer of events failed and is removed", exc_info=fault)
+                _log.error("an observer of events fails and is removed", exc_info=fault)

@@ -1,7 +1,8 @@
-"""The events of the broker, for the observers of `event_stream.py`.
+"""The types of the broker's events: requests, decisions, appends, leaders, connections.
 
-Imported where an event is made, since a broker without observers needs none of these classes.
-Events of files are in `storage/file_events.py`.
+`event_stream.py` passes them to observers. A module imports a type where it makes the event, since
+a broker without observers needs none of these classes. Events of files are in
+`storage/file_events.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Log lines by structlog, which is imported at the first line: a silent broker never needs it.
+"""Writes log lines by structlog, which is imported at the first line.
 
 Lines are readable text on a terminal and JSON otherwise, always on stderr: stdout has only the
 ready line.

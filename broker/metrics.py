@@ -174,7 +174,7 @@ def _markers(nodes: list[Node]) -> Iterator[Metric]:
     )
     refused = GaugeMetricFamily(
         "ottla_transaction_markers_refused",
-        "Markers that a partition refuses for good; their transactions stay prepared",
+        "Markers that a partition refuses permanently; their transactions stay prepared",
         labels=["node"],
     )
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Serves the page for Prometheus in a few threads, each connection for a limited time.
+"""Serves the metrics page for Prometheus in a few threads, each connection for a limited time.
 
 A peer that connects and sends nothing, or very slowly, occupies a thread for some seconds. Beyond
 the limit of connections the oldest one is closed, so that the next scrape is always answered.

@@ -1,4 +1,4 @@
-"""Principals that need no login."""
+"""The names of principals that need no login: anonymous clients, and nodes among themselves."""
 
 from __future__ import annotations
 

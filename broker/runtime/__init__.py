@@ -1,1 +1,1 @@
-"""The state machines at work: controller, logs, coordinators, markers, flushes and waits."""
+"""Runs the state machines: controller, logs, coordinators, markers, flushes, quotas."""

@@ -1,7 +1,7 @@
 """Error codes for clients of a coordinator whose log refuses an append.
 
-Storage errors are no part of the coordinators' APIs: a client gets an error that makes it look the
-coordinator up again, or an error of the server.
+Answers of coordinators' APIs may not have storage errors. A client gets COORDINATOR_NOT_AVAILABLE
+or NOT_COORDINATOR, so that it looks the coordinator up again, or UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations

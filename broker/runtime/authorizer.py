@@ -1,4 +1,4 @@
-"""The authorizer: decides by access control entries, like Kafka's StandardAuthorizer.
+"""Authorizes operations of principals by access control entries, like Kafka's StandardAuthorizer.
 
 DENY takes precedence over ALLOW. `allow.everyone.if.no.acl.found` decides on resources without an
 entry. A super user may do everything. ALLOW for READ, WRITE, DELETE or ALTER includes DESCRIBE, and

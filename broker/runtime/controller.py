@@ -1,7 +1,7 @@
-"""The controller: changes topics, settings, brokers, features and producer id blocks.
+"""The controller: changes topics, settings, brokers, features and blocks of producer ids.
 
-Each change decides on the catalog, appends records to the metadata log, replays them, then changes
-the logs on disk and calls the hooks. Nothing here waits.
+Each change reads the catalog and makes records, appends them to the metadata log, replays them into
+the catalog, then changes the logs on disk and calls the hooks. No change waits: there is no await.
 """
 
 from __future__ import annotations
@@ -552,4 +552,4 @@ def _call_hooks(hooks: Iterable[Callable[..., None]], *arguments: object) -> Non
         try:
             hook(*arguments)
         except Exception as fault:
-            _log.error("what follows a change of the metadata failed", exc_info=fault)
+            _log.error("a hook of a metadata change raises an exception", exc_info=fault)

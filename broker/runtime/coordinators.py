@@ -1,7 +1,8 @@
 """The coordinators of a node: a shard with a state machine for each partition of an internal topic.
 
-Shards are created and ended with the leadership of their partitions. Each leader epoch has a new
-shard, which replays the log from its beginning; the requests that wait at the old one are refused.
+A shard is created when the node becomes the partition's leader, and ends when it no longer is. Each
+leader epoch has a new shard, which replays the log from its beginning; the requests that wait at
+the old one are refused.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Coordinator(Generic[M]):
 
     def _log_unusable(self, partition: int, failed: Exception) -> None:
         _log.error(
-            "a coordinator's log cannot be used: requests to it are refused",
+            "a coordinator cannot use its log and refuses all requests",
             topic=self.topic, partition=partition, reason=str(failed),
         )  # fmt: skip
 

@@ -253,7 +253,7 @@ def _in_loop(
 
 def _report(log: PartitionLog, failure: OSError) -> None:
     _log.error(
-        "a log could not be synced",
+        "a log cannot be flushed",
         topic=log.topic, partition=log.partition, reason=str(failure),
         remedy=remedy_for(log, failure),
     )  # fmt: skip

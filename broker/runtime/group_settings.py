@@ -1,4 +1,8 @@
-"""Creates group coordinators with the broker's settings and topics; settings of groups."""
+"""Creates the state machines of group coordinators, with the broker's settings and topics.
+
+Also reads the settings of single groups (KIP-848), and delays answers by
+`group.coordinator.append.linger.ms`.
+"""
 
 from __future__ import annotations
 

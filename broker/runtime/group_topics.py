@@ -1,4 +1,7 @@
-"""The catalog's topics as the group coordinator sees them."""
+"""The catalog's topics for the group coordinator: ids, partition counts, racks, and a version.
+
+The coordinator's room may not know the catalog's records; it asks through this class.
+"""
 
 from __future__ import annotations
 

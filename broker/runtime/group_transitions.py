@@ -1,8 +1,8 @@
 """Emits the transitions of the groups of one coordinator: `GroupTransition`, `GroupConverted`.
 
-Classic groups report theirs, because some are in memory only. Those of consumer groups, deletions
-and conversions are found by a comparison of the groups before and after a decision. A shard calls
-`begin` and `end` around each decision, only while events have observers.
+Classic groups report their transitions, because some are in memory only. Transitions of consumer
+groups, deletions and conversions come from a comparison of the groups before and after a decision.
+A shard calls `begin` and `end` around each decision, only while there are observers.
 """
 
 from __future__ import annotations

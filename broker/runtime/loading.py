@@ -82,7 +82,11 @@ class Loading:
             try:
                 done(failed)
             except Exception as fault:  # the other shards must be loaded all the same
-                _log.error("what follows loading failed", topic=shard.log.topic, exc_info=fault)
+                _log.error(
+                    "a callback of a loaded coordinator raises an exception",
+                    topic=shard.log.topic,
+                    exc_info=fault,
+                )
         self._task = None
         self._at_once_bytes = self._limits.load_at_once_bytes
 

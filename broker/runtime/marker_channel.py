@@ -7,8 +7,8 @@ transaction without its markers (Kafka answers CONCURRENT_TRANSACTIONS until the
 very many partitions, or many without a record, the rest is written in slices, and the next request
 gets the same answer as from Kafka. No request waits for a marker.
 
-A transaction is complete only when each partition has its marker. A partition that refuses it for
-good keeps the transaction prepared until its coordinator is loaded again, as in Kafka.
+A transaction is complete only when each partition has its marker. A partition that refuses it
+permanently keeps the transaction prepared until its coordinator is loaded again, as in Kafka.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class MarkerChannel:
             self._forget(ending)
 
     def stop(self) -> None:
-        """Stop sending for good, because the node stops."""
+        """Stop sending; the node stops, and the channel is not used again."""
         self._stopped = True
         for destination in self.destinations.values():
             if destination.timer is not None:
@@ -323,7 +323,7 @@ class MarkerChannel:
         if code != Code.NONE and partition not in ending.refused:
             ending.refused.add(partition)
             _log.warning(
-                "a marker was refused",
+                "a partition refuses a transaction's marker",
                 transactional_id=ending.effect.transaction.transactional_id,
                 topic=partition[0],
                 partition=partition[1],
@@ -335,8 +335,8 @@ class MarkerChannel:
     def _log_refusal(self, entry: Entry, why: str) -> None:
         (topic, partition), transaction = entry[1], entry[0].effect.transaction
         _log.error(
-            "a partition refuses a transaction's marker for good: the transaction stays prepared,"
-            " and its transactional id answers CONCURRENT_TRANSACTIONS",
+            "a partition refuses a transaction's marker permanently: the transaction stays"
+            " prepared, and its transactional id answers CONCURRENT_TRANSACTIONS",
             transactional_id=transaction.transactional_id,
             state=transaction.state.title,
             topic=topic,
@@ -401,7 +401,7 @@ class MarkerChannel:
         else:
             if destination.failures == 0:
                 why = str(failure) or type(failure).__name__
-                _log.warning("markers did not reach a node", to=destination.node_id, reason=why)
+                _log.warning("markers do not reach a node", to=destination.node_id, reason=why)
             codes = [Code.NETWORK_EXCEPTION] * len(batch)
         again = [
             entry

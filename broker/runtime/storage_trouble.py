@@ -1,4 +1,7 @@
-"""Logs storage errors of partitions: one line per minute for each, with a remedy."""
+"""Logs storage errors of partitions, each at most once a minute, with a remedy for the operator.
+
+A full or broken disk refuses each append; without the limit each request would write a line.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class StorageTrouble:
             return
         self._logged_ms[log] = now_ms
         _log.error(
-            "the disk fails a partition",
+            "the storage of a partition fails",
             topic=log.topic,
             partition=log.partition,
             reason=refused.why,

@@ -1,1 +1,1 @@
-"""How long work shares the event loop: slices, threads, garbage collection."""
+"""Lets long work share the event loop with other requests: slices, threads, garbage collection."""

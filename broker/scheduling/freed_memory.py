@@ -1,7 +1,7 @@
-"""Returns freed memory to the system.
+"""Returns freed memory to the operating system.
 
-The C library keeps freed memory of its heap as long as anything above it is in use, however small:
-60 MB of served requests would stay with the process for ever.
+The C library keeps freed memory of its heap while any later allocation is in use, however small.
+Without `give_back_freed_memory`, 60 MB of served requests would stay with the process.
 """
 
 from __future__ import annotations

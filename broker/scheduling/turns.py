@@ -1,4 +1,4 @@
-"""Long work in slices, so that the event loop serves other clients in between.
+"""Runs long work in slices, so that the event loop serves other clients in between.
 
     turns = Turns()
     for partition in many:
@@ -10,8 +10,8 @@
 paused jobs had a slice, one in each turn of the event loop: many long requests together stop the
 loop for about as long as one does. All jobs that begin in one turn share one slice.
 
-A job keeps its partial result in memory. So only a few requests go on in slices at a time; the
-others wait at their first pause until one of them is answered (RequestTurns, in a handler's
+A job keeps its partial result in memory. So only a few requests continue in slices at a time; the
+others wait at their first pause until one of them is answered (`RequestTurns`, in a handler's
 context).
 
 Timers that are due together share a slice in the same way: `run_in_turn`.

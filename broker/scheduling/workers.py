@@ -1,4 +1,4 @@
-"""A few threads for long work that needs no state of the broker.
+"""Runs long work that needs no state of the broker in a few threads.
 
 Decoding a large request, or compressing and decompressing records, would stop the event loop. A
 thread shares the processor with the loop: the interpreter switches between threads, and the

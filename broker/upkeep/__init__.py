@@ -1,1 +1,1 @@
-"""Timed and background jobs: retention, flushes, compaction, snapshots, removals."""
+"""Timed jobs of a broker: retention, checkpoints, flushes, compaction, snapshots, file removals."""

@@ -104,7 +104,7 @@ class Background:
                             break
                 except OSError as trouble:
                     _log.error(
-                        "a log could not be kept in order",
+                        "the timed jobs of a log fail",
                         topic=log.topic,
                         partition=log.partition,
                         reason=str(trouble),
@@ -119,7 +119,7 @@ class Background:
                 for _ in self._directory.checkpoint_in_steps():
                     await asyncio.sleep(0)
             except OSError as trouble:
-                _log.error("the checkpoints could not be written", reason=str(trouble))
+                _log.error("the checkpoints cannot be written", reason=str(trouble))
 
     def _retain(self, log: PartitionLog) -> Iterator[None]:
         """Apply retention; the cleaner does that for compacted logs, as in Kafka."""

@@ -2,8 +2,8 @@
 
 Before it sleeps, it applies retention to logs with the policy compact,delete.
 
-It works on the event loop in steps of a tenth of a millisecond, with pauses between them; only
-blocking calls go to a thread. So a request waits for at most one step, and logs need no lock.
+The cleaner works on the event loop in steps of a tenth of a millisecond, with pauses between them;
+only blocking calls go to a thread. So a request waits for at most one step, and logs need no lock.
 `log.cleaner.threads` logs are compacted at the same time; together they read and write at most
 `log.cleaner.io.max.bytes.per.second`. A damaged log is skipped until the next start; after an error
 of the disk a log is tried again after `log.cleaner.backoff.ms`.
@@ -143,11 +143,11 @@ class Cleaner:
     def _log_trouble(self, log: PartitionLog, trouble: Exception) -> None:
         if isinstance(trouble, OSError) or isinstance(trouble.__cause__, OSError):
             self._failed.add(log)
-            _log.error("a log could not be compacted now", **_name(log), reason=str(trouble))
+            _log.error("the cleaner cannot compact a log now", **_name(log), reason=str(trouble))
             return
         self._uncleanable.add(log)
         _log.error(
-            "a log cannot be compacted and is left alone until the next start",
+            "the cleaner cannot compact a log and skips it until the next start",
             **_name(log),
             reason=str(trouble) if isinstance(trouble, Refused) else repr(trouble),
         )
@@ -155,7 +155,7 @@ class Cleaner:
     @staticmethod
     def _report(log: PartitionLog, did: Compacted) -> None:
         _log.debug(
-            "a log was compacted",
+            "the cleaner has compacted a log",
             **_name(log),
             up_to_offset=did.end_offset,
             bytes_before=did.bytes_before,

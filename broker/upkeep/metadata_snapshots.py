@@ -55,7 +55,7 @@ class MetadataSnapshots:
         try:
             self._metadata_log.clean(now_ms=self._clock.now_ms())
         except OSError as trouble:
-            _log.error("old snapshots could not be removed", reason=str(trouble))
+            _log.error("old snapshots of the metadata cannot be removed", reason=str(trouble))
         self.decided()
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class MetadataSnapshots:
             if content is not None:
                 await self._write(content)
         except (OSError, Refused) as trouble:
-            _log.error("a snapshot of the metadata could not be written", reason=str(trouble))
+            _log.error("a snapshot of the metadata cannot be written", reason=str(trouble))
             return
         finally:
             self._task = None

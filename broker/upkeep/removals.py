@@ -1,4 +1,4 @@
-"""Removes files that are no longer needed, in a thread, because a large file takes long.
+"""Removes the files of deleted logs and segments in a thread, because a large file takes long.
 
 The files were renamed before, so that no start takes them for parts of a log. The next start
 removes those that a stop or a failure leaves behind. The thread starts at the first removal.
@@ -86,4 +86,4 @@ def _tried(work: Callable[[], None], path: str) -> None:
     try:
         work()
     except OSError as failed:
-        _log.error("what was deleted could not be removed now", path=path, reason=str(failed))
+        _log.error("a deleted file cannot be removed now", path=path, reason=str(failed))

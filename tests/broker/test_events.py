@@ -150,7 +150,7 @@ def test_an_observer_that_raises_is_removed_and_the_others_go_on(
         stream.tell(ClockJumped(by_ms))
     assert heard.events == [ClockJumped(1), ClockJumped(2)]
     ((_, event, _),) = log_lines.of("events").lines
-    assert event == "an observer of events failed and is removed"
+    assert event == "an observer of events fails and is removed"
 
 
 def test_each_observer_has_each_event_once() -> None:

@@ -259,4 +259,4 @@ def test_an_unreadable_data_file_is_logged_when_it_is_read(tmp_path: Path) -> No
         for topic in ("orders", "times"):
             file = f"{topic}-0/{0:020d}.log"
             (line,) = [line for line in broker.stderr().splitlines() if file in line]
-            assert "the disk fails a partition" in line
+            assert "the storage of a partition fails" in line

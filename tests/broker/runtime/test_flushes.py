@@ -224,7 +224,7 @@ async def test_a_failed_sync_fails_all_waiting_requests_and_later_appends(broker
     assert log.recovery_point == 0
     assert len(everything(log)) == 2, "it can be read"
     ((level, event, fields),) = broker.lines.lines
-    assert (level, event) == ("error", "a log could not be synced")
+    assert (level, event) == ("error", "a log cannot be flushed")
     assert "restart the broker" in fields["remedy"]
 
 

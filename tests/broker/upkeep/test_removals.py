@@ -95,7 +95,7 @@ def test_a_failed_removal_is_logged_and_the_next_one_runs(log_lines: LogLines) -
     removals.finish()
     assert list(disk.files) == ["data/a"]
     ((_, event, fields),) = log_lines.of("removals").lines
-    assert (event, fields["path"]) == ("what was deleted could not be removed now", "data/a")
+    assert (event, fields["path"]) == ("a deleted file cannot be removed now", "data/a")
 
 
 @in_virtual_time
