@@ -72,7 +72,7 @@ class OffsetCommitted:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRemoved:
-    """A tombstone: the group has no offset for this partition any more, nor a pending one."""
+    """A tombstone: removes the committed and the pending offsets of a group for a partition."""
 
     group_id: str
     topic: str
@@ -114,7 +114,7 @@ class GroupStored:
 
 @dataclass(frozen=True, slots=True)
 class GroupRemoved:
-    """A tombstone: there is no such group any more."""
+    """A tombstone of a classic group."""
 
     group_id: str
 

@@ -55,7 +55,7 @@ class DescribedGroup:
     """A group as DescribeGroups shows it.
 
     Attributes:
-        protocol: empty unless the group is stable: only then is there metadata to show.
+        protocol: empty unless the group is stable, as is the metadata.
         members: each with its metadata.
     """
 

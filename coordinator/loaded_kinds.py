@@ -17,7 +17,7 @@ from .group_kinds import GROUP_KINDS
 
 K = TypeVar("K", bound=GroupKind)
 Setups = Mapping[str, Callable[[], object]]
-"""What each kind needs to know of its broker, by the kind's name; called with its first group."""
+"""By the kind's name: returns the argument `setup` of `make_kind`, at the first group."""
 
 
 class LoadedKinds:

@@ -20,7 +20,7 @@ from .outcome import Outcome
 from .volatile import Volatile
 
 OFFSETS_PER_DECISION: Final = 100
-"""How many offsets one decision checks."""
+"""The number of offsets that one decision checks."""
 
 
 class _Portion(NamedTuple):

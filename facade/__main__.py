@@ -270,12 +270,12 @@ def _serve(given: argparse.Namespace) -> int:
 
     gc.disable()  # objects made at the start stay; collecting them would delay it
     try:
-        return _served(given)
+        return _run_broker(given)
     finally:
         gc.enable()  # the process may go on after `main`
 
 
-def _served(given: argparse.Namespace) -> int:
+def _run_broker(given: argparse.Namespace) -> int:
     from ottla.broker.settings.config import BadSetting
 
     config = _broker_config(given)
@@ -341,7 +341,7 @@ def _features(given: argparse.Namespace) -> int:
     def ask(client: Client) -> int:
         return features.change(client, levels) if levels else features.show(client)
 
-    return _asking(given.bootstrap, ask)
+    return _with_client(given.bootstrap, ask)
 
 
 def _show_log(given: argparse.Namespace) -> int:
@@ -361,25 +361,25 @@ def _show_log(given: argparse.Namespace) -> int:
 
 
 def _transactions(given: argparse.Namespace) -> int:
-    if given.action == "abort" and not _says_what_to_abort(given):
+    if given.action == "abort" and not _names_a_transaction(given):
         raise _CannotRun("txn abort: expected ID, or --partition TOPIC-INDEX and --producer-id N")
-    return _asking(given.bootstrap, lambda client: _on_transactions(client, given))
+    return _with_client(given.bootstrap, lambda client: _on_transactions(client, given))
 
 
-def _asking(bootstrap: str, ask: Callable[[Client], int]) -> int:
+def _with_client(bootstrap: str, ask: Callable[[Client], int]) -> int:
     """Call `ask` with a client; print the reason and return 1 if the broker fails or refuses."""
     address = _address(bootstrap)
-    from ottla.client import Answered, Client, NoAnswer
+    from ottla.client import Client, ErrorAnswer, NoAnswer
 
     try:
         with Client(*address) as client:
             return ask(client)
-    except (Answered, NoAnswer) as trouble:
+    except (ErrorAnswer, NoAnswer) as trouble:
         print(f"ottla: {trouble}", file=sys.stderr)
         return 1
 
 
-def _says_what_to_abort(given: argparse.Namespace) -> bool:
+def _names_a_transaction(given: argparse.Namespace) -> bool:
     if given.id is not None:
         return given.partition is None and given.producer_id is None
     topic, _, index = (given.partition or "").rpartition("-")

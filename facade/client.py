@@ -33,7 +33,7 @@ class NoAnswer(Exception):
     """A broker cannot be reached, or the peer is not a Kafka broker."""
 
 
-class Answered(Exception):
+class ErrorAnswer(Exception):
     """A broker answered with the error `code`.
 
     Args:
@@ -46,9 +46,9 @@ class Answered(Exception):
 
 
 def check(code: int, what: str) -> None:
-    """Raise Answered unless there is no error."""
+    """Raise ErrorAnswer unless there is no error."""
     if code != Code.NONE:
-        raise Answered(code, what)
+        raise ErrorAnswer(code, what)
 
 
 def _name(code: int) -> str:
@@ -126,17 +126,17 @@ class Client:
         return list(answer.topics)
 
     def leader(self, topic: str, partition: int) -> int:
-        """The node that leads a partition. Raises Answered."""
+        """The node that leads a partition. Raises ErrorAnswer."""
         (found,) = self.metadata([topic])
         check(found.error_code, topic)
         for each in found.partitions:
             if each.partition_index == partition:
                 check(each.error_code, f"{topic}-{partition}")
                 return int(each.leader_id)
-        raise Answered(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
+        raise ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{partition}")
 
     def transaction_coordinator(self, transactional_id: str) -> int:
-        """The node that coordinates a transactional id. Raises Answered."""
+        """The node that coordinates a transactional id. Raises ErrorAnswer."""
         body = {"key_type": _TRANSACTION, "coordinator_keys": [transactional_id]}
         (found,) = self.ask(ApiKey.FIND_COORDINATOR, body).coordinators
         check(found.error_code, f"the coordinator of {transactional_id}")

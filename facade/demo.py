@@ -1,4 +1,4 @@
-"""`ottla demo`: runs `ottla.spark.demo`, with a broker of its own unless one is given."""
+"""`ottla demo`: runs `ottla.spark.demo`, with its own broker unless one is given."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ottla.client import Answered, Client, check
+from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.tables import Table, line, table
@@ -35,7 +35,7 @@ def change(client: Client, levels: Mapping[str, int]) -> int:
     """Finalize new levels, all or none of them, and print the result.
 
     Raises:
-        Answered: the cluster refuses.
+        ErrorAnswer: the cluster refuses.
     """
     now = finalized(client)
     updates = [
@@ -52,7 +52,7 @@ def change(client: Client, levels: Mapping[str, int]) -> int:
             ApiKey.UPDATE_FEATURES, {"timeout_ms": 60_000, "feature_updates": updates}
         )
         if answer.error_code != Code.NONE:
-            raise Answered(answer.error_code, answer.error_message or "the features")
+            raise ErrorAnswer(answer.error_code, answer.error_message or "the features")
     for name, level in sorted(levels.items()):
         line(f"{name} is {level}{'' if level == now.get(name, 0) else f', was {now.get(name, 0)}'}")
     return 0

@@ -216,7 +216,7 @@ class _Classes:
             text = self._type(message, field, served)
             if _is_nullable(field, served, versions) and not text.endswith("None"):
                 text += " | None"
-            note = "" if served == versions else f"  # {_told(served, versions)}"
+            note = "" if served == versions else f"  # {_version_note(served, versions)}"
             is_narrowed = name in _NARROWED or (message.narrowed and is_top)
             if message.read and not is_narrowed:
                 lines += ["    @property", *_read_only(field.name, text, note)]
@@ -261,7 +261,7 @@ def _common(field: Any, versions: Versions) -> Versions | None:
     return (lowest, highest) if lowest <= highest else None
 
 
-def _told(served: Versions, versions: Versions) -> str:
+def _version_note(served: Versions, versions: Versions) -> str:
     lowest, highest = served
     if lowest == highest:
         return str(lowest)

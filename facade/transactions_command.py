@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ottla.client import Answered, Client, check
+from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from ottla.tables import Table, counted, drawn, line, moment, table
@@ -61,7 +61,7 @@ def found(
         answer = client.ask(ApiKey.LIST_TRANSACTIONS, body, node_id=node_id)
         check(answer.error_code, f"node {node_id}")
         if answer.unknown_state_filters:
-            raise Answered(Code.INVALID_REQUEST, f"no state {answer.unknown_state_filters[0]}")
+            raise ErrorAnswer(Code.INVALID_REQUEST, f"no state {answer.unknown_state_filters[0]}")
         ids = [each.transactional_id for each in answer.transaction_states]
         wanted = [each for each in ids if re.search(pattern, each)]
         every += described(client, wanted, node_id) if wanted else []
@@ -72,7 +72,7 @@ def found(
 
 
 def described(client: Client, transactional_ids: Sequence[str], node_id: int) -> list[Transaction]:
-    """Descriptions by a coordinator, without ids that expired meanwhile. Raises Answered."""
+    """Descriptions by a coordinator, without ids that expired meanwhile. Raises ErrorAnswer."""
     body = {"transactional_ids": list(transactional_ids)}
     every = []
     for each in client.ask(ApiKey.DESCRIBE_TRANSACTIONS, body, node_id=node_id).transaction_states:
@@ -130,7 +130,7 @@ def abort(client: Client, transactional_id: str) -> int:
     A decided transaction is completed as decided.
 
     Raises:
-        Answered: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
+        ErrorAnswer: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
     """
     node_id = client.transaction_coordinator(transactional_id)
     known = described(client, [transactional_id], node_id)
@@ -162,7 +162,7 @@ def abort_on_partition(client: Client, topic: str, partition: int, producer_id: 
     """Write an abort marker for a producer's open transaction; return 1 if it has none there.
 
     Raises:
-        Answered: the partition's leader refuses.
+        ErrorAnswer: the partition's leader refuses.
     """
     node_id = client.leader(topic, partition)
     asked = {"topics": [{"name": topic, "partition_indexes": [partition]}]}
@@ -242,7 +242,7 @@ def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:
         topic, _, index = partition.rpartition("-")
         try:
             stable, end = (_end(client, topic, int(index), isolation) for isolation in (1, 0))
-        except Answered:
+        except ErrorAnswer:
             continue  # the leader moves, or the partition was deleted
         if stable < end:
             rows.append((partition, str(stable), str(end), str(end - stable)))

@@ -54,7 +54,7 @@ class Frames:
 
     @property
     def unread_bytes(self) -> int:
-        """What was received and is not taken out yet."""
+        """The number of received bytes that `next` has not returned yet."""
         view = self._view
         return self._parts_bytes + (0 if view is None else len(view) - self._at)
 

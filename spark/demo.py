@@ -100,43 +100,43 @@ def run(
     exit status: 0 if the numbers add up, else 1.
     """
     console = Console()
-    this = Run(bootstrap, f"orders{suffix}", f"order-totals{suffix}", transactions, broker=broker)
+    demo = Run(bootstrap, f"orders{suffix}", f"order-totals{suffix}", transactions, broker=broker)
     try:
-        create_topics(bootstrap, {this.orders: 4, this.totals: 1})
+        create_topics(bootstrap, {demo.orders: 4, demo.totals: 1})
         with tempfile.TemporaryDirectory(prefix="ottla-demo-") as directory:
-            found = _pipeline(this, console, Path(directory))
+            found = _pipeline(demo, console, Path(directory))
     except (KafkaException, SparkUnavailable) as error:
         console.print(f"[red]the demo could not run: {error}")
         return 1
-    _show(this, found, console)
+    _show(demo, found, console)
     return 1 if found.faults() else 0
 
 
-def _pipeline(this: Run, console: Console, directory: Path) -> Audit:
+def _pipeline(demo: Run, console: Console, directory: Path) -> Audit:
     """Run the pipeline over existing topics and audit the result."""
     jars = connector_jars()
-    console.print(f"broker {this.bootstrap}; Spark's {jars.how}")
+    console.print(f"broker {demo.bootstrap}; Spark's {jars.how}")
     with console.status("starting Spark"):
         spark = session("ottla-demo", log_path=directory / "spark.log")
     try:
         pipeline = Pipeline(
             spark,
-            bootstrap=this.bootstrap,
-            orders=this.orders,
-            totals=this.totals,
+            bootstrap=demo.bootstrap,
+            orders=demo.orders,
+            totals=demo.totals,
             directory=directory,
         )
         pipeline.start()
-        writer = threading.Thread(target=this.write, name="orders", daemon=True)
+        writer = threading.Thread(target=demo.write, name="orders", daemon=True)
         writer.start()
-        _watch(this, pipeline, console, lambda: writer.is_alive())
-        if this.failure is not None:
-            raise this.failure
+        _watch(demo, pipeline, console, lambda: writer.is_alive())
+        if demo.failure is not None:
+            raise demo.failure
         with console.status("Spark is reading the rest"):
             pipeline.finish()
         with console.status("comparing with the ledger"):
             return audit(
-                this.ledger,
+                demo.ledger,
                 read_committed=pipeline.table_ids(),
                 read_uncommitted=pipeline.topic_ids("read_uncommitted"),
                 totals=pipeline.totals(),
@@ -145,49 +145,49 @@ def _pipeline(this: Run, console: Console, directory: Path) -> Audit:
         spark.stop()
 
 
-def _watch(this: Run, pipeline: Pipeline, console: Console, goes_on: Callable[[], bool]) -> None:
-    """Show the progress while `goes_on()`."""
+def _watch(demo: Run, pipeline: Pipeline, console: Console, is_running: Callable[[], bool]) -> None:
+    """Show the progress while `is_running()`."""
     if not console.is_terminal:
-        while goes_on():
+        while is_running():
             pipeline.keep_up()
-            console.print(_line(this, pipeline), soft_wrap=True)
+            console.print(_line(demo, pipeline), soft_wrap=True)
             time.sleep(5)
         return
-    with Live(_progress(this, pipeline), console=console, refresh_per_second=4) as live:
-        while goes_on():
+    with Live(_progress(demo, pipeline), console=console, refresh_per_second=4) as live:
+        while is_running():
             pipeline.keep_up()
-            live.update(_progress(this, pipeline))
+            live.update(_progress(demo, pipeline))
             time.sleep(0.25)
-        live.update(_progress(this, pipeline))
+        live.update(_progress(demo, pipeline))
 
 
-def _state(this: Run, pipeline: Pipeline) -> list[tuple[str, str]]:
-    ledger = this.ledger
+def _state(demo: Run, pipeline: Pipeline) -> list[tuple[str, str]]:
+    ledger = demo.ledger
     return [
-        ("transactions", f"{len(ledger.entries)} of {this.transactions}"),
+        ("transactions", f"{len(ledger.entries)} of {demo.transactions}"),
         ("orders acknowledged", str(len(ledger.acknowledged))),
         ("orders committed", str(ledger.count(Fate.COMMITTED))),
         ("orders aborted", str(ledger.count(Fate.ABORTED))),
         ("Spark: added up", str(pipeline.rows_read("totals"))),
         ("Spark: in the table", str(pipeline.rows_read("table"))),
-        ("broker killed", f"{this.kills} of 2 times" if this.broker else "no"),
+        ("broker killed", f"{demo.kills} of 2 times" if demo.broker else "no"),
     ]
 
 
-def _line(this: Run, pipeline: Pipeline) -> str:
-    return ", ".join(f"{name} {value}" for name, value in _state(this, pipeline))
+def _line(demo: Run, pipeline: Pipeline) -> str:
+    return ", ".join(f"{name} {value}" for name, value in _state(demo, pipeline))
 
 
-def _progress(this: Run, pipeline: Pipeline) -> Table:
+def _progress(demo: Run, pipeline: Pipeline) -> Table:
     table = Table(title="orders, in transactions", show_header=False, title_justify="left")
     table.add_column(style="cyan")
     table.add_column(justify="right", min_width=14)
-    for name, value in _state(this, pipeline):
+    for name, value in _state(demo, pipeline):
         table.add_row(name, value)
     return table
 
 
-def _show(this: Run, found: Audit, console: Console) -> None:
+def _show(demo: Run, found: Audit, console: Console) -> None:
     """Print the numbers and the verdict."""
     table = Table(title="orders", title_justify="left", show_header=False)
     table.add_column(style="cyan")
@@ -204,10 +204,10 @@ def _show(this: Run, found: Audit, console: Console) -> None:
     ):
         table.add_row(name, str(value))
     console.print(table)
-    if this.kills:
-        away = " and ".join(f"{ms} ms" for ms in this.away_ms)
-        console.print(f"killed {this.kills} times by SIGKILL, back after {away}")
-    if this.kills or this.ledger.restarts:
+    if demo.kills:
+        away = " and ".join(f"{ms} ms" for ms in demo.away_ms)
+        console.print(f"killed {demo.kills} times by SIGKILL, back after {away}")
+    if demo.kills or demo.ledger.restarts:
         console.print(
             f"transactions whose end the producer does not know: {found.unknown_committed} found "
             f"committed, {found.unknown_aborted} found aborted"

@@ -2,7 +2,7 @@
 
 The ledger contains only the producer's knowledge: the orders it sent, the acknowledged ones, and
 how each transaction ended. If the producer never got the result, the transaction is UNKNOWN; the
-audit looks it up in the log and checks that all of it is there or nothing.
+audit looks it up in the log and checks that all its orders exist or none.
 """
 
 from __future__ import annotations
@@ -185,7 +185,10 @@ class _Writer:
                 self._disturb(entry.number, Moment.HALF_WRITTEN)
             order = Order(order_id, entry.number)
             self._producer.produce(
-                self._topic, order.value(), order.region, on_delivery=self._note_for(order_id)
+                self._topic,
+                order.value(),
+                order.region,
+                on_delivery=self._delivery_callback(order_id),
             )
             entry.end_id = order_id + 1
             self._producer.poll(0)
@@ -193,7 +196,7 @@ class _Writer:
         # written and then aborted.
         self._producer.flush(ANSWER_TIMEOUT_S)
 
-    def _note_for(self, order_id: int) -> Callable[[KafkaError | None, Message], None]:
+    def _delivery_callback(self, order_id: int) -> Callable[[KafkaError | None, Message], None]:
         def note(error: KafkaError | None, _message: Message) -> None:
             if error is None:
                 self._ledger.acknowledged.add(order_id)
@@ -220,7 +223,7 @@ class _Writer:
             except KafkaException:
                 pass
         # The new producer has the same transactional id: the broker ends the open transaction
-        # before the new one may write. Its fate is then settled, but unknown here.
+        # before the new one may write. Its fate is then decided, but unknown here.
         self._ledger.restarts += 1
         self._producer = self._new_producer()
         return Fate.UNKNOWN

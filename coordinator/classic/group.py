@@ -1,8 +1,8 @@
 """One classic group: its members, its state, its rebalance and its subscriptions.
 
-The log holds a group at rest: empty, or members with their assignment. Joining members, parked
-requests and the generation of an unfinished rebalance are in memory only, as in Kafka's
-ClassicGroup; `groups.py` changes them as it decides.
+The log holds a group without a rebalance: empty, or members with their assignment. Joining
+members, parked requests and the generation of an unfinished rebalance are in memory only, as in
+Kafka's ClassicGroup; `groups.py` changes them as it decides.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class InitialDelay:
-    """How an empty group waits for more members (group.initial.rebalance.delay.ms).
+    """The wait of an empty group for more members (group.initial.rebalance.delay.ms).
 
     Each new member makes it wait once more, up to the rebalance timeout in all.
     """

@@ -41,7 +41,7 @@ class State(Enum):
 
 
 class Subscribers(NamedTuple):
-    """How many members name a topic, and how many regular expressions match it."""
+    """The number of members that name a topic, and of regular expressions that match it."""
 
     by_name: int = 0
     by_regex: int = 0

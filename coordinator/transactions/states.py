@@ -30,7 +30,7 @@ BUMPS_EPOCHS: Final = 2
 
 
 class State(IntEnum):
-    """Where a transactional id stands; the numbers are those in `__transaction_state`.
+    """The state of a transactional id (TransactionState); the numbers are those in the log.
 
     Dead and PrepareEpochFence exist in Kafka while an append is waited for; here a decision and
     its replay are one, so no transactional id is ever seen in them.
