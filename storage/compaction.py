@@ -436,4 +436,4 @@ def _check_is_part(segment: Segment) -> None:
 
 
 def _damaged(segment: Segment, position: int) -> Refused:
-    return Refused(Code.CORRUPT_MESSAGE, f"{segment.path('.log')}: damaged at {position}")
+    return Refused(Code.CORRUPT_MESSAGE, f"{segment.path('.log')}: damaged at position {position}")

@@ -19,7 +19,7 @@ class Damage(NamedTuple):
         file: its path.
         position, end_position: range in the file; equal if bytes are missing.
         first_offset, end_offset: range of the lost records; equal if none are lost.
-        why: a sentence.
+        why: a sentence without its first capital letter and its full stop.
     """
 
     file: str
@@ -32,13 +32,13 @@ class Damage(NamedTuple):
     def __str__(self) -> str:
         lost = ""
         if self.end_offset > self.first_offset:
-            lost = f", offsets {self.first_offset} to {self.end_offset - 1} are lost"
-        return f"{self.file}: {self.why} at position {self.position}{lost}"
+            lost = f"; offsets {self.first_offset} to {self.end_offset - 1} are lost"
+        return f"{self.file}: {self.why} (position {self.position}){lost}"
 
 
 def wrong_index(path: str, base_offset: int) -> Damage:
     """The damage of an index that does not match the data."""
-    why = "the index is not that of the data, and was rebuilt"
+    why = "the index did not match the data; it was rebuilt"
     return Damage(path, 0, 0, base_offset, base_offset, why)
 
 
@@ -62,7 +62,7 @@ def read_copy(files: Files, path: str, report: Report, offset: int = 0) -> bytes
     except OSError as failed:
         if failed.errno in _NOT_THE_FILES_FAULT:
             raise
-        why = f"{failed.strerror}: it cannot be read, and was rebuilt from the data,"
+        why = f"the file cannot be read ({failed.strerror}); it is rebuilt from the data"
         report(Damage(path, 0, 0, offset, offset, why))
         return None
 

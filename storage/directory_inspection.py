@@ -87,7 +87,7 @@ def inspect_directory(path: str) -> DirectoryReport:
             if content:  # Kafka creates them empty
                 checkpoints[name] = read_checkpoint(content)
         except ValueError as wrong:
-            why = f"not a checkpoint: {wrong}"
+            why = f"the file is not a checkpoint: {wrong}"
             report.damages.append(Damage(f"{path}/{name}", 0, 0, 0, 0, why))
     report.recovery_points = checkpoints[RECOVERY_POINTS]
     report.log_starts = checkpoints[LOG_STARTS]
@@ -120,10 +120,10 @@ def _read_properties(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[
         decode_uuid(report.properties["directory.id"])
         missing = {"cluster.id", "node.id", "version"} - report.properties.keys()
     except (ValueError, KeyError) as wrong:
-        yield Damage(path, 0, 0, 0, 0, f"cannot be read: {wrong}")
+        yield Damage(path, 0, 0, 0, 0, f"the file cannot be read: {wrong}")
         return
     if missing:
-        yield Damage(path, 0, 0, 0, 0, f"has no {', '.join(sorted(missing))}")
+        yield Damage(path, 0, 0, 0, 0, f"the file has no {', '.join(sorted(missing))}")
 
 
 def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iterator[Damage]:
@@ -152,5 +152,5 @@ def _compare_with_catalog(files: ReadOnlyFiles, report: DirectoryReport) -> Iter
                 continue
             content = read_if_exists(files, path) or b""
             if encode_uuid(topic.topic_id).encode() not in content:
-                why = f"not the topic's id, {encode_uuid(topic.topic_id)}"
+                why = f"the file does not have the topic's id, {encode_uuid(topic.topic_id)}"
                 yield Damage(path, 0, 0, 0, 0, why)

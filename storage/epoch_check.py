@@ -30,11 +30,11 @@ def correct_epochs(
     others = [header for header in headers if not _agrees(epochs, header)]
     if epochs.entries and len(others) == 1:  # the read of the batch repairs it
         offset = others[0].base_offset
-        why = f"over the leader epoch of offset {offset} a batch does not agree; this is believed,"
+        why = f"only the batch of offset {offset} has another leader epoch; this file is right"
         report(Damage(epochs.path, 0, 0, offset, offset, why))
         return
     if epochs.entries:
-        why = "the leader epochs are not those of the batches, and were rebuilt,"
+        why = "the leader epochs were not those of the batches; they were rebuilt"
         report(Damage(epochs.path, 0, 0, log_start_offset, log_start_offset, why))
     found: list[tuple[int, int]] = []
     for header in headers:

@@ -194,7 +194,7 @@ def append_whole(files: Files, descriptor: int, data: Bytes) -> None:
 
 def disk_full(written: int, size_bytes: int) -> OSError:
     """The error for an incomplete write."""
-    why = f"only {written} of {size_bytes} bytes were written, there is no room for more"
+    why = f"only {written} of {size_bytes} bytes were written: there is no room for more"
     return OSError(errno.ENOSPC, why)
 
 

@@ -239,7 +239,12 @@ class _Checks:
         index = OffsetIndex.decode(content, max(found.size_bytes, 1))
         if index is None:
             if not is_last or found.size_bytes:
-                self._damage(path, 0, found.base_offset, "the entries do not rise, or lead nowhere")
+                self._damage(
+                    path,
+                    0,
+                    found.base_offset,
+                    "the entries are not in order, or point behind the data",
+                )
             return
         found.index_entries = len(index)
         for at, (relative_offset, position) in enumerate(index.entries()):
@@ -248,7 +253,7 @@ class _Checks:
                 if found.segment.unverified is not None and found.segment.unverified.damages:
                     continue
                 offset = found.base_offset + relative_offset
-                self._damage(path, at * 8, offset, "an entry that is not that of a batch")
+                self._damage(path, at * 8, offset, "an entry matches no batch")
 
     def _time_index(
         self, found: SegmentReport, headers: dict[int, BatchHeader], *, is_last: bool
@@ -259,7 +264,7 @@ class _Checks:
             return
         index = TimeIndex.decode(content)
         if index is None:
-            self._damage(path, 0, found.base_offset, "the entries do not rise")
+            self._damage(path, 0, found.base_offset, "the entries are not in order")
             return
         entries = [entry for entry in index.entries() if entry != (0, 0)]
         found.time_entries = len(entries)
@@ -270,9 +275,9 @@ class _Checks:
             offset = found.base_offset + relative_offset
             header = times.get(offset) or _holder(headers, offset)
             if header is not None and header.max_timestamp_ms != time_ms:
-                self._damage(path, at * 12, offset, "an entry that is not that of a batch")
+                self._damage(path, at * 12, offset, "an entry matches no batch")
         if entries and not is_last and entries[-1][0] < found.last_timestamp_ms:
-            why = "the last entry is not that of the largest time"
+            why = "the last entry does not have the largest timestamp"
             self._damage(path, (len(entries) - 1) * 12, found.base_offset, why)
 
     def _transaction_index(self, found: SegmentReport, *, is_last: bool) -> None:
@@ -287,21 +292,23 @@ class _Checks:
             known = listed.pop((entry.producer_id, entry.last_offset), None)
             # A transaction may have begun before the log's start.
             if known is None or known.first_offset > entry.first_offset:
-                self._damage(path, 0, entry.last_offset, "an aborted transaction is not in it")
+                self._damage(path, 0, entry.last_offset, "an aborted transaction is missing")
         for entry in listed.values():
             if (
                 entry.first_offset >= self._report.segments[0].base_offset
                 if (self._report.segments)
                 else entry.first_offset >= found.base_offset
             ):
-                self._damage(path, 0, entry.last_offset, "a transaction that was not aborted")
+                self._damage(
+                    path, 0, entry.last_offset, "an entry is for a transaction that was not aborted"
+                )
 
     def _snapshot(self, offset: int) -> ProducerStates | None:
         path = f"{self._report.directory}/{file_name(offset, SNAPSHOT)}"
         content = read_if_exists(self._files, path)
         entries = None if content is None else producer_snapshot.decode(content)
         if entries is None:
-            self._damage(path, 0, offset, "the snapshot of producers does not give its CRC")
+            self._damage(path, 0, offset, "the producer snapshot does not match its CRC")
             return None
         return ProducerStates(entries)
 
@@ -320,7 +327,7 @@ class _Checks:
             if last is None or entry.last_offset < 0 or last[0] >= offset:
                 continue
             if last != (entry.last_offset, entry.last_sequence):
-                why = f"producer {entry.producer_id} is not as the data have it"
+                why = f"the state of producer {entry.producer_id} differs from the data"
                 self._damage(path, 0, offset, why)
 
     def others(self, names: list[str]) -> None:
@@ -331,7 +338,9 @@ class _Checks:
             epochs = LeaderEpochs(self._files, report.directory)
             report.epochs = epochs.entries
             if epochs.damage:
-                self._damage(path, 0, 0, f"not a checkpoint of leader epochs: {epochs.damage}")
+                self._damage(
+                    path, 0, 0, f"the file is not a checkpoint of leader epochs: {epochs.damage}"
+                )
             for epoch, first_offset in self._first_of_epoch.items():
                 known = epochs.epoch_of(first_offset)
                 if known not in (NO_EPOCH, epoch):  # NO_EPOCH: the records are deleted
@@ -341,7 +350,7 @@ class _Checks:
         for suffix in (INDEX, TIME_INDEX, TRANSACTION_INDEX):
             for offset in set(_offsets(names, suffix)) - present:
                 path = f"{report.directory}/{file_name(offset, LOG)}"
-                self._damage(path, 0, offset, "the data file is missing, and its indexes are there")
+                self._damage(path, 0, offset, "the data file is missing, but its indexes exist")
 
 
 def _holder(headers: dict[int, BatchHeader], offset: int) -> BatchHeader | None:

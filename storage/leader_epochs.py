@@ -50,7 +50,7 @@ class LeaderEpochs:
         self._written = content is not None
         self.is_unreadable = bool(failures)
         if failures:
-            self.damage = failures[0].why.partition(",")[0]
+            self.damage = failures[0].why.partition(";")[0]
         if content:
             try:
                 self._entries, self.is_checked = _parse(content)

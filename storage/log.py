@@ -285,7 +285,7 @@ class PartitionLog:
             active.append(records, header, last_offset, self.config.index_interval_bytes)
         except OSError as failed:
             if not active.takes_appends:
-                self.fail("its end is not known since an append failed", failed)
+                self.fail("the end of the log is unknown since an append failed", failed)
             raise self._not_appended(failed) from failed
         self.log_end_offset = self.high_watermark = last_offset + 1
         return base_offset
@@ -317,7 +317,7 @@ class PartitionLog:
         if size > self.config.segment_bytes:
             raise Refused(
                 Code.RECORD_LIST_TOO_LARGE,
-                f"a batch of {size} bytes, and segment.bytes is {self.config.segment_bytes}",
+                f"the batch has {size} bytes, and segment.bytes is {self.config.segment_bytes}",
             )
         if self._active.size_bytes:
             self.roll(now_ms)
@@ -556,7 +556,7 @@ class PartitionLog:
         """
         flush.release()
         if failure is not None:
-            self.fail("it could not be synced", failure)
+            self.fail("the log could not be synced", failure)
         elif self.failure is None:
             self.recovery_point = max(self.recovery_point, self._unsynced.reached(flush.up_to))
             self.flush_due_offset = max(self.flush_due_offset, self.recovery_point)

@@ -131,7 +131,7 @@ class LogDirectory:
         except ValueError as wrong:
             if not self.clean and name != LOG_STARTS:
                 return {}  # a loss of power may leave a part of an unsynced file
-            why = f"{wrong}; done without,"
+            why = f"{wrong}; the file is ignored"
             self._unreported.append(Damage(path, 0, len(content or b""), 0, 0, why))
             return {}
 
@@ -156,7 +156,7 @@ class LogDirectory:
         try:
             names = files.names_in(path)
             if META_PROPERTIES not in names and any(map(is_partition, names)):
-                raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, and there are logs")
+                raise WrongDirectory(f"{path}/{META_PROPERTIES} is missing, but there are logs")
             ids = _own_meta_properties(files, path, node_id, cluster_id)
             clean = CLEAN_SHUTDOWN in names or not any(map(is_partition, names))
             if not clean:  # keep the renames of the previous process
@@ -495,8 +495,8 @@ def _check_topic_id(
     if not expected.startswith(content.rstrip(b"\0")):  # a loss of power may leave a part of it
         # Different ids differ in most characters: with at most two differences it is a damaged id.
         if len(content) == len(expected) and sum(map(int.__ne__, content, expected)) > 2:
-            raise WrongDirectory(f"{path} is not of topic {encode_uuid(topic_id)}")
-        why = f"not the topic's id, {encode_uuid(topic_id)}; repaired"
+            raise WrongDirectory(f"{path} is of another topic, not of {encode_uuid(topic_id)}")
+        why = f"the file did not have the topic's id, {encode_uuid(topic_id)}; it was repaired"
         report(Damage(path, 0, len(content), 0, 0, why))
     _write_topic_id(files, directory, topic_id)
 

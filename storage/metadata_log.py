@@ -141,7 +141,9 @@ class MetadataLog:
         remove_parts(directory.files, log.directory)
         end_offset = made._snapshots[-1].end_offset if made._snapshots else 0
         if end_offset < log.log_start_offset:
-            raise FileNotFoundError(f"{log.directory} begins late, and has no snapshot")
+            raise FileNotFoundError(
+                f"{log.directory} begins at {log.log_start_offset}, and has no snapshot"
+            )
         if end_offset > log.log_end_offset:
             why = f"it ends at {log.log_end_offset}, before its snapshot {made._snapshots[-1].file}"
             raise Refused(Code.CORRUPT_MESSAGE, f"{log.directory}: {why}")

@@ -146,7 +146,7 @@ def read_snapshot(files: Files, directory: str, name: SnapshotName) -> Snapshot:
         end = position + header.size_bytes
         is_ended = header.is_control and _ends(data, position, header)
     if not is_ended or end != len(data):
-        raise Refused(Code.CORRUPT_MESSAGE, f"{path}: damaged at {end}")
+        raise Refused(Code.CORRUPT_MESSAGE, f"{path}: damaged at position {end}")
     return Snapshot(name.end_offset, data)
 
 

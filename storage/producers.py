@@ -143,7 +143,7 @@ class ProducerStates:
         if entry.transaction_first_offset != NO_OFFSET and not header.attributes & TRANSACTIONAL:
             raise Refused(
                 Code.INVALID_TXN_STATE,
-                f"producer {entry.producer_id} has an open transaction, and this is not part of it",
+                f"producer {entry.producer_id} has an open transaction without this batch",
             )
         return None
 
@@ -161,7 +161,7 @@ class ProducerStates:
             raise Refused(
                 Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"producer {entry.producer_id} of epoch {epoch} sent the sequence number"
-                f" {sequence}, and {expected} of epoch {entry.producer_epoch} comes next",
+                f" {sequence}; the next is {expected} of epoch {entry.producer_epoch}",
             )
 
     def apply(self, header: BatchHeader, base_offset: int) -> None:
@@ -205,7 +205,7 @@ class ProducerStates:
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise Refused(
                 Code.TRANSACTION_COORDINATOR_FENCED,
-                f"coordinator epoch {marker.coordinator_epoch} after {entry.coordinator_epoch}",
+                f"coordinator epoch {marker.coordinator_epoch} is below {entry.coordinator_epoch}",
             )
 
     def apply_marker(
@@ -239,6 +239,6 @@ class ProducerStates:
 def _old_epoch(entry: ProducerEntry, header: BatchHeader) -> Refused:
     return Refused(
         Code.INVALID_PRODUCER_EPOCH,
-        f"producer {entry.producer_id} wrote with epoch {header.producer_epoch},"
-        f" and epoch {entry.producer_epoch} has been seen",
+        f"producer {entry.producer_id} wrote with epoch {header.producer_epoch};"
+        f" its epoch is {entry.producer_epoch}",
     )

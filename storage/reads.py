@@ -103,7 +103,9 @@ class FileRange:
         position = self._position + start
         data = self._segment.read_at(size_bytes, position)
         if len(data) != size_bytes:
-            raise OSError(f"the file has {len(data)} bytes at {position}, and had {size_bytes}")
+            raise OSError(
+                f"the file has {len(data)} bytes at position {position}, not {size_bytes}"
+            )
         return data
 
 

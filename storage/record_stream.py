@@ -141,7 +141,7 @@ class RecordStream:
                 yield from self._more()
                 continue
             if size < LEAST_BYTES:
-                raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
+                raise Refused(Code.INVALID_RECORD, "a record is too short")
             if body + size <= len(self._payload) or size > WHOLE_BYTES:
                 return body, body + size
             yield from self._more()
@@ -199,7 +199,7 @@ class RecordStream:
 
     def _more(self) -> Wants:
         if self._is_ended:
-            raise Refused(Code.INVALID_RECORD, "a record is cut")
+            raise Refused(Code.INVALID_RECORD, "a record is truncated")
         yield True
 
     def _number(

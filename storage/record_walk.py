@@ -74,7 +74,7 @@ def walk(payload: Payload, record_count: int, start: int = 0, *, closely: bool =
         left, at = walk_middle(payload, at, record_count - 2 + left, found, closely=closely)
         left, at = walk_in_full(payload, at, 1 + left, found)
     if left:
-        raise Refused(Code.INVALID_RECORD, "a record is cut")
+        raise Refused(Code.INVALID_RECORD, "a record is truncated")
     if at != len(payload):
         raise Refused(Code.INVALID_RECORD, "the batch holds more bytes than its records")
     return found
@@ -126,7 +126,7 @@ def _walk_from_start_to_start(
                 if byte >= 0x4000:
                     size, at = read_size(payload, at - 2)
             if byte & 1 or size < LEAST_BYTES:
-                raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
+                raise Refused(Code.INVALID_RECORD, "a record is too short")
             delta = payload[at + 1]
             if delta & 0x81:
                 delta, _ = read_signed(payload, at + 1)
@@ -220,7 +220,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
         except IndexError:
             break
         if stop & 1 or stop < LEAST_BYTES << 1:
-            raise Refused(Code.INVALID_RECORD, "a record that is too short to be one")
+            raise Refused(Code.INVALID_RECORD, "a record is too short")
         stop = at + (stop >> 1)
         if stop > end:
             break
@@ -266,7 +266,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
                 at += number >> 1
             at = _behind_headers(payload, at) if payload[at] else at + 1
         except IndexError:
-            raise Refused(Code.INVALID_RECORD, "a record is cut") from None
+            raise Refused(Code.INVALID_RECORD, "a record is truncated") from None
         if at != stop:
             raise Refused(Code.INVALID_RECORD, "a record's size is not that of its fields")
         start = at

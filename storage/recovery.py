@@ -137,7 +137,7 @@ def _read_epochs(source: _Source, stop: Stop) -> tuple[LeaderEpochs, Stop]:
     """The leader epochs as stored, and the stop with the log's start that they prove."""
     epochs = LeaderEpochs(source.files, source.directory)
     if epochs.is_unreadable or (epochs.damage and stop.clean):  # a loss of power leaves a part
-        why = f"{epochs.damage}; rebuilt from the data,"
+        why = f"{epochs.damage}; the epochs are rebuilt from the data"
         source.report(Damage(epochs.path, 0, 0, 0, 0, why))
     if not epochs.is_checked:
         return epochs, stop
@@ -261,8 +261,8 @@ def _choose_log_start(
         epochs.replace([(epoch, min(start, chosen)) for epoch, start in entries[:1]])
         epochs.replace([*epochs.entries, *entries[1:]])
     why = (
-        f"the log begins at {stored} by this file, and at {begins} by log-start-offset-checkpoint;"
-        f" taken to begin at {chosen},"
+        f"the log begins at {stored} in this file, but at {begins} in log-start-offset-checkpoint;"
+        f" {chosen} is used"
     )
     report(Damage(epochs.path, 0, 0, chosen, chosen, why))
     return replace(stop, log_start_offset=chosen)
@@ -304,7 +304,7 @@ def _report_lost_beginning(
     if not entries or entries[0][1] >= first.base_offset:
         return
     if first.base_offset > stop.log_start_offset:
-        why = "the segments before it are missing"
+        why = "the segments before this one are missing"
         report(Damage(first.path(LOG), 0, 0, entries[0][1], first.base_offset, why))
     epochs.truncate_start(first.base_offset)
     epochs.write()
@@ -314,9 +314,9 @@ def _report_lost_end(last: Segment, stop: Stop, report: Report) -> None:
     """After an unclean stop the checkpoints have a lower bound for the end."""
     end_offset, told_end = last.next_offset, max(stop.recovery_point, stop.high_watermark)
     if end_offset < told_end:
-        why = "the log ends before what was synced;"
+        why = "synced records at the end of the log are missing"
         if end_offset >= stop.recovery_point:
-            why = "the log ends before where it ended once; what is missing was not synced;"
+            why = "records at the end of the log are missing; they were not synced"
         path, size_bytes = last.path(LOG), last.size_bytes
         report(Damage(path, size_bytes, size_bytes, end_offset, told_end, why))
 

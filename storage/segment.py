@@ -505,7 +505,7 @@ class Segment:
     def _check_size(self, path: str) -> None:
         size_bytes = self._files.size(path)
         if size_bytes < self.size_bytes:
-            raise OSError(f"{path} has {size_bytes} bytes, and had {self.size_bytes}")
+            raise OSError(f"{path} has {size_bytes} bytes, not {self.size_bytes}")
 
     def is_in_place(self) -> bool:
         """False if the open data file was removed or renamed: the next start will not find it."""

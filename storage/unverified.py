@@ -135,9 +135,9 @@ class Unverified:
         if self._is_torn(self.cut_at) and not behind:
             return  # left over from an incomplete write
         end_offset = max([next_offset, *(segment.base_offset for segment in later)])
-        why = "a damaged batch that was not synced: cut off with what follows,"
+        why = "a damaged batch was not synced; it was cut off with all data behind it"
         if behind:
-            why = f"{why} {len(later)} more files of {behind} bytes,"
+            why = f"{why}, and with {len(later)} more files of {behind} bytes"
         path = self._segment.path(".log")
         self.report(Damage(path, self.cut_at, self.size_bytes, next_offset, end_offset, why))
 
@@ -338,7 +338,7 @@ class Unverified:
         end_position, end_offset = self.size_bytes, max(expected, self.end_offset)
         if behind is not None:
             end_position, end_offset = behind[0], behind[1].base_offset
-        why = "a damaged batch" if position < end_position else "the file ends too early,"
+        why = "a batch is damaged" if position < end_position else "the file ends too early"
         path = self._segment.path(".log")
         damage = Damage(path, position, end_position, expected, end_offset, why)
         self.damages.append(damage)
@@ -405,7 +405,9 @@ class Unverified:
         self._segment.repair(_EPOCH.pack(epoch), position + _EPOCH_AT)
         self._chunk = b""
         offsets = f"offsets {header.base_offset} to {header.last_offset}"
-        why = f"the leader epoch of {offsets}, {epoch}, had become {header.leader_epoch}; repaired,"
+        why = (
+            f"the leader epoch of {offsets} was {header.leader_epoch}, not {epoch}; it was repaired"
+        )
         path = self._segment.path(".log")
         self.report(Damage(path, position, position, header.base_offset, header.base_offset, why))
         return False

@@ -139,14 +139,14 @@ def test_a_torn_tail_is_not_reported_as_damage(
 
 HARM = [
     ("orders-0/00000000000000000000.log", 100, "position 77|position 78|position 69"),
-    ("orders-0/00000000000000000000.index", 7, "not that of a batch"),
-    ("orders-0/00000000000000000000.index", 6, "lead nowhere"),
-    ("orders-0/00000000000000000000.timeindex", 5, "not that of a batch"),
+    ("orders-0/00000000000000000000.index", 7, "an entry matches no batch"),
+    ("orders-0/00000000000000000000.index", 6, "point behind the data"),
+    ("orders-0/00000000000000000000.timeindex", 5, "an entry matches no batch"),
     ("orders-0/leader-epoch-checkpoint", 2, "not a checkpoint"),
-    ("orders-0/partition.metadata", 30, "not the topic's id"),
+    ("orders-0/partition.metadata", 30, "not have the topic's id"),
     ("meta.properties", 1, ""),
     ("recovery-point-offset-checkpoint", 2, "not a checkpoint"),
-    ("__cluster_metadata-0/00000000000000000000.log", 300, "a damaged batch"),
+    ("__cluster_metadata-0/00000000000000000000.log", 300, "a batch is damaged"),
 ]
 
 

@@ -163,13 +163,13 @@ def check(disk: Disk, truth: Truth, *, clean: bool, seen: Seen | None = None) ->
     )  # fmt: skip
     if log.log_end_offset != truth.ends[1]:  # the last file is gone, and nobody stopped cleanly
         assert not clean
-        assert "the log ends before what was synced" in seen.told[-1].why
+        assert "synced records at the end of the log are missing" in seen.told[-1].why
         assert seen.told[-1][3:5] == (log.log_end_offset, truth.ends[1])
         return seen
     start = log.log_start_offset
     if start > truth.ends[0]:  # the first files are gone: that cannot be read, and is told
         assert seen.told[0].first_offset == 0
-        assert "before it are missing" in seen.told[0].why
+        assert "before this one are missing" in seen.told[0].why
         return seen
     for first, next_offset, data in truth.batches:
         for offset in {first, next_offset - 1}:
@@ -344,7 +344,7 @@ def test_a_wrong_leader_epoch_is_logged_once_and_corrected_in_the_file(truth: Tr
                 seen = check(disk, truth, clean=True)
                 (told,) = seen.told
                 assert (told.file, told.position) == (path, position)
-                assert f"offsets {header.base_offset} to {header.last_offset}, " in told.why
+                assert f"offsets {header.base_offset} to {header.last_offset} was " in told.why
                 assert not seen.errors
                 assert not check(disk.after_kill(), truth, clean=True).told
 

@@ -97,7 +97,7 @@ def test_an_unreadable_checkpoint_loses_nothing_and_is_logged(
         world = World(disk, NOW_MS)
         assert seen(world) == expected, path
         (told,) = world.damages
-        assert str(told).startswith(f"{path}: Input/output error: it cannot be read")
+        assert str(told).startswith(f"{path}: the file cannot be read (Input/output")
 
 
 def turn_all(left: CrashDisk, name: str) -> None:

@@ -157,5 +157,5 @@ def test_a_file_that_became_shorter_is_an_error_and_not_fewer_bytes() -> None:
     assert isinstance(later.records, FileRange)
     del disk.files[log.segments[0].path(".log")].data[50:]
     assert len(later.records.part(0, 50)) == 50
-    with pytest.raises(OSError, match="the file has 30 bytes at 20, and had 31"):
+    with pytest.raises(OSError, match="the file has 30 bytes at position 20, not 31"):
         later.records.part(20, 31)

@@ -162,7 +162,9 @@ def test_segments_before_the_recovery_point_are_read_only_on_demand() -> None:
     again = open_log(killed, clean=False, segment_bytes=150, recovery_point=2, report=told.append)
     assert (again.log_start_offset, again.log_end_offset, told) == (0, 4, [])
     for _ in range(2):
-        with pytest.raises(Refused, match=f"CORRUPT_MESSAGE: {FIRST_FILE}.* position 0, offsets 0"):
+        with pytest.raises(
+            Refused, match=f"CORRUPT_MESSAGE: {FIRST_FILE}.*position 0\\); offsets 0"
+        ):
             again.read(0, max_bytes=1000, up_to=4, min_one=True)
     assert [(one.file, one.position, one.first_offset, one.end_offset) for one in told] == [
         (FIRST_FILE, 0, 0, 1)

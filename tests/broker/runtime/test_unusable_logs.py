@@ -81,7 +81,7 @@ async def test_a_damaged_coordinator_partition_is_logged_and_the_others_load(
         (reason,) = [
             fields["reason"] for _, event, fields in lines.lines if event.startswith("a coordinat")
         ]
-        assert f"{file}: a damaged batch at position 0" in reason
+        assert f"{file}: a batch is damaged (position 0)" in reason
         well, harmed = KEYS
         assert await found(it, key_type, harmed) is Code.COORDINATOR_NOT_AVAILABLE
         assert await use(it, harmed) is Code.NOT_COORDINATOR
