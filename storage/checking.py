@@ -21,7 +21,7 @@ from ..protocol.batch import (
 )
 from ..protocol.errors import Code
 from .log_config import LONG_MAX, LogConfig
-from .payloads import Payload, feed
+from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompressed
 from .record_errors import RecordErrors
 from .record_stream import RecordStream
@@ -29,9 +29,7 @@ from .record_walk import ManyHeaders, Walked, walk
 from .steps import Steps, at_once
 from .validation import MEANT, check_client_header, one_batch, records_with_times
 
-AT_ONCE_RECORDS: Final = 1 << 12
-"""The largest number of records checked in one step."""
-
+_AT_ONCE_RECORDS: Final = 1 << 12
 _ONE_BY_ONE_RECORDS: Final = 1 << 8  # the same, if records are read one by one
 
 
@@ -52,11 +50,15 @@ class Rules(NamedTuple):
 
     Attributes:
         partition: its name, `TOPIC-PARTITION`, for messages.
+        at_once_records: the largest number of records checked in one step.
+        sizes: of the pieces of a payload that are decompressed at once.
     """
 
     config: LogConfig
     now_ms: int
     partition: str
+    at_once_records: int = _AT_ONCE_RECORDS
+    sizes: PieceSizes = PIECE_SIZES
 
     @property
     def are_for_each_record(self) -> bool:
@@ -121,12 +123,12 @@ def check(
     start = 0
     payload: bytes | bytearray | None
     if header.attributes & COMPRESSION_MASK:
-        payload = _payload(records, header).at_hand()
+        payload = _payload(records, header, rules).at_hand()
     elif type(records) is bytearray and len(records) == size:
         payload, start = records, HEADER_SIZE
     else:
         payload = bytes(memoryview(records)[HEADER_SIZE:size])
-    if payload is None or header.record_count > AT_ONCE_RECORDS:
+    if payload is None or header.record_count > rules.at_once_records:
         return _steps(records, header, rules)
     closely = rules.are_for_each_record
     try:
@@ -159,17 +161,17 @@ def check_at_once(records: Bytes, rules: Rules) -> Checked:
     return checked if isinstance(checked, Checked) else at_once(checked)
 
 
-def _payload(records: Bytes, header: BatchHeader) -> Payload:
-    return Payload(records, 0, header, unreadable=Code.UNKNOWN_SERVER_ERROR)
+def _payload(records: Bytes, header: BatchHeader, rules: Rules) -> Payload:
+    unreadable = Code.UNKNOWN_SERVER_ERROR
+    return Payload(records, 0, header, unreadable=unreadable, sizes=rules.sizes)
 
 
 def _steps(records: Bytes, header: BatchHeader, rules: Rules) -> Steps[Checked]:
     """The steps of `check`. Nothing is decompressed before the first one."""
     yield None
     stream = RecordStream(header.record_count)
-    yield from feed(
-        stream, stream.check(closely=rules.are_for_each_record), _payload(records, header)
-    )
+    walk = stream.check(closely=rules.are_for_each_record)
+    yield from feed(stream, walk, _payload(records, header, rules))
     return (yield from _after_walk(records, header, rules, stream.found))
 
 
@@ -181,14 +183,16 @@ def _after_walk(records: Bytes, header: BatchHeader, rules: Rules, found: Walked
     if rules.may_be_broken(header, found, max_timestamp_ms):
         errors = rules.errors(header, is_rewritten=is_rewritten)
         stream = RecordStream(header.record_count)
-        yield from feed(stream, stream.heads(errors.check), _payload(records, header))
+        yield from feed(stream, stream.heads(errors.check), _payload(records, header, rules))
         errors.raise_if_any()
     checked = _with_time(records, header, rules, max_timestamp_ms)
     if codec is None or not is_rewritten:
         return checked
     config = rules.config
     limit_bytes, level = config.max_message_bytes, config.compression_level
-    packed = yield from recompressed(checked.records, checked.header, codec, level, limit_bytes)
+    packed = yield from recompressed(
+        checked.records, checked.header, codec, level, limit_bytes, sizes=rules.sizes
+    )
     return Checked(*packed)
 
 

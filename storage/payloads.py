@@ -7,7 +7,7 @@ be run by another thread.
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..protocol.batch import HEADER_SIZE, BatchHeader, Bytes, Compression
 from ..protocol.errors import Code, Refused
@@ -15,8 +15,20 @@ from ..protocol.opening import PIECE_BYTES, Opening, opening
 from .record_stream import RecordStream, Wants
 from .steps import Steps, elsewhere
 
-AT_HAND_BYTES: Final = 1 << 18
-"""Largest payload that is decompressed at once."""
+
+class PieceSizes(NamedTuple):
+    """How much is decompressed at once.
+
+    Attributes:
+        at_hand_bytes: the largest payload that is decompressed as a whole.
+        piece_bytes: of a larger payload, each piece.
+    """
+
+    at_hand_bytes: int = 1 << 18
+    piece_bytes: int = PIECE_BYTES
+
+
+PIECE_SIZES: Final = PieceSizes()
 
 
 class Payload:
@@ -25,9 +37,10 @@ class Payload:
     Args:
         position: of the batch in `data`, which must not change before all is read.
         unreadable: error code for records that do not decompress.
+        sizes: of its pieces.
     """
 
-    __slots__ = ("_first", "_opening", "_raw", "_unreadable", "header")
+    __slots__ = ("_first", "_opening", "_raw", "_sizes", "_unreadable", "header")
 
     def __init__(
         self,
@@ -36,8 +49,10 @@ class Payload:
         header: BatchHeader,
         *,
         unreadable: Code = Code.CORRUPT_MESSAGE,
+        sizes: PieceSizes = PIECE_SIZES,
     ) -> None:
         self.header = header
+        self._sizes = sizes
         self._unreadable = unreadable
         self._raw = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
         self._first: bytes | None = None  # read and not yet returned
@@ -54,7 +69,7 @@ class Payload:
                 self._first, self._raw = bytes(self._raw), self._raw[:0]
             return self._first
         if self._opening is None:
-            self._first = self._read(AT_HAND_BYTES)
+            self._first = self._read(self._sizes.at_hand_bytes)
         return self._first if self._opening is None or self._opening.is_finished else None
 
     def next_piece(self) -> Steps[bytes | None]:
@@ -69,7 +84,8 @@ class Payload:
             return piece
         if self._is_at_end():
             return None
-        return (yield from elsewhere(partial(self._read, PIECE_BYTES, whole_blocks=True)))
+        read = partial(self._read, self._sizes.piece_bytes, whole_blocks=True)
+        return (yield from elsewhere(read))
 
     def _is_at_end(self) -> bool:
         if self.header.compression == Compression.NONE:

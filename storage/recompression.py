@@ -24,7 +24,7 @@ from ..protocol.batch import (
 )
 from ..protocol.compression import Packer, compressed, packer
 from ..protocol.errors import Code, Refused
-from .payloads import Payload, feed
+from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .record_copy import RecordCopy, copied
 from .record_stream import Head, RecordStream
 from .steps import Steps, elsewhere
@@ -47,22 +47,25 @@ def recompressed(
     codec: Compression,
     level: int | None,
     max_message_bytes: int,
+    *,
+    sizes: PieceSizes = PIECE_SIZES,
 ) -> Steps[tuple[Bytes, BatchHeader]]:
     """A checked batch in another codec, and its header.
 
     Args:
         level: compression level; None: Kafka's default.
+        sizes: of the pieces that are decompressed at once.
 
     Raises:
         Refused: MESSAGE_TOO_LARGE; UNKNOWN_SERVER_ERROR, as in Kafka, if the timestamp of its first
             record is negative.
     """
-    shift_ms = yield from _first_delta_ms(records, header)
+    shift_ms = yield from _first_delta_ms(records, header, sizes)
     base_timestamp_ms = header.base_timestamp_ms + shift_ms
     if base_timestamp_ms < 0 and base_timestamp_ms != NO_TIMESTAMP:
         raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {base_timestamp_ms}")
     batch = _Growing(packer(codec, level), max_message_bytes)
-    source = Payload(records, 0, header)
+    source = Payload(records, 0, header, sizes=sizes)
     payload = source.at_hand()
     if shift_ms:
         copy = RecordCopy(header.record_count)
@@ -87,7 +90,7 @@ def recompressed(
     return data, header
 
 
-def _first_delta_ms(records: Bytes, header: BatchHeader) -> Steps[int]:
+def _first_delta_ms(records: Bytes, header: BatchHeader, sizes: PieceSizes) -> Steps[int]:
     """The timestamp delta of the first record."""
     first: list[int] = []
 
@@ -96,7 +99,7 @@ def _first_delta_ms(records: Bytes, header: BatchHeader) -> Steps[int]:
         return True
 
     stream = RecordStream(header.record_count)
-    payload = Payload(records, 0, header)
+    payload = Payload(records, 0, header, sizes=sizes)
     payload.at_hand()
     yield from feed(stream, stream.heads(is_first), payload)
     return first[0]

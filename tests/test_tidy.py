@@ -16,6 +16,7 @@ FUNCTION_LINES = 70
 FILE_LINES = 600
 POSITIONAL_PARAMETERS = 5
 ANY_AT_MOST = {"broker": 12, "coordinator": 6, "metadata": 0, "storage": 0}
+PATCHES_AT_MOST = 59
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
 NO_WORDS = [
@@ -195,6 +196,34 @@ def test_each_any_has_a_comment_with_its_reason(path: Path) -> None:
     reasons = {line for line, text in texts(path) if re.match("#.*\\bAny:", text)}
     found = [line for line in lines_with_any(path) if not {line, line - 1} & reasons]
     assert not found
+
+
+def patched(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and name of each attribute that pytest's MonkeyPatch replaces."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "setattr"
+            and len(node.args) >= 2
+        ):
+            target = node.args[1] if len(node.args) > 2 else node.args[0]
+            yield node.lineno, ast.unparse(target).strip("'\"").rpartition(".")[2]
+
+
+TESTS = [path for path in MODULES if name(path).startswith("tests/")]
+
+
+@pytest.mark.parametrize("path", TESTS, ids=name)
+def test_no_test_patches_a_constant_or_a_log(path: Path) -> None:
+    """A constant is an argument (broker/runtime/work_limits.py); `log_lines` has the log lines."""
+    found = [each for each in patched(path) if each[1] == "_log" or each[1].isupper()]
+    assert not [each for each in found if each[1] != "CDLL"]  # a class of ctypes
+
+
+def test_patches_of_attributes_are_few() -> None:
+    """A fake that is given as an argument, or an observer of events, needs no patch."""
+    assert sum(len([*patched(path)]) for path in TESTS) <= PATCHES_AT_MOST
 
 
 def test_the_project_has_modules_to_check() -> None:

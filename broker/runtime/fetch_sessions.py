@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -111,15 +111,22 @@ class FetchSessions:
         limit: max.incremental.fetch.session.cache.slots.
         evict_after_ms: a session unused for this time may be evicted (Kafka: 120000).
         most_partitions: the maximum of all sessions together.
+        draw: a random number from its first argument on and below its second, for an id.
 
     Attributes:
         partitions: the number of partitions of all sessions together.
     """
 
     def __init__(
-        self, *, limit: int, evict_after_ms: int = 120_000, most_partitions: int = MOST_PARTITIONS
+        self,
+        *,
+        limit: int,
+        evict_after_ms: int = 120_000,
+        most_partitions: int = MOST_PARTITIONS,
+        draw: Callable[[int, int], int] = random.randrange,
     ) -> None:
         self._limit = limit
+        self._draw = draw
         self._most_partitions = most_partitions
         self.partitions = 0
         self._evict_after_ms = evict_after_ms
@@ -198,6 +205,6 @@ class FetchSessions:
 
     def _new_id(self) -> int:
         while True:
-            session_id = random.randrange(1, _MAX_EPOCH)
+            session_id = self._draw(1, _MAX_EPOCH)
             if session_id not in self._sessions:
                 return session_id

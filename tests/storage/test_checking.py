@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from ottla.protocol.batch import Compression, crc_is_right, read_header
 from ottla.protocol.errors import Code, Refused
 from ottla.protocol.records import payload_of
-from ottla.storage import checking, payloads
 from ottla.storage.checking import Checked, Rules, check
 from ottla.storage.log_config import LONG_MAX, LogConfig
-from ottla.storage.payloads import AT_HAND_BYTES
+from ottla.storage.payloads import PIECE_SIZES, PieceSizes
 from ottla.storage.record_errors import MOST_REPORTED
 from ottla.storage.steps import Steps, at_once
 from ottla.storage.validation import InvalidRecords
@@ -90,11 +89,8 @@ def test_in_steps_a_batch_comes_to_the_same_as_at_once(
     )  # fmt: skip
     wanted = Rules(config, NOW_MS, "orders-0")
     whole = outcome(data, wanted)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(payloads, "AT_HAND_BYTES", 40)
-        patch.setattr(payloads, "PIECE_BYTES", 7)
-        patch.setattr(checking, "AT_ONCE_RECORDS", 0)
-        in_steps = outcome(data, wanted)
+    sizes = PieceSizes(at_hand_bytes=40, piece_bytes=7)
+    in_steps = outcome(data, wanted._replace(at_once_records=0, sizes=sizes))
     if harm is None or Code.UNKNOWN_SERVER_ERROR not in (whole, in_steps):
         assert in_steps == whole
     else:  # a bad record may be met before what does not decompress
@@ -194,7 +190,7 @@ def test_a_bomb_is_packed_anew_piece_by_piece() -> None:
 
 def test_small_payloads_are_checked_in_the_same_turn() -> None:
     """An ordinary batch does not wait for others."""
-    values = [b"v" * 1_000] * (AT_HAND_BYTES // 1_100)
+    values = [b"v" * 1_000] * (PIECE_SIZES.at_hand_bytes // 1_100)
     for codec in Compression:
         data = batches.batch(values, compression=codec, timestamp=NOW_MS)
         assert isinstance(check(data, rules()), Checked)

@@ -38,7 +38,7 @@ def test_a_full_fetch_creates_a_session_whose_next_epoch_is_1() -> None:
     assert (session.epoch, keys(session)) == (1, ["orders", "bills"])
 
 
-def test_session_ids_are_not_0_and_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_ids_are_not_0_and_not_given_twice() -> None:
     drawn = iter([5, 5, 5, 7])
     limits: list[tuple[int, int]] = []
 
@@ -46,8 +46,7 @@ def test_session_ids_are_not_0_and_not_given_twice(monkeypatch: pytest.MonkeyPat
         limits.append((low, high))
         return next(drawn)
 
-    monkeypatch.setattr("random.randrange", draw)
-    sessions = FetchSessions(limit=10)
+    sessions = FetchSessions(limit=10, draw=draw)
     assert [begun(sessions, "a").session_id, begun(sessions, "b").session_id] == [5, 7]
     assert set(limits) == {(1, 2**31 - 1)}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Refused
 from ottla.storage import retention
@@ -17,6 +18,7 @@ from ottla.storage.log import PartitionLog
 from ottla.storage.throttle import Throttle
 from tests.broker.fakes import START_MS
 from tests.broker.one_node import OneNode, one_node, until
+from tests.broker.refusing_files import RefusingFiles
 from tests.log_lines import LogLines
 from tests.storage.compacting import values
 
@@ -322,21 +324,15 @@ def by_the_log() -> Refused:
 
 @pytest.mark.parametrize("failure", [OSError(28, "no space left"), by_the_log()])
 def test_a_disk_that_refuses_is_tried_again_after_a_while(
-    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch, failure: Exception
+    tmp_path: Path, said: LogLines, failure: Exception
 ) -> None:
+    files = RefusingFiles()
+
     async def scene() -> None:
-        async with one_node(tmp_path, log_cleaner_backoff_ms="1") as it:
-            append, tries = it.node.log_directory.files.append, []
-
-            def refuse_once(descriptor: int, data: bytes) -> int:
-                tries.append(len(data))
-                if len(tries) == 1:
-                    raise failure
-                return append(descriptor, data)
-
+        async with one_node(tmp_path, WORK_LIMITS, files, log_cleaner_backoff_ms="1") as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
-            monkeypatch.setattr(it.node.log_directory.files, "append", refuse_once)
+            files.failure, files.left = failure, 1
             await until(lambda: is_clean(it, "t"))
             assert values(it.log("t")) == {1: (b"a", b"1")}
             assert [line[0] for line in said.lines] == ["error", "debug"]
@@ -345,21 +341,19 @@ def test_a_disk_that_refuses_is_tried_again_after_a_while(
     asyncio.run(scene())
 
 
-def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(
-    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(descriptor: int, data: bytes) -> int:
-        raise OSError(28, "no space left")
+def test_a_disk_that_refuses_does_not_keep_the_cleaner_busy(tmp_path: Path, said: LogLines) -> None:
+    files = RefusingFiles()
 
     async def scene() -> None:
-        async with one_node(tmp_path, **NEVER_BY_ITSELF) as it:
+        async with one_node(tmp_path, WORK_LIMITS, files, **NEVER_BY_ITSELF) as it:
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
             cleaner = it.cleaner()
-            with monkeypatch.context() as patch:
-                patch.setattr(it.node.log_directory.files, "append", refuse)
-                assert await cleaner.clean_dirtiest()
-                assert not await cleaner.clean_dirtiest()
+            files.failure = OSError(28, "no space left")
+            assert await cleaner.clean_dirtiest()
+            assert not await cleaner.clean_dirtiest()
+            files.failure = None
+            assert files.refused == 1
             assert len(said.lines) == 1
             assert sorted(values(it.log("t"))) == [0, 1]
 

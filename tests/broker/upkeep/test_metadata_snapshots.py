@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.storage.directory_inspection import inspect_directory
 from tests.broker.one_node import OneNode, one_node, until
+from tests.broker.refusing_files import RefusingFiles
 from tests.log_lines import LogLines
 
 OFTEN = {
@@ -84,18 +86,17 @@ def test_a_broker_that_stops_meanwhile_leaves_nothing_half_done(tmp_path: Path) 
 
 
 def test_a_failed_snapshot_is_logged_and_retried_after_the_next_record(
-    tmp_path: Path, said: LogLines, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, said: LogLines
 ) -> None:
-    def refuse(source: str, target: str) -> None:
-        raise OSError(28, "no space left")
+    files = RefusingFiles()
 
     async def scene() -> None:
         async with one_node(tmp_path) as it:
             await asyncio.sleep(0.01)
-        async with one_node(tmp_path, **OFTEN) as it:
-            with monkeypatch.context() as patch:
-                patch.setattr(it.node.log_directory.files, "rename", refuse)
-                await until(lambda: bool(said.lines))
+        async with one_node(tmp_path, WORK_LIMITS, files, **OFTEN) as it:
+            files.failure = OSError(28, "no space left")
+            await until(lambda: bool(said.lines))
+            files.failure = None
             level, _, fields = said.lines[0]
             assert (level, "no space left" in fields["reason"]) == ("error", True)
             assert snapshots(tmp_path) == []
