@@ -60,7 +60,8 @@ class DecisionAppended(NamedTuple):
 
     Attributes:
         topic, partition: of the log.
-        outcome: the records, the reply and the effects.
+        outcome: the records, the reply and the effects. If the log refuses a later batch of a
+            decision in several batches, only the records before it, and no effects.
         now_ms: the wall time of the decision.
         by_timer: no request asked for it.
     """

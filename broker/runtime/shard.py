@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -339,6 +339,13 @@ class Shard(Generic[M]):
             at = self._node_id, self.log.topic, self.partition
             self._events.tell(DecisionRefused(*at, refused.code))
 
+    def _tell_appended(self, outcome: Outcome[object], now_ms: int, *, by_timer: bool) -> None:
+        if self._events.tell is not None:
+            from ..events import DecisionAppended
+
+            at = self._node_id, self.log.topic, self.partition
+            self._events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
+
     def _check_open(self) -> None:
         if self._closed:
             raise Refused(Code.NOT_COORDINATOR, "the coordinator has been unloaded")
@@ -379,7 +386,7 @@ class Shard(Generic[M]):
             if self._events.tell is not None and transitions is not None:
                 transitions.begin(outcome.records)
             try:
-                self._append_all(outcome, now_ms)
+                self._append_all(outcome, now_ms, by_timer=by_timer)
             except Refused as refused:
                 if transitions is not None:
                     transitions.end()
@@ -391,10 +398,7 @@ class Shard(Generic[M]):
                     return self._commit(other, now_ms, by_timer=by_timer)
                 raise NotTaken(refused.code, refused.why) from refused.__cause__
             if self._events.tell is not None:
-                from ..events import DecisionAppended
-
-                at = self._node_id, self.log.topic, self.partition
-                self._events.tell(DecisionAppended(*at, outcome, now_ms, by_timer))
+                self._tell_appended(outcome, now_ms, by_timer=by_timer)
                 if transitions is not None:
                     transitions.end()
         if outcome.effects and self.log.awaits_flush:
@@ -429,7 +433,7 @@ class Shard(Generic[M]):
         code_of = self._code_for_clients if isinstance(refused, NotTaken) else of_groups
         return Refused(code_of(refused.code), refused.why)
 
-    def _append_all(self, outcome: Outcome[object], now_ms: int) -> None:
+    def _append_all(self, outcome: Outcome[object], now_ms: int, *, by_timer: bool) -> None:
         """Append and replay, in several batches if the records may be split and do not fit in one.
 
         If the log refuses a later batch, the machine has replayed the earlier ones, and will decide
@@ -444,8 +448,16 @@ class Shard(Generic[M]):
             return
         config = self.log.config
         max_bytes = min(config.max_message_bytes, config.segment_bytes)
-        for span in spans(encoded, max_bytes=max_bytes):
-            self._append(records[span], encoded[span], outcome.producer, now_ms)
+        appended = 0
+        try:
+            for span in spans(encoded, max_bytes=max_bytes):
+                self._append(records[span], encoded[span], outcome.producer, now_ms)
+                appended = span.stop
+        except Refused:
+            if appended and self._events.tell is not None:
+                part = replace(outcome, records=records[:appended], effects=())
+                self._tell_appended(part, now_ms, by_timer=by_timer)
+            raise
 
     def _append(
         self,

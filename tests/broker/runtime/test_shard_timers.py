@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.event_stream import Events
+from ottla.broker.events import DecisionAppended
 from ottla.broker.runtime.shard import Shard, ShardServices
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.moment import Moment
@@ -64,11 +66,12 @@ class Place:
     def __init__(self, **settings: Any) -> None:
         self.log: PartitionLog = open_log(Disk(), clean=False, **settings)
         self.machine = Chores()
+        self.events = Events()
         self.shard = Shard(
             self.log,
             self.machine,
             (lambda record: (record.encode(), b""), lambda key, value: key.decode()),
-            ShardServices(LoopClock(), on_append=lambda log: None),
+            ShardServices(LoopClock(), on_append=lambda log: None, events=self.events),
             carry_out=lambda shard, effect: None,
         )
 
@@ -254,13 +257,21 @@ async def test_records_written_before_a_refusal_apply_and_the_rest_is_retried(
     place = Place(max_message_bytes=300)
     place.machine.is_atomic, place.machine.together = False, len(MANY)
     place.plan(*MANY, at_ms=1000)
+    records: list[str] = []
+
+    def observe(event: Any) -> None:
+        if isinstance(event, DecisionAppended):
+            records.extend(event.outcome.records)
+
+    place.events.add(observe)
     with refusing(place, MANY[20]):
         await asyncio.sleep(1.5)
         done = len(place.machine.done)
         assert place.machine.done == MANY[:done]
         assert 0 < done <= 20
+        assert records == MANY[:done]
     await asyncio.sleep(2)
-    assert place.machine.done == MANY
+    assert place.machine.done == records == MANY
 
 
 @pytest.mark.parametrize("slice_s", [-1, 60], ids=["many slices", "one slice"])

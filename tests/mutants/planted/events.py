@@ -185,6 +185,14 @@ MUTANTS: Final = (
         _GROUPS,
     ),
     Mutant(
+        "a-decision-appended-in-part-emits-no-event",
+        "broker/runtime/shard.py",
+        "if appended and self._events.tell is not None:",
+        "if False:",
+        _WRONG_EVENTS,
+        ("tests/broker/runtime/test_shard_timers.py",),
+    ),
+    Mutant(
         "transitions-of-groups-are-not-compared",
         "broker/runtime/shard.py",
         "transitions.begin(outcome.records)",
