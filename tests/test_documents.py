@@ -1,4 +1,7 @@
-"""The documents name only files, classes, functions, commands and settings that exist."""
+"""The documents name only files, classes, functions, commands and settings that exist.
+
+The memory limits that they state are those of the code.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.net import connection, held_memory
+from ottla.broker.runtime import authorizer, fetch_sessions, quotas
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
 from ottla.broker.settings.topic_settings import GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.storage import open_files
 
 from .project_files import FILES, ROOT, name
 
@@ -139,3 +145,25 @@ def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
     known = {*FOREIGN, *(each for table in TABLES for each in table)}
     named = {each.partition("=")[0] for each in spans(path) if A_SETTING.fullmatch(each)}
     assert {each for each in named - known if not NO_SETTINGS.match(each)} == set()
+
+
+def test_the_memory_limits_in_the_document_are_those_of_the_code() -> None:
+    text = (ROOT / "docs/RELIABILITY.md").read_text()
+    rows = dict(re.findall(r"^\| ([a-z][^|]*) \| ([^|]*) \|$", text, re.MULTILINE))
+    mib = 1 << 20
+    for use, limits in {
+        "requests of all connections": [f"{held_memory.UNLIMITED_REQUESTS_BYTES // mib} MiB"],
+        "answers of all connections": [f"{held_memory.ANSWERS_BYTES // mib} MiB"],
+        "requests of a connection behind": [f"{connection._BACKLOG_BYTES // mib} MiB"],
+        "partitions in all fetch sessions": [f"{fetch_sessions.MOST_PARTITIONS:,}"],
+        "cached decisions of the authorizer": [f"{authorizer._REMEMBERED_BYTES // mib} MiB"],
+        "client ids with quotas": [
+            f"{quotas._LIMITS_BYTES // mib} MiB",
+            f"{quotas._USED_BYTES // mib} MiB",
+        ],
+        "open data files": [f"{open_files._MOST:,}"],
+    }.items():
+        (row,) = [each for name, each in rows.items() if name.startswith(use)]
+        assert [limit for limit in limits if limit not in row] == [], use
+    assert f"for {held_memory.STALLED_S:.0f} s is closed" in text
+    assert f"({held_memory.SMALL_BYTES >> 10} KiB)" in text
