@@ -37,7 +37,34 @@ def new_target(
     assignor: str,
     homogeneous: bool,
 ) -> tuple[list[ConsumerRecord], Assignment]:
-    """The records of a target for `epoch`, and the updated member's part of it."""
+    """Run the assignor.
+
+    Args:
+        updated: the member after the request; a new one, or one that replaces a static member.
+        topics: the topics of the cluster.
+        epoch: the group's epoch that the target is for.
+        assignor: a name in `ASSIGNORS`.
+        homogeneous: whether all members are subscribed to the same topics.
+
+    Returns:
+        The records of the members that get another target and of the epoch, and the updated
+        member's target.
+    """
+    spec = _spec(group, updated, topics, homogeneous=homogeneous)
+    assigned = ASSIGNORS[assignor](spec)
+    records: list[ConsumerRecord] = []
+    for member_id in spec.members:
+        target = assigned.get(member_id, NOTHING)
+        if group.targets.get(member_id) != target:
+            records.append(TargetMember(group.group_id, member_id, target))
+    records.append(TargetEpoch(group.group_id, epoch))
+    return records, assigned.get(updated.member_id, NOTHING)
+
+
+def _spec(
+    group: ConsumerGroup, updated: ConsumerMember, topics: Topics, *, homogeneous: bool
+) -> Spec:
+    """The input of the assignor: the group with the updated member, in Kafka's order."""
     members = {**group.members, updated.member_id: updated}
     replaced = group.static_member(updated.instance_id)
     targets: Mapping[str, Assignment] = group.targets
@@ -49,26 +76,12 @@ def new_target(
     subscribed = _Subscribed(group, topics)
     subscriptions = {member_id: subscribed.to(members[member_id]) for member_id in ordered}
     targets, owners = _existing(targets, group.owners, subscribed.partition_counts)
-    spec = Spec(
-        subscriptions,
-        subscribed.partition_counts,
-        homogeneous,
-        targets,
-        owners,
-        {
-            member_id: member.instance_id
-            for member_id, member in members.items()
-            if member.instance_id is not None
-        },
-    )
-    assigned = ASSIGNORS[assignor](spec)
-    records: list[ConsumerRecord] = []
-    for member_id in ordered:
-        target = assigned.get(member_id, NOTHING)
-        if group.targets.get(member_id) != target:
-            records.append(TargetMember(group.group_id, member_id, target))
-    records.append(TargetEpoch(group.group_id, epoch))
-    return records, assigned.get(updated.member_id, NOTHING)
+    instances = {
+        member_id: member.instance_id
+        for member_id, member in members.items()
+        if member.instance_id is not None
+    }
+    return Spec(subscriptions, subscribed.partition_counts, homogeneous, targets, owners, instances)
 
 
 def _existing(
