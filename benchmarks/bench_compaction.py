@@ -99,7 +99,7 @@ def main() -> int:
         for first, cleaner, row in ((name, "rests", before), ("", "works", meanwhile)):
             latency = f"{row.p50_ms:7.2f} {row.p99_ms:7.2f}"
             print(f"{first:20}  {cleaner:8} {row.per_s:7.0f} {latency}")
-        print(f"{'':20}  it took {took_s:.1f} s; {cpu_s:.1f} s of CPU with the requests")
+        print(f"{'':20}  compaction took {took_s:.1f} s; {cpu_s:.1f} s of CPU with the requests")
         missed = missed or meanwhile.p99_ms > 2 * before.p99_ms
     return 1 if given.check and missed else 0
 

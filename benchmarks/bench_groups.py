@@ -46,7 +46,7 @@ def measured(bootstrap: str, protocol: str, groups: int, members: int) -> str:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="a tenth of it")
+    parser.add_argument("--small", action="store_true", help="a tenth of the groups")
     given = parser.parse_args()
     print(f"{'':28}{'formed s':>9}{'one left s':>12}{'CPU s':>9}{'memory MB':>10}")
     with ExitStack() as stack:

@@ -78,7 +78,7 @@ def main() -> int:
     """Measure and print; exit status 1 if --check is given and a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--partitions", type=int, default=10_000)
-    parser.add_argument("--idle-s", type=float, default=10.0, help="how long it idles")
+    parser.add_argument("--idle-s", type=float, default=10.0, help="idle time in seconds")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true", help="fail when a target is missed")
     given = parser.parse_args()

@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one load")
     parser.add_argument("--quick", action="store_true", help="two rounds of a second")
-    parser.add_argument("--only", default="", help="workloads whose names begin so")
+    parser.add_argument("--only", default="", help="only workloads with this prefix")
     parser.add_argument("--json", type=Path, help="write the medians to this file too")
     given = parser.parse_args()
     count, seconds = (2, 1.0) if given.quick else (given.rounds, given.seconds)
@@ -117,7 +117,7 @@ def main() -> int:
         except NotInstalled as missing:
             print(f"without Kafka: {missing}", file=sys.stderr)
         print(f"{count} rounds of {seconds} s, load {os.getloadavg()[0]:.1f}", end="")
-        print(f"; Kafka {'as found' if kafka else 'just started'}; a ratio over 1: Ottla is ahead")
+        print(f"; Kafka {'as found' if kafka else 'just started'}; a ratio over 1: Ottla is faster")
         print(f"{'':17}{'Ottla':>11} {'':15}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms/1000':>13}", end="")
         print(f"{'ratio':>9}{'p50':>8}{'p99':>8}{'CPU':>8}")
         table = {}

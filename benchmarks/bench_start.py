@@ -58,7 +58,7 @@ def main() -> int:
     """Measure and print; exit status 1 if --check is given and a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--idle-s", type=float, default=3.0, help="how long it idles")
+    parser.add_argument("--idle-s", type=float, default=3.0, help="idle time in seconds")
     parser.add_argument("--quick", action="store_true", help="3 runs, idle for a second")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true", help="fail when a target is missed")

@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="length of one load")
     parser.add_argument("--warm-up", type=float, default=15.0, help="seconds for each broker")
-    parser.add_argument("--only", default="", help="workloads whose names begin so")
+    parser.add_argument("--only", default="", help="only workloads with this prefix")
     given = parser.parse_args()
     with ExitStack() as stack:
         settings = {"group.initial.rebalance.delay.ms": "0"}
@@ -63,7 +63,7 @@ def main() -> int:
             f"{given.rounds} rounds of {given.seconds} s after {given.warm_up} s of warming up, ",
             end="",
         )
-        print(f"load {os.getloadavg()[0]:.1f}; a ratio over 1: Ottla is ahead")
+        print(f"load {os.getloadavg()[0]:.1f}; a ratio over 1: Ottla is faster")
         print(
             f"{'':18}{'commits/s':>24}{'p50 ms':>20}{'p99 ms':>20}{'CPU ms/1000':>20}{'ratio':>9}"
         )

@@ -28,7 +28,7 @@ SESSION_TIMEOUT_MS = 45_000
 REBALANCE_TIMEOUT_MS = 60_000
 LIMIT_S = 240.0
 PARTITIONS = 10
-AT_ONCE = 200  # connections that are being made
+AT_ONCE = 200  # connections opened at the same time
 
 
 class Lost(Exception):
@@ -201,7 +201,7 @@ class Groups:
     """All groups of a run.
 
     Attributes:
-        lost: members that were lost, and why.
+        lost: lost members, with the reasons.
     """
 
     def __init__(self, groups: list[list[Member]]) -> None:
@@ -225,7 +225,7 @@ class Groups:
         leaving = [group.pop() for group in self.groups]
         for member in leaving:
             self._tasks.pop(member).cancel()
-        for group in self.groups:  # a member without the news is still stable in the old epoch
+        for group in self.groups:  # some may still be stable in the old epoch
             for member in group:
                 member.generation = None
         started = time.perf_counter()
@@ -249,7 +249,7 @@ class Groups:
         deadline = time.monotonic() + LIMIT_S
         while not all(map(_is_stable, self.groups)):
             assert not self.lost, self.lost[:3]
-            assert time.monotonic() < deadline, "groups are not stable in time"
+            assert time.monotonic() < deadline, "the groups are not stable within the time limit"
             await asyncio.sleep(0.05)
 
 
@@ -286,7 +286,7 @@ async def run(bootstrap: str, protocol: str, groups: int, members: int) -> Answe
 
 
 def main() -> int:
-    """Run as the command line says."""
+    """Run the command line."""
     bootstrap, protocol, groups, members = sys.argv[1:]
     print(json.dumps(asyncio.run(run(bootstrap, protocol, int(groups), int(members)))))
     return 0

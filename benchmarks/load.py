@@ -286,7 +286,7 @@ def make_internal_topics(broker: Broker) -> None:
 
 
 def main() -> int:
-    """Run one workload, as the command line says."""
+    """Run the workload of the command line."""
     bootstrap, workload, seconds = sys.argv[1:]
     host, port = bootstrap.rsplit(":", 1)
     broker = Broker((host, int(port)), f"load {workload}")

@@ -40,7 +40,7 @@ Body = Callable[[Producer, int], None]
 def new_topic(bootstrap: str, partitions: int) -> str:
     """A new topic for this run alone."""
     name = f"load-{uuid.uuid4().hex[:12]}"
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # kept: requests end with the client
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # requests end with it
     for made in admin.create_topics([NewTopic(name, partitions)]).values():
         made.result(TIMEOUT_S)
     return name
@@ -201,7 +201,7 @@ WORKLOADS: dict[str, Callable[[str, float], Result]] = {
 
 
 def main() -> int:
-    """Run one workload, as the command line says."""
+    """Run the workload of the command line."""
     bootstrap, workload, seconds = sys.argv[1:]
     print(json.dumps(asdict(WORKLOADS[workload](bootstrap, float(seconds)))))
     return 0

@@ -87,7 +87,7 @@ class Committing:
         if error_name(error) == "CONCURRENT_TRANSACTIONS":
             return None
         assert error == 0, error_name(error)
-        assert epoch < 32_000, "the epochs are used up: a shorter run, please"
+        assert epoch < 32_000, "the epochs are exhausted: use a shorter run"
         self.epoch = epoch
         self.latencies_s.append(now - self.began)
         return self.begin(now)

@@ -138,10 +138,11 @@ PLAIN = (
     "protocol",
     "spark",
     "storage",
+    "tests",
 )
 NOT_PLAIN = re.compile(
-    r"\b(whoever|nobody|somebody|anew|who asks|what becomes of|let be|be let|of it any more"
-    r"|(earlier|last|another|this) life|(is|are|be|was|were) told)\b",
+    r"\b(whoever|nobody|somebody|anybody|everybody|anew|who asks|what (becomes|became) of"
+    r"|let be|be let|of it any more|(earlier|last|another|this) life|(is|are|be|was|were) told)\b",
     re.IGNORECASE,
 )
 

@@ -160,7 +160,7 @@ def connection_info() -> ConnectionInfo:
 
 
 def correlation_ids(written: bytes) -> list[int]:
-    """Of the answers in what was written, in order; nothing may be left over."""
+    """The correlation ids of the written answers, in order; no further bytes may remain."""
     found, position = [], 0
     while position < len(written):
         size, correlation_id = struct.unpack_from(">ii", written, position)

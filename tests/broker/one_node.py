@@ -71,7 +71,7 @@ class OneNode:
         return Cleaner(self.node.log_directory, self.node.config, self.clock, self.node.loading)
 
     def append(self, topic: str, *values: bytes, partition: int = 0, **header: Any) -> None:
-        """A batch into the log, and whoever waits for it is woken."""
+        """Append a batch to the log, and wake waiting fetches."""
         header.setdefault("timestamp_ms", START_MS)
         log = self.log(topic, partition)
         log.append(build([(None, value) for value in values], **header), now_ms=START_MS)

@@ -68,7 +68,7 @@ async def test_a_fetch_session_is_not_evicted_for_a_step(tmp_path: Path) -> None
 
 
 async def throttle_ms(one: OneNode, size_bytes: int) -> int:
-    """How long a producer is to be left alone after a batch."""
+    """The throttle time of a producer after a batch."""
     records = bytes(build([(None, b"x" * size_bytes)], timestamp_ms=START_MS))
     context, _ = one.begin(
         ApiKey.PRODUCE,

@@ -1,4 +1,4 @@
-"""The stream of events, over a whole node: what is told, to whom, and what it costs unheard."""
+"""The stream of events of a whole node: events, observers, and the cost without observers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.broker.one_node import OneNode
 
 @dataclass(frozen=True)
 class Producer:
-    """Who it thinks it is; answers are names of errors."""
+    """Its producer id and epoch; answers are names of errors."""
 
     it: OneNode
     transactional_id: str

@@ -1,1 +1,1 @@
-"""Stock clients against a running broker."""
+"""Stock clients with a running broker."""

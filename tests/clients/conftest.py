@@ -1,4 +1,4 @@
-"""The broker that the clients talk to: `--bootstrap`, or one Ottla for the whole session."""
+"""The broker of the clients: `--bootstrap`, or one Ottla for the session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from ottla.testing import running_broker
 
-# Nobody waits for more members of a group, nor long for what is assigned.
+# Groups do not wait for more members, and heartbeats are frequent.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.min.heartbeat.interval.ms": "200",

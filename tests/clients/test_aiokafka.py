@@ -13,7 +13,7 @@ LIMIT_S = 15.0
 
 
 async def consumed(bootstrap: str, topic: str, group: str, count: int) -> list[str]:
-    """Committed values that a member of the group reads, until there are enough."""
+    """The first `count` committed values that a member of the group reads."""
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,

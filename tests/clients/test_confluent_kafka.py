@@ -1,4 +1,4 @@
-"""librdkafka by way of confluent-kafka."""
+"""librdkafka, through confluent-kafka."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def produced(producer: Producer, topic: str, values: list[str]) -> list[tuple[in
 def consumed(
     bootstrap: str, topic: str, group: str, enough: Callable[[list[str]], bool], **settings: Any
 ) -> list[str]:
-    """Values read by a member of the group until it is enough; offsets are committed."""
+    """The first `count` values that a member of the group reads; it commits their offsets."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -68,7 +68,7 @@ def test_produced_records_are_consumed(
     assert consumed(bootstrap, topic, name, lambda got: len(got) >= 100) == values
 
 
-def test_a_group_goes_on_where_it_committed(bootstrap: str, topic: str, name: str) -> None:
+def test_a_group_continues_from_its_committed_offset(bootstrap: str, topic: str, name: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     produced(producer, topic, ["a", "b"])
     assert consumed(bootstrap, topic, name, lambda got: len(got) >= 2) == ["a", "b"]
@@ -76,7 +76,9 @@ def test_a_group_goes_on_where_it_committed(bootstrap: str, topic: str, name: st
     assert consumed(bootstrap, topic, name, lambda got: len(got) >= 1) == ["c"]
 
 
-def test_readers_of_committed_see_commits_alone(bootstrap: str, topic: str, name: str) -> None:
+def test_read_committed_returns_only_committed_records(
+    bootstrap: str, topic: str, name: str
+) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
     producer.init_transactions(LIMIT_S)
     for value, commit in (("a", True), ("b", False), ("c", True)):
@@ -94,7 +96,7 @@ def test_readers_of_committed_see_commits_alone(bootstrap: str, topic: str, name
 
 
 def test_consume_transform_produce_is_exactly_once(bootstrap: str, topic: str, name: str) -> None:
-    """Two aborted attempts and a good one: the output has each input once, the offsets move."""
+    """After two aborted attempts and a commit, the output has each input once."""
     target = f"{topic}-out"
     produced(Producer({"bootstrap.servers": bootstrap}), topic, ["1", "2", "3"])
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
@@ -185,7 +187,7 @@ def test_the_admin_client_describes_topics_settings_and_groups(
 
 
 def polled(consumers: list[Consumer], values: list[str], enough: Callable[[], bool]) -> None:
-    """Poll members in turn until it is enough."""
+    """Poll members in turn until the condition is true."""
     deadline = time.monotonic() + LIMIT_S
     while not enough():
         assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
@@ -196,10 +198,10 @@ def polled(consumers: list[Consumer], values: list[str], enough: Callable[[], bo
 
 
 @pytest.mark.parametrize("pattern", [False, True])
-def test_members_of_the_new_protocol_share_and_take_over(
+def test_members_of_the_consumer_protocol_share_and_take_over(
     bootstrap: str, topic: str, pattern: bool
 ) -> None:
-    """KIP-848: the broker assigns, by name or by pattern."""
+    """KIP-848: the broker assigns partitions, by name or regular expression."""
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": topic,
@@ -220,13 +222,13 @@ def test_members_of_the_new_protocol_share_and_take_over(
         polled([second], values, lambda: len(second.assignment()) == 2)
         produced(Producer({"bootstrap.servers": bootstrap}), topic, ["e", "f"])
         polled([second], values, lambda: {"e", "f"} <= set(values))
-        assert sorted(values) == ["a", "b", "c", "d", "e", "f"], "nothing is read twice"
+        assert sorted(values) == ["a", "b", "c", "d", "e", "f"], "a record was read twice"
     finally:
         for consumer in consumers:
             consumer.close()
 
 
-def test_a_group_goes_over_to_the_new_protocol_and_back(bootstrap: str, topic: str) -> None:
+def test_a_group_changes_to_the_consumer_protocol_and_back(bootstrap: str, topic: str) -> None:
     """One member after the other is restarted with the other protocol, while the rest reads on."""
     classic = {
         "bootstrap.servers": bootstrap,
@@ -257,7 +259,7 @@ def test_a_group_goes_over_to_the_new_protocol_and_back(bootstrap: str, topic: s
             polled(consumers, values, lambda joined=joined: len(joined.assignment()) == 2)  # type: ignore[misc]
             produced(producer, topic, [str(number)])
             polled(consumers, values, lambda number=number: str(number) in values)  # type: ignore[misc]
-        assert sorted(values) == ["0", "1", "2", "3", "4"], "nothing is read twice"
+        assert sorted(values) == ["0", "1", "2", "3", "4"], "a record was read twice"
     finally:
         for consumer in consumers:
             consumer.close()

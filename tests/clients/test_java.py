@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, with the Java clients in them; they need Maven's jars."""
+"""Kafka's own command line tools, which contain the Java clients; they need Maven's jars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..kafka.installation import tool
 pytestmark = [pytest.mark.clients, pytest.mark.kafka, pytest.mark.slow]
 
 
-def told(name: str, *arguments: str, stdin: str = "") -> str:
+def output(name: str, *arguments: str, stdin: str = "") -> str:
     """Standard output of a tool that succeeded."""
     done = tool(name, *arguments, stdin=stdin)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -20,51 +20,51 @@ def told(name: str, *arguments: str, stdin: str = "") -> str:
 
 @pytest.fixture(autouse=True)
 def _asked_for(apache_kafka: str) -> None:
-    """Skipped unless an Apache Kafka is wanted: its jars are what is used here."""
+    """Skip unless `-m kafka` allows its jars."""
 
 
-def test_topics_are_made_described_and_grown(bootstrap: str, name: str) -> None:
+def test_topics_are_created_described_and_grown(bootstrap: str, name: str) -> None:
     server = ("--bootstrap-server", bootstrap)
-    made = told("TopicCommand", *server, "--create", "--topic", name, "--partitions", "3")
+    made = output("TopicCommand", *server, "--create", "--topic", name, "--partitions", "3")
     assert f"Created topic {name}." in made
-    told("TopicCommand", *server, "--alter", "--topic", name, "--partitions", "5")
-    described = told("TopicCommand", *server, "--describe", "--topic", name)
+    output("TopicCommand", *server, "--alter", "--topic", name, "--partitions", "5")
+    described = output("TopicCommand", *server, "--describe", "--topic", name)
     assert re.search(r"PartitionCount: 5\s+ReplicationFactor: 1", described)
     assert described.count("Leader: ") == 5
-    told("TopicCommand", *server, "--delete", "--topic", name)
-    assert name not in told("TopicCommand", *server, "--list").split()
+    output("TopicCommand", *server, "--delete", "--topic", name)
+    assert name not in output("TopicCommand", *server, "--list").split()
 
 
 def test_console_producer_and_consumer(bootstrap: str, topic: str, name: str) -> None:
     server = ("--bootstrap-server", bootstrap)
-    told("ConsoleProducer", *server, "--topic", topic, stdin="one\ntwo\nthree\n")
+    output("ConsoleProducer", *server, "--topic", topic, stdin="one\ntwo\nthree\n")
     read = ("--from-beginning", "--max-messages", "3", "--timeout-ms", "20000", "--group", name)
-    values = told("ConsoleConsumer", *server, "--topic", topic, *read)
+    values = output("ConsoleConsumer", *server, "--topic", topic, *read)
     assert sorted(values.split()) == ["one", "three", "two"]
-    lag = told("ConsumerGroupCommand", *server, "--describe", "--group", name)
+    lag = output("ConsumerGroupCommand", *server, "--describe", "--group", name)
     assert topic in lag
 
 
-def test_consumer_of_the_new_protocol(bootstrap: str, topic: str, name: str) -> None:
-    """KIP-848: it reads by name and by pattern, and its group is shown."""
+def test_consumer_of_the_consumer_protocol(bootstrap: str, topic: str, name: str) -> None:
+    """KIP-848: it reads by name and by regular expression, and the tool lists its group."""
     server = ("--bootstrap-server", bootstrap)
-    told("ConsoleProducer", *server, "--topic", topic, stdin="one\n")
+    output("ConsoleProducer", *server, "--topic", topic, stdin="one\n")
     protocol = ("--consumer-property", "group.protocol=consumer")
     read = ("--from-beginning", "--max-messages", "1", "--timeout-ms", "15000", "--group", name)
-    assert told("ConsoleConsumer", *server, "--topic", topic, *protocol, *read).split() == ["one"]
+    assert output("ConsoleConsumer", *server, "--topic", topic, *protocol, *read).split() == ["one"]
     read = (*read[:-1], f"{name}-pattern")
     matching = ("--include", f"{topic[:-1]}.")
-    assert told("ConsoleConsumer", *server, *matching, *protocol, *read).split() == ["one"]
+    assert output("ConsoleConsumer", *server, *matching, *protocol, *read).split() == ["one"]
     group = ("--group", name)
-    lag = told("ConsumerGroupCommand", *server, "--describe", *group)
+    lag = output("ConsumerGroupCommand", *server, "--describe", *group)
     assert re.search(rf"{name}\s+{topic}\s+\d\s+1\s+1\s+0", lag)
-    shown = told("ConsumerGroupCommand", *server, "--describe", *group, "--state", "--verbose")
+    shown = output("ConsumerGroupCommand", *server, "--describe", *group, "--state", "--verbose")
     assert re.search(rf"{name}\s.*\suniform\s+Empty\s+2\s+1\s+0", shown)
-    listed = told("ConsumerGroupCommand", *server, "--list", "--type", "consumer")
+    listed = output("ConsumerGroupCommand", *server, "--list", "--type", "consumer")
     assert re.search(rf"^{name}\s+Consumer", listed, re.MULTILINE)
     reset = ("--reset-offsets", "--topic", topic, "--to-earliest", "--execute")
-    assert topic in told("ConsumerGroupCommand", *server, *group, *reset)
-    gone = told("ConsumerGroupCommand", *server, *group, "--delete")
+    assert topic in output("ConsumerGroupCommand", *server, *group, *reset)
+    gone = output("ConsumerGroupCommand", *server, *group, "--delete")
     assert "was successful" in gone
 
 
@@ -73,24 +73,24 @@ def test_performance_tools_with_transactions(bootstrap: str, topic: str, name: s
     sizes = ("--num-records", "5000", "--record-size", "100", "--throughput", "-1")
     transactions = ("--transactional-id", name, "--transaction-duration-ms", "50")
     to = ("--producer-props", f"bootstrap.servers={bootstrap}")
-    report = told("ProducerPerformance", *to, "--topic", topic, *sizes, *transactions)
+    report = output("ProducerPerformance", *to, "--topic", topic, *sizes, *transactions)
     assert "5000 records sent" in report
     read = ("--messages", "5000", "--group", name, "--timeout", "20000")
-    report = told("ConsumerPerformance", *server, "--topic", topic, *read)
+    report = output("ConsumerPerformance", *server, "--topic", topic, *read)
     assert ", 5000, " in report
 
 
 def test_offsets_and_groups(bootstrap: str, topic: str, name: str) -> None:
     server = ("--bootstrap-server", bootstrap)
-    told("ConsoleProducer", *server, "--topic", topic, stdin="a\nb\nc\n")
-    ends = told("GetOffsetShell", *server, "--topic", topic)
+    output("ConsoleProducer", *server, "--topic", topic, stdin="a\nb\nc\n")
+    ends = output("GetOffsetShell", *server, "--topic", topic)
     assert sum(int(line.rsplit(":", 1)[1]) for line in ends.split()) == 3
     reset = ("--reset-offsets", "--to-latest", "--execute", "--topic", topic, "--group", name)
-    assert topic in told("ConsumerGroupCommand", *server, *reset)
-    assert name in told("ConsumerGroupCommand", *server, "--list").split()
-    told("ConsumerGroupCommand", *server, "--delete", "--group", name)
+    assert topic in output("ConsumerGroupCommand", *server, *reset)
+    assert name in output("ConsumerGroupCommand", *server, "--list").split()
+    output("ConsumerGroupCommand", *server, "--delete", "--group", name)
 
 
 def test_transactions_are_listed(bootstrap: str) -> None:
-    listed = told("TransactionsCommand", "--bootstrap-server", bootstrap, "list")
+    listed = output("TransactionsCommand", "--bootstrap-server", bootstrap, "list")
     assert "TransactionalId" in listed

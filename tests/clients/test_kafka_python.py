@@ -14,7 +14,7 @@ LIMIT_S = 15.0
 
 
 def consumed(bootstrap: str, topic: str, group: str, count: int, isolation: str) -> list[str]:
-    """Values that a member of the group reads, until there are enough; offsets committed."""
+    """The first `count` values that a member of the group reads; it commits their offsets."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
@@ -24,7 +24,7 @@ def consumed(bootstrap: str, topic: str, group: str, count: int, isolation: str)
         isolation_level=isolation,
     )
     try:
-        # A leader that assigns before its metadata are there assigns nothing, and stays so.
+        # A leader that assigns before it has metadata assigns nothing, and does not repeat it.
         assert consumer.partitions_for_topic(topic)
         values: list[str] = []
         deadline = time.monotonic() + LIMIT_S

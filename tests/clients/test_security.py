@@ -1,4 +1,4 @@
-"""Confluent's client meets ACLs, keeps credentials, and is throttled by quotas."""
+"""Confluent's client with ACLs, credentials and quotas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AUTHORIZER = {
 
 @pytest.fixture
 def guarded() -> Iterator[str]:
-    """HOST:PORT of a broker with an authorizer, that lets everybody do what no ACL is about."""
+    """HOST:PORT of a broker with an authorizer that allows operations without ACLs."""
     with running_broker(settings=SETTINGS | AUTHORIZER) as broker:
         yield broker.bootstrap
 
@@ -45,7 +45,7 @@ def acl(kind: Any, name: str, principal: str, operation: Any, allow: Any) -> Any
     return AclBinding(kind, name, ResourcePatternType.LITERAL, principal, "*", operation, allow)
 
 
-def test_a_topic_that_is_denied_can_be_read_again_when_the_acl_is_gone(guarded: str) -> None:
+def test_a_denied_topic_is_readable_after_the_acl_is_deleted(guarded: str) -> None:
     admin = AdminClient({"bootstrap.servers": guarded})
     for made in admin.create_topics([NewTopic("orders", 1)]).values():
         made.result(10)
@@ -85,7 +85,7 @@ def every_acl() -> Any:
 
 
 def error_of_reading(bootstrap: str) -> int | None:
-    """The code that a new consumer of the topic meets; None: it gets the record."""
+    """The error code that a new consumer of the topic gets; None if it gets the record."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "clerk", "auto.offset.reset": "earliest"}
     )
@@ -101,7 +101,7 @@ def error_of_reading(bootstrap: str) -> int | None:
     pytest.fail("neither a record nor an error")
 
 
-def test_credentials_are_kept_and_described_and_can_go(bootstrap: str, name: str) -> None:
+def test_credentials_are_stored_described_and_deleted(bootstrap: str, name: str) -> None:
     admin: Any = AdminClient({"bootstrap.servers": bootstrap})
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
     wanted = UserScramCredentialUpsertion(name, info, b"secret", b"salt")

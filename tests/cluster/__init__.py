@@ -1,1 +1,1 @@
-"""Stock clients on a cluster whose nodes stop, start and hand leaders over while they work."""
+"""Stock clients on a cluster whose nodes stop, start and move leaders meanwhile."""

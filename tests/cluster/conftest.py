@@ -1,4 +1,4 @@
-"""A cluster of three for each test, and what happens to it."""
+"""A cluster of three nodes for each test, and its faults."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PARTITIONS = 6
 PATIENCE_S = 20.0
 
 
-class Weather:
-    """One trouble after another: nodes stop, well and badly, and come back; leaders move."""
+class Faults:
+    """Injects one fault after another: nodes stop, crash and restart; leaders move."""
 
     def __init__(self, broker: RunningBroker) -> None:
         self._broker = broker
@@ -28,7 +28,7 @@ class Weather:
         return [("stop", 1), ("move", 2), ("cut", 3), ("stop", 2), ("move", 1), ("cut", 1)]
 
     def turn(self, topic: str) -> None:
-        """The next trouble; who was away is back before it."""
+        """Restart the stopped node, then inject the next fault."""
         self.clear_up()
         kind, node_id = next(self._troubles)
         self.count += 1
@@ -42,14 +42,14 @@ class Weather:
     def move_coordinators(
         self, topics: Sequence[str] = ("__consumer_offsets", "__transaction_state")
     ) -> None:
-        """Another node coordinates all groups and all transactions."""
+        """Move the coordinators of all groups and transactions to another node."""
         self.count += 1
         here = [node_id for node_id in self._broker.nodes if node_id != self._stopped]
         for topic in topics:
             self._broker.order(f"lead {topic} * {here[self.count % len(here)]}")
 
     def clear_up(self) -> None:
-        """Who was away comes back."""
+        """Restart the stopped node."""
         if self._stopped is not None:
             self._broker.nodes[self._stopped].start()
             self._stopped = None
@@ -57,7 +57,7 @@ class Weather:
 
 @pytest.fixture
 def cluster() -> Iterator[RunningBroker]:
-    """Three nodes; one of them may be away."""
+    """Three nodes, one of which may be down."""
     settings = {"group.initial.rebalance.delay.ms": "0", "min.insync.replicas": "2"}
     with running_broker(nodes=3, settings=settings) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
@@ -68,12 +68,12 @@ def cluster() -> Iterator[RunningBroker]:
 
 
 @pytest.fixture
-def weather(cluster: RunningBroker) -> Weather:
-    return Weather(cluster)
+def faults(cluster: RunningBroker) -> Faults:
+    return Faults(cluster)
 
 
 def committed(bootstrap: str, topic: str) -> list[list[str]]:
-    """What readers of committed records find in each partition."""
+    """The committed records of each partition."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -90,7 +90,7 @@ def committed(bootstrap: str, topic: str) -> list[list[str]]:
         ended: set[int] = set()
         while len(ended) < PARTITIONS:
             message = consumer.poll(PATIENCE_S)
-            assert message is not None, "the end of a partition does not come"
+            assert message is not None, "the end of a partition was not reached"
             partition = message.partition()
             assert partition is not None
             if message.error():

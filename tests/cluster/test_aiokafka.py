@@ -1,4 +1,4 @@
-"""aiokafka on a cluster in bad weather."""
+"""aiokafka on a cluster in bad faults."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from ottla.testing import RunningBroker
 
-from .conftest import PARTITIONS, PATIENCE_S, Weather, committed
+from .conftest import PARTITIONS, PATIENCE_S, Faults, committed
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 
 async def test_an_idempotent_producer_writes_all_in_order_and_once(
-    cluster: RunningBroker, weather: Weather
+    cluster: RunningBroker, faults: Faults
 ) -> None:
     count = 1800
     async with AIOKafkaProducer(
@@ -26,17 +26,17 @@ async def test_an_idempotent_producer_writes_all_in_order_and_once(
             value = str(number).encode()
             sent.append(await producer.send("in", value, partition=number % PARTITIONS))
             if number % 300 == 150:
-                await asyncio.to_thread(weather.turn, "in")
+                await asyncio.to_thread(faults.turn, "in")
         await asyncio.wait_for(asyncio.gather(*sent), 2 * PATIENCE_S)
-    assert weather.count == 6
-    await asyncio.to_thread(weather.clear_up)
+    assert faults.count == 6
+    await asyncio.to_thread(faults.clear_up)
     assert await asyncio.to_thread(committed, cluster.bootstrap, "in") == [
         [str(number) for number in range(partition, count, PARTITIONS)]
         for partition in range(PARTITIONS)
     ]
 
 
-async def test_transactions_are_whole_or_nothing(cluster: RunningBroker, weather: Weather) -> None:
+async def test_transactions_are_all_or_nothing(cluster: RunningBroker, faults: Faults) -> None:
     expected = []
     async with AIOKafkaProducer(
         bootstrap_servers=cluster.bootstrap, transactional_id="shop", retry_backoff_ms=50
@@ -47,19 +47,19 @@ async def test_transactions_are_whole_or_nothing(cluster: RunningBroker, weather
             for index, value in enumerate(values):
                 await producer.send("in", value.encode(), partition=index)
             if number % 10 == 4:
-                await asyncio.to_thread(weather.turn, "in")
+                await asyncio.to_thread(faults.turn, "in")
             if number % 5 == 3:
                 await producer.abort_transaction()
             else:
                 await producer.commit_transaction()
                 expected += values
-    await asyncio.to_thread(weather.clear_up)
+    await asyncio.to_thread(faults.clear_up)
     found = await asyncio.to_thread(committed, cluster.bootstrap, "in")
     assert sorted(value for part in found for value in part) == sorted(expected)
 
 
 async def test_a_group_continues_from_its_committed_offset_when_its_coordinator_moves(
-    cluster: RunningBroker, weather: Weather
+    cluster: RunningBroker, faults: Faults
 ) -> None:
     count = 600
     async with AIOKafkaProducer(bootstrap_servers=cluster.bootstrap) as producer:
@@ -84,10 +84,10 @@ async def test_a_group_continues_from_its_committed_offset_when_its_coordinator_
             await asyncio.wait_for(consumer.commit(), PATIENCE_S)
             turns += 1
             if turns % 3 == 2:
-                await asyncio.to_thread(weather.turn, "in")
+                await asyncio.to_thread(faults.turn, "in")
         assert sorted(read) == sorted(str(number) for number in range(count))
         ends = [
             await consumer.committed(TopicPartition("in", index)) for index in range(PARTITIONS)
         ]
     assert ends == [count // PARTITIONS] * PARTITIONS
-    assert weather.count >= 3
+    assert faults.count >= 3

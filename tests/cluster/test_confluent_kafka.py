@@ -1,4 +1,4 @@
-"""librdkafka on a cluster in bad weather: nothing is lost, nothing is there twice."""
+"""librdkafka on a cluster in bad faults: no record is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from ottla.testing import RunningBroker
 
-from .conftest import PARTITIONS, PATIENCE_S, Weather, committed
+from .conftest import PARTITIONS, PATIENCE_S, Faults, committed
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 
 def test_an_idempotent_producer_writes_all_in_order_and_once(
-    cluster: RunningBroker, weather: Weather
+    cluster: RunningBroker, faults: Faults
 ) -> None:
     failed: list[KafkaError] = []
 
@@ -29,18 +29,18 @@ def test_an_idempotent_producer_writes_all_in_order_and_once(
         producer.produce("in", str(number), partition=number % PARTITIONS, on_delivery=delivered)
         producer.poll(0)
         if number % 1000 == 500:
-            weather.turn("in")
+            faults.turn("in")
     assert producer.flush(PATIENCE_S) == 0
     assert failed == []
-    assert weather.count == 6
-    weather.clear_up()
+    assert faults.count == 6
+    faults.clear_up()
     assert committed(cluster.bootstrap, "in") == [
         [str(number) for number in range(partition, count, PARTITIONS)]
         for partition in range(PARTITIONS)
     ]
 
 
-def test_transactions_are_whole_or_nothing(cluster: RunningBroker, weather: Weather) -> None:
+def test_transactions_are_all_or_nothing(cluster: RunningBroker, faults: Faults) -> None:
     producer = Producer(
         {"bootstrap.servers": cluster.bootstrap, "transactional.id": "shop", "linger.ms": 0}
     )
@@ -50,35 +50,35 @@ def test_transactions_are_whole_or_nothing(cluster: RunningBroker, weather: Weat
         kept = number % 5 != 4
         producer.begin_transaction()
         if number % 15 == 7:
-            weather.turn("in")
+            faults.turn("in")
         for index in range(PARTITIONS * 2):
             producer.produce("in", f"{number}-{index}", partition=index % PARTITIONS)
         if number % 15 == 11:
             producer.flush(PATIENCE_S)
-            weather.turn("in")
+            faults.turn("in")
         if kept and _committed(producer):
             expected += [f"{number}-{index}" for index in range(PARTITIONS * 2)]
         elif not kept:
             _abort(producer)
-    weather.clear_up()
+    faults.clear_up()
     found = [value for part in committed(cluster.bootstrap, "in") for value in part]
     assert sorted(found) == sorted(expected)
-    assert len(expected) > 80 * PARTITIONS * 2, "most went well"
+    assert len(expected) > 80 * PARTITIONS * 2, "most transactions commit"
 
 
 def _abort(producer: Producer) -> None:
-    """Abort what was sent.
+    """Abort the transaction.
 
-    librdkafka asks for an abort without waiting for its AddPartitionsToTxn. When the markers of the
-    transaction before are still under way, as between nodes they may be, that one is refused for
-    now and never sent again, and the abort of nothing is fatal to the producer.
+    librdkafka sends EndTxn without waiting for its AddPartitionsToTxn. While markers of the earlier
+    transaction are not written, the coordinator refuses AddPartitionsToTxn, and librdkafka does not
+    retry it. The abort of an empty transaction is then fatal to the producer.
     """
     producer.flush(PATIENCE_S)
     producer.abort_transaction(PATIENCE_S)
 
 
 def _committed(producer: Producer) -> bool:
-    """Commit as the client's documentation says; whether it was committed."""
+    """Commit as the client's documentation recommends; whether it was committed."""
     while True:
         try:
             producer.commit_transaction(PATIENCE_S)
@@ -93,7 +93,7 @@ def _committed(producer: Producer) -> bool:
 
 
 def test_records_are_consumed_transformed_and_produced_exactly_once(
-    cluster: RunningBroker, weather: Weather
+    cluster: RunningBroker, faults: Faults
 ) -> None:
     count = 1200
     source = Producer({"bootstrap.servers": cluster.bootstrap})
@@ -104,17 +104,17 @@ def test_records_are_consumed_transformed_and_produced_exactly_once(
     producer.init_transactions(PATIENCE_S)
     done = turns = 0
     while done < count:
-        done += _copied(cluster.bootstrap, producer, weather, left=count - done)
+        done += _copied(cluster.bootstrap, producer, faults, left=count - done)
         turns += 1
         assert turns < 60, done
-    weather.clear_up()
+    faults.clear_up()
     found = [value for part in committed(cluster.bootstrap, "out") for value in part]
     assert sorted(found) == sorted(str(number) for number in range(count))
-    assert weather.count >= 6
+    assert faults.count >= 6
 
 
-def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) -> int:
-    """A life of the copier, to its end or the first transaction that fails; what it committed."""
+def _copied(bootstrap: str, producer: Producer, faults: Faults, *, left: int) -> int:
+    """Run the copier to its end or the first failed transaction; the values it committed."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -137,9 +137,9 @@ def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) 
             for message in batch:
                 producer.produce("out", message.value(), partition=message.partition() or 0)
             if number % 4 == 2:
-                # No node stops: librdkafka (2.12 to 2.16) waits for ever for a group's coordinator
-                # that has gone from the metadata, when the producer had talked to it.
-                weather.move_coordinators()
+                # No node stops: librdkafka (2.12 to 2.16) waits for ever for a group coordinator
+                # that is no longer in the metadata, if the producer was connected to it.
+                faults.move_coordinators()
             try:
                 producer.send_offsets_to_transaction(
                     consumer.position(consumer.assignment()),
@@ -162,7 +162,7 @@ def _copied(bootstrap: str, producer: Producer, weather: Weather, *, left: int) 
 def test_decisions_of_a_killed_cluster_complete_after_its_restart(
     cluster: RunningBroker,
 ) -> None:
-    """SIGKILL of all nodes at once, with markers between them under way."""
+    """Kill all nodes at once while markers between them are not written."""
     producer = Producer(
         {"bootstrap.servers": cluster.bootstrap, "transactional.id": "shop", "linger.ms": 0}
     )
@@ -186,7 +186,7 @@ def test_decisions_of_a_killed_cluster_complete_after_its_restart(
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_continues_when_its_coordinator_moves(
-    cluster: RunningBroker, weather: Weather, protocol: str
+    cluster: RunningBroker, faults: Faults, protocol: str
 ) -> None:
     count = 1200
     producer = Producer({"bootstrap.servers": cluster.bootstrap})
@@ -199,8 +199,8 @@ def test_a_group_continues_when_its_coordinator_moves(
         "group.protocol": protocol,
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
-        # With the default, rebootstrap, librdkafka's main thread can block for ever while it
-        # decommissions the brokers it knows: nothing it sent is unanswered then.
+        # With the default, rebootstrap, librdkafka's main thread may block for ever while it
+        # decommissions brokers, although all its requests are answered.
         "metadata.recovery.strategy": "none",
     }
     read: list[str] = []
@@ -220,15 +220,15 @@ def test_a_group_continues_when_its_coordinator_moves(
         read += values
         rounds += 1
         if rounds % 5 == 3 and rounds < 60:
-            weather.turn("in")
+            faults.turn("in")
     for member in members:
         member.close()
-    assert weather.count >= 2
-    assert len(read) < 2 * count, "mostly once: what was committed is not read again"
+    assert faults.count >= 2
+    assert len(read) < 2 * count, "committed records are not read again"
 
 
 def _commit(member: Consumer) -> None:
-    """A commit may come while the coordinator is away, or after a rebalance."""
+    """A commit may fail while the coordinator is down, or after a rebalance."""
     try:
         member.commit(asynchronous=False)
     except KafkaException as error:

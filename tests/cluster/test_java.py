@@ -1,4 +1,4 @@
-"""Java's clients on a cluster in bad weather, by the programs of Kafka's own system tests."""
+"""Java's clients on a cluster in bad faults, with the programs of Kafka's own system tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from ottla.testing import RunningBroker
 
 from ..kafka.installation import java, tool_class
-from .conftest import PARTITIONS, PATIENCE_S, Weather, committed
+from .conftest import PARTITIONS, PATIENCE_S, Faults, committed
 
 pytestmark = [pytest.mark.clients, pytest.mark.kafka, pytest.mark.slow]
 
@@ -24,12 +24,12 @@ FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 @pytest.fixture(autouse=True)
 def _asked_for(apache_kafka: str) -> None:
-    """Skipped unless an Apache Kafka is wanted: its jars are what is used here."""
+    """Skip unless `-m kafka` allows its jars."""
 
 
 @contextmanager
 def running(name: str, *arguments: str) -> Iterator[Iterator[dict[str, Any]]]:
-    """What a program says, line by line; it must end well by itself."""
+    """The output of a program by lines; it must exit with status 0."""
     with subprocess.Popen(
         java(*FLAGS, tool_class(name), *arguments), stdout=subprocess.PIPE, text=True
     ) as program:
@@ -42,7 +42,7 @@ def running(name: str, *arguments: str) -> Iterator[Iterator[dict[str, Any]]]:
 
 
 def test_an_idempotent_producer_writes_all_in_order_and_once(
-    cluster: RunningBroker, weather: Weather, tmp_path: Path
+    cluster: RunningBroker, faults: Faults, tmp_path: Path
 ) -> None:
     count = 3000
     acknowledged = 0
@@ -56,10 +56,10 @@ def test_an_idempotent_producer_writes_all_in_order_and_once(
             if line["name"] == "producer_send_success":
                 acknowledged += 1
                 if acknowledged % 400 == 200:
-                    weather.turn("in")
-    weather.clear_up()
+                    faults.turn("in")
+    faults.clear_up()
     assert acknowledged == count
-    assert weather.count >= 6
+    assert faults.count >= 6
     found = committed(cluster.bootstrap, "in")
     assert sorted(int(value) for part in found for value in part) == list(range(count))
     for part in found:
@@ -67,7 +67,7 @@ def test_an_idempotent_producer_writes_all_in_order_and_once(
 
 
 def test_records_are_consumed_transformed_and_produced_exactly_once(
-    cluster: RunningBroker, weather: Weather
+    cluster: RunningBroker, faults: Faults
 ) -> None:
     count = 1500
     source = Producer({"bootstrap.servers": cluster.bootstrap})
@@ -85,17 +85,17 @@ def test_records_are_consumed_transformed_and_produced_exactly_once(
             if line.get("stage") == "ProcessLoop":
                 turns += 1
                 if turns % 8 == 3:
-                    weather.turn("out")
-                    weather.move_coordinators()
-    weather.clear_up()
-    assert weather.count >= 6
+                    faults.turn("out")
+                    faults.move_coordinators()
+    faults.clear_up()
+    assert faults.count >= 6
     found = [value for part in committed(cluster.bootstrap, "out") for value in part]
     assert sorted(int(value) for value in found) == list(range(count))
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_group_continues_from_its_committed_offset_when_its_coordinator_moves(
-    cluster: RunningBroker, weather: Weather, protocol: str
+    cluster: RunningBroker, faults: Faults, protocol: str
 ) -> None:
     count = 3000
     source = Producer({"bootstrap.servers": cluster.bootstrap})
@@ -113,12 +113,12 @@ def test_a_group_continues_from_its_committed_offset_when_its_coordinator_moves(
             if line["name"] != "records_consumed":
                 continue
             for part in line["partitions"]:
-                assert part["minOffset"] <= ends[part["partition"]], "records were left out"
+                assert part["minOffset"] <= ends[part["partition"]], "records were not read"
                 ends[part["partition"]] = part["maxOffset"] + 1
             polls += 1
             if polls % 2 == 1:
-                weather.turn("in")
-                weather.move_coordinators(["__consumer_offsets"])
-    weather.clear_up()
+                faults.turn("in")
+                faults.move_coordinators(["__consumer_offsets"])
+    faults.clear_up()
     assert ends == dict.fromkeys(range(PARTITIONS), count // PARTITIONS)
-    assert weather.count >= 2
+    assert faults.count >= 2

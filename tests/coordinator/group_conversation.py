@@ -1,4 +1,4 @@
-"""What the tests of the group coordinator share: a coordinator with a clock, and its clients."""
+"""A coordinator with a clock, and its clients, for tests of the group coordinator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GroupTalk:
         now_ms: the monotonic time.
         wall_step_ms: by how much the wall clock has been set forward, or back.
         log: every record with its producer, None outside of transactions; markers as a bool.
-        answers: what parked requests were told, by ticket.
+        answers: the answers to parked requests, by ticket.
     """
 
     def __init__(self, **limits: int) -> None:
@@ -90,7 +90,7 @@ class GroupTalk:
         raise AssertionError("the timers never come to rest")
 
     def tick(self) -> int:
-        """Do what is due, one decision after the other; how many there were."""
+        """Run the due decisions one after the other; their number."""
         return sum(1 for outcome in self.machine.tick(self.now) if self.told(outcome) is None)
 
     def end_transaction(self, producer: Producer, *, commit: bool) -> None:
@@ -164,7 +164,7 @@ class GroupTalk:
 
 
 class Client:
-    """A member, or who wants to be one; it keeps what it is told."""
+    """A member or joining client, with its last answers."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class Client:
         return None if reply is PARKED else self._take(reply)
 
     def joined(self) -> JoinReply | None:
-        """What the waiting JoinGroup was told; None while it waits."""
+        """The answer to the parked JoinGroup; None while it waits."""
         reply = self.talk.answers.get(self._ticket)
         if reply is not None:
             self._take(reply)
@@ -240,7 +240,7 @@ class Client:
         return reply.assignment if isinstance(reply, SyncReply) else None
 
     def synced(self) -> bytes | Code | None:
-        """What the waiting SyncGroup was told: its part or an error; None while it waits."""
+        """The answer to the parked SyncGroup, an assignment or an error; None while it waits."""
         reply: SyncReply | None = self.talk.answers.get(self._ticket)
         if reply is None:
             return None

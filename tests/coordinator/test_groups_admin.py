@@ -1,4 +1,4 @@
-"""What an administrator sees of groups, and may do to them."""
+"""Requests of administrators: listing, description and deletion of groups."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from tests.coordinator.moments import at
 
 PRODUCER = Producer(7, 0)
 
-# What a commit is answered by the state of the group, for: nobody (generation -1, no id), a
+# The answer to a commit, by the state of the group and the sender: none (generation -1, no id), a
 # stranger, a member in its generation, in the one before, and without a generation. In brackets
 # the answer to TxnOffsetCommit where it is another one. Seen on Apache Kafka 4.1.1.
 COMMIT = """
-                        nobody             stranger           member                old                 ungenerated
+                        none             stranger           member                old                 ungenerated
   Dead                  NONE               GROUP_ID_NOT_FOUND[ILLEGAL_GENERATION] - - -
   Empty                 NONE               UNKNOWN_MEMBER_ID  -                     -                   -
   Stable                UNKNOWN_MEMBER_ID[NONE] UNKNOWN_MEMBER_ID NONE ILLEGAL_GENERATION ILLEGAL_GENERATION
@@ -67,8 +67,8 @@ def test_a_commit_is_answered_as_the_table_says(
 ) -> None:
     talk, a = group_in(state)
     committer = {
-        "nobody": ClaimedMember(),
-        "stranger": ClaimedMember("nobody-1", 1),
+        "none": ClaimedMember(),
+        "stranger": ClaimedMember("none-1", 1),
         "member": a.committer,
         "old": ClaimedMember(a.member_id, a.generation_id - 1),
         "ungenerated": ClaimedMember(a.member_id, -1),

@@ -13,7 +13,7 @@ import pytest
 from ottla.__main__ import main
 from ottla.broker.settings.properties import cluster_id_from_environment
 
-# What the image of Apache Kafka 4.1 has its users set for one combined node.
+# Variables that users of the image of Apache Kafka 4.1 set for one combined node.
 IMAGE = {
     "CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw",
     "KAFKA_PROCESS_ROLES": "broker,controller",

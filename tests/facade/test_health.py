@@ -66,7 +66,7 @@ def test_a_broker_that_never_answers_is_not_waited_for() -> None:
 def test_the_exit_status_shows_the_health(capsys: pytest.CaptureFixture[str]) -> None:
     with answering(api_versions(7, 0)) as (port, _):
         assert main(["health", f"127.0.0.1:{port}"]) == 0
-    with socket.socket() as bound:  # bound and not listening: nobody is at home
+    with socket.socket() as bound:  # bound but not listening
         bound.bind(("127.0.0.1", 0))
         assert main(["health", f"127.0.0.1:{bound.getsockname()[1]}"]) == 1
     assert "refused" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def running(code: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def last_words(process: subprocess.Popen[bytes]) -> bytes:
-    """What it still writes; nothing when it goes on in silence."""
+    """Its further output; empty if it goes on without output."""
     assert process.stdout is not None
     readable, _, _ = select.select([process.stdout], [], [], 10)
     return process.stdout.readline() if readable else b""

@@ -1,1 +1,1 @@
-"""An Apache Kafka for tests and benchmarks: its jars, a node, its command line tools."""
+"""Apache Kafka for tests and benchmarks: its jars, a node, its command line tools."""

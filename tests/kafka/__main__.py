@@ -12,7 +12,7 @@ from . import installation, node
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line says; the status to exit with."""
+    """Run the command line; the exit status."""
     match arguments:
         case ["start", port, directory, *settings]:
             pairs = dict(setting.split("=", 1) for setting in settings)

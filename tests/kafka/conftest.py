@@ -1,4 +1,4 @@
-"""A data directory for an Ottla and an Apache Kafka in turn."""
+"""A data directory that Ottla and Apache Kafka open in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .place import Place
 
 @pytest.fixture
 def place(pytestconfig: pytest.Config, tmp_path: Path) -> Place:
-    """An empty place; only when an Apache Kafka may be started (`-m kafka`)."""
+    """An empty directory; skips unless `-m kafka` allows a start of Apache Kafka."""
     if "kafka" not in pytestconfig.getoption("-m"):
         pytest.skip("starts an Apache Kafka on a data directory: -m kafka")
     libraries()

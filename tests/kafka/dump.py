@@ -1,4 +1,4 @@
-"""Kafka's own reader of log files, `kafka-dump-log`: what it prints, and what it finds wrong."""
+"""Kafka's reader of log files, `kafka-dump-log`: its output and the faults that it reports."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _WRONG = re.compile(
     r"|unknown|exception|error|fail|warn|larger than|^Found",
     re.IGNORECASE | re.MULTILINE,
 )
-# What the records themselves may say.
+# Words of faults that records may also contain.
 _HARMLESS = re.compile(r"lastTimestampMs|LOG_APPEND_TIME|isvalid: true|payload: \{.*\}")
 
 
 def dumped(files: Iterable[Path], *options: str) -> str:
-    """What the tool prints of some files, one after the other. Raises AssertionError."""
+    """The tool's output for some files, in order. Raises AssertionError."""
     names = ",".join(str(file) for file in files)
     if not names:
         return ""
@@ -34,22 +34,22 @@ def dumped(files: Iterable[Path], *options: str) -> str:
 
 
 def complaints(output: str) -> list[str]:
-    """The lines in which the tool finds something wrong."""
+    """The lines in which the tool reports a fault."""
     return [line for line in output.splitlines() if _WRONG.search(_HARMLESS.sub("", line))]
 
 
 def files_in(data: Path, suffixes: Sequence[str], prefix: str = "") -> list[Path]:
-    """All files of some kinds in partitions whose name begins so."""
+    """All files with these suffixes in partitions with this prefix."""
     return sorted(file for file in data.glob(f"{prefix}*/*") if file.suffix in suffixes)
 
 
 def user_logs(data: Path) -> list[Path]:
-    """Data files of topics that are no internal ones."""
+    """Data files of topics that are not internal."""
     return [file for file in files_in(data, [".log"]) if not file.parent.name.startswith("__")]
 
 
 def dumps_of_all(data: Path) -> dict[str, str]:
-    """Every file of a directory by every decoder that is made for it."""
+    """Dump every file of a directory with every decoder for it."""
     deep = ("--deep-iteration",)
     metadata = [
         *files_in(data, [".log", ".checkpoint"], CLUSTER_METADATA),

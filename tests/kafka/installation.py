@@ -1,7 +1,7 @@
-"""Kafka's jars by Maven, kept outside of the checkout, and the command lines that use them.
+"""Kafka's jars from Maven, cached outside of the checkout, and their command lines.
 
-They lie in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`, those of Kafka Streams beside them;
-getting them takes a minute, once.
+They are in `${OTTLA_CACHE:-~/.cache/ottla}/kafka-VERSION/libs`, and those of Kafka Streams beside
+them. The first download takes a minute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION = "4.1.1"
 MAVEN_TIMEOUT_S = 600
 TOOL_TIMEOUT_S = 60
 
-# Tools by their bare names; those not here are in org.apache.kafka.tools.
+# Packages of tools by their short names; the default is org.apache.kafka.tools.
 PACKAGES = {
     "Kafka": "kafka",
     "StorageTool": "kafka.tools",
@@ -39,12 +39,12 @@ class NotInstalled(Exception):
 
 
 def cache_directory() -> Path:
-    """Where things that are big and can be had again are kept."""
+    """The directory of large downloads."""
     return Path(os.environ.get("OTTLA_CACHE") or Path.home() / ".cache/ottla")
 
 
 def libraries(pom: Path = POM) -> Path:
-    """The directory of the jars; Maven gets them the first time. Raises NotInstalled."""
+    """The directory of the jars; Maven downloads them the first time. Raises NotInstalled."""
     name = "kafka" if pom == POM else pom.stem
     directory = cache_directory() / f"{name}-{VERSION}" / "libs"
     complete = directory / ".complete"
@@ -81,14 +81,14 @@ def java(*arguments: str, logging: str = "log4j2-tools.xml", pom: Path = POM) ->
 
 
 def tool_class(name: str) -> str:
-    """The whole name of a tool's class; of a bare one (`TopicCommand`) with its package."""
+    """The full name of a tool's class, also from a short name (`TopicCommand`)."""
     return name if "." in name else f"{PACKAGES.get(name, 'org.apache.kafka.tools')}.{name}"
 
 
 def tool(
     name: str, *arguments: str, stdin: str = "", timeout_s: float = TOOL_TIMEOUT_S
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command line tool of Kafka by its class, bare (`TopicCommand`) or whole."""
+    """Run a tool of Kafka by the short (`TopicCommand`) or full name of its class."""
     flags = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
     return subprocess.run(
         java(*flags, tool_class(name), *arguments),

@@ -1,7 +1,7 @@
-"""One node of Apache Kafka (broker and controller) on this machine, as `bin/` would start it.
+"""One node of Apache Kafka (broker and controller) on this machine, started like by `bin/`.
 
-`start` formats its directory the first time and returns when the node answers Metadata; pid,
-log and settings lie in the directory, so that another process can stop it.
+`start` formats its directory the first time and returns when the node answers Metadata. Pid, log
+and settings are in the directory, so that another process can stop it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
-# As bin/kafka-server-start.sh, but for the size of the heap.
+# Options of bin/kafka-server-start.sh, with another heap size.
 JVM = (
     "-server",
     "-XX:+UseG1GC",
@@ -57,7 +57,7 @@ def start(
 ) -> int:
     """Start a node on 127.0.0.1:PORT, its controller on PORT + 1; return its process id.
 
-    Raises NotInstalled without Java or jars, and when the node does not answer in time.
+    Raises NotInstalled without Java or jars, or if the node does not answer in time.
     """
     config = write_settings(port, directory, settings or {})
     if not (directory / "data/meta.properties").exists():
@@ -80,12 +80,12 @@ def start(
             tail = (directory / "server.log").read_text(errors="replace")[-2000:]
             raise NotInstalled(f"Kafka did not answer; the end of its log:\n{tail}")
         time.sleep(0.05)
-    process.returncode = 0  # it outlives this object; whoever wants it ended calls `stop`
+    process.returncode = 0  # the process goes on until `stop`
     return process.pid
 
 
 def write_settings(port: int, directory: Path, settings: Mapping[str, str]) -> Path:
-    """Write server.properties of a node into its directory."""
+    """Write server.properties into the node's directory."""
     directory.mkdir(parents=True, exist_ok=True)
     config = directory / "server.properties"
     addresses = {
@@ -108,7 +108,7 @@ def _format(config: Path) -> None:
 
 
 def stop(directory: Path, *, kill: bool = False) -> None:
-    """End the node of a directory: SIGTERM, and SIGKILL when that takes too long; or at once."""
+    """Stop the node of a directory by SIGTERM, then SIGKILL after a timeout or at once."""
     pid_file = directory / "pid"
     if not pid_file.exists():
         return
@@ -152,7 +152,7 @@ def _ask(connection: socket.socket, api_key: int, version: int, body: bytes) -> 
 
 @contextmanager
 def running_kafka(settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A node for the body of a `with`; HOST:PORT. Raises NotInstalled."""
+    """Run a node for the body of a `with`; yields HOST:PORT. Raises NotInstalled."""
     with TemporaryDirectory(prefix="kafka-") as scratch:
         port = free_pair()
         try:
@@ -163,7 +163,7 @@ def running_kafka(settings: Mapping[str, str] | None = None) -> Iterator[str]:
 
 
 def free_pair() -> int:
-    """A port that is free, as is the next, below those of outgoing connections."""
+    """A free port, followed by another free one, below those of outgoing connections."""
     for port in range(20_000 + os.getpid() % 5000 * 2, 32_000, 2):
         try:
             for one in (port, port + 1):

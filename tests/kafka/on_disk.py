@@ -1,4 +1,4 @@
-"""The content of a data directory, written by Ottla or by Kafka."""
+"""The content of a data directory of Ottla or Kafka."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ OFTEN = {
     "metadata.log.max.record.bytes.between.snapshots": "1000",
     "metadata.max.retention.bytes": "1",
 }
-"""Settings with which there are snapshots, and segments that they replace, at once."""
+"""Settings that cause snapshots, and replace segments by them, at once."""
 
 
 def newest_snapshot(log: Path) -> int:
-    """The end offset of the newest snapshot, -1 when there is none."""
+    """The end offset of the newest snapshot; -1 if there is none."""
     return max((int(file.name.partition("-")[0]) for file in log.glob("*.checkpoint")), default=-1)
 
 
 def batches_of(partition: Path) -> list[Batch]:
-    """All batches of a partition that are still on disk."""
+    """All batches of a partition on disk."""
     logs = sorted(partition.glob("*.log"))
     return [found for log in logs for found in batches_in(log.read_bytes())]
 
 
 def plain(found: Batch) -> dict[str, Any]:
-    """What a batch says, without the times that were now."""
+    """The fields of a batch, without the times of its append."""
     return {
         "offsets": (found.base_offset, found.last_offset),
         "leader epoch": found.leader_epoch,
@@ -44,5 +44,5 @@ def plain(found: Batch) -> dict[str, Any]:
 
 
 def given(timestamp_ms: int) -> int | None:
-    """A time that a client gave; None for one that was now when it happened."""
+    """A time from a client; None for the time of an append."""
     return timestamp_ms if START_MS <= timestamp_ms < START_MS + 1_000_000 else None

@@ -1,6 +1,6 @@
-"""A data directory that Ottla and an Apache Kafka open in turn, and what Kafka complained about.
+"""A data directory that Ottla and Apache Kafka open in turn, and Kafka's warnings about it.
 
-One of them runs at a time. Both keep few internal partitions, so that a start is short.
+One of them runs at a time. Both have few internal partitions, so that they start fast.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARED = {
     "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
-# A node that was killed is registered until its session ends; nobody wants to wait for that.
+# A killed node stays registered until its session ends, which is short here.
 KAFKA = SHARED | {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
@@ -32,30 +32,30 @@ KAFKA = SHARED | {
 }
 HEAP_MB = 384
 
-# What Kafka says of every directory, its own too, at every start or stop.
+# Lines of Kafka for every directory, also its own, at every start or stop.
 USUAL = (
     "Performing controller activation",
     "Attempting to close NetworkClient that has already been closed",
-    # Its registration takes the leadership from whoever had it before, while coordinators load.
+    # Its registration moves leaders while coordinators load.
     "partition is not online or is no longer the leader",
-    # Its controller registers before it is the active one, and tries again.
+    # Its controller registers before it is active, and retries.
     "Unexpected error handling request RequestHeader(apiKey=CONTROLLER_REGISTRATION",
-    # A topic is deleted while they still load.
+    # A topic is deleted while coordinators load.
     "Could not delete offsets for deleted partitions",
-    # A partition that CreatePartitions added, and a sequence that is wrong on purpose.
+    # A partition of CreatePartitions, and a sequence that is wrong on purpose.
     "to exist, but it was missing. Creating",
     "Error processing append operation on partition",
 )
 
-# What it says on a machine that is too busy for it, of itself; each way it tries again.
+# Lines on a busy machine; Kafka retries each time.
 SLOW = (
-    # Its controller and its broker are one process, and neither got to the other in time.
+    # Its controller and broker, in one process, did not reach each other in time.
     "processExpiredBrokerHeartbeat: controller event queue overloaded",
     "Exceptionally slow controller event",
-    # A transaction times out while its coordinator still loads, and is aborted afterwards.
+    # A transaction times out while its coordinator loads, and is aborted afterwards.
     "to the transaction log with error NOT_COORDINATOR",
     "Rollback of ongoing transaction for transactionalId .* failed due to error NOT_COORDINATOR",
-    # Retention and the deletion of a topic at once: LogManager.cleanupLogs, asyncDelete.
+    # Retention during the deletion of a topic: LogManager.cleanupLogs, asyncDelete.
     "'kafka-log-retention' .*IllegalStateException: Compaction for partition [^ ]* cannot be"
     " resumed since it is not paused",
 )
@@ -63,7 +63,7 @@ EXCEPTION_LINES = 3
 
 
 class Place:
-    """A directory with `data` in it."""
+    """A directory that contains the data directory `data`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -75,7 +75,7 @@ class Place:
     def ottla(
         self, *, kill: bool = False, settings: Mapping[str, str] | None = None
     ) -> Iterator[RunningBroker]:
-        """Ottla on the directory; stopped, or killed, at the end of the `with`."""
+        """Run Ottla on the directory; stop or kill it at the end of the `with`."""
         with running_broker(data_dir=self.data, settings=SHARED | dict(settings or {})) as broker:
             yield broker
             if kill:
@@ -85,7 +85,7 @@ class Place:
     def kafka(
         self, *, kill: bool = False, settings: Mapping[str, str] | None = None
     ) -> Iterator[str]:
-        """Apache Kafka on the directory, as HOST:PORT; its complaints are remembered."""
+        """Run Apache Kafka on the directory; yields HOST:PORT and collects its warnings."""
         try:
             node.start(self.port, self.directory, KAFKA | dict(settings or {}), heap_mb=HEAP_MB)
             yield f"127.0.0.1:{self.port}"
@@ -94,7 +94,7 @@ class Place:
             self.complaints += complaints(self.directory / "server.log")
 
     def knows_start(self, partition: str, offset: int) -> bool:
-        """Whether the files tell that a log, of name TOPIC-PARTITION, begins at an offset."""
+        """Whether the log TOPIC-PARTITION begins at an offset, according to the files."""
         topic, _, index = partition.rpartition("-")
         checkpoint = self.data / "log-start-offset-checkpoint"
         content = checkpoint.read_text() if checkpoint.exists() else ""
@@ -104,7 +104,7 @@ class Place:
 
 
 def complaints(log: Path) -> list[str]:
-    """Warnings and errors of a server's log, with what threw, but for those that mean nothing."""
+    """Warnings and errors of a server's log with their exceptions, without harmless ones."""
     lines = log.read_text(errors="replace").splitlines()
     told = []
     for at, line in enumerate(lines):
@@ -116,5 +116,5 @@ def complaints(log: Path) -> list[str]:
 
 
 def address(bootstrap: str) -> tuple[str, int]:
-    """HOST:PORT in two parts."""
+    """Split HOST:PORT."""
     return address_of(bootstrap)

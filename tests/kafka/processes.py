@@ -1,4 +1,4 @@
-"""The process that listens at an address, as /proc shows it, and its resource use."""
+"""The process that listens at an address, from /proc, and its resource use."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _inodes_of_listeners(port: int) -> set[str]:
 
 
 def listener(port: int) -> int | None:
-    """The id of the process that listens on a port of this machine; None when there is none."""
+    """The id of the process that listens on a port of this machine; None if there is none."""
     sockets = {f"socket:[{inode}]" for inode in _inodes_of_listeners(port)}
     for process in PROC.glob("[0-9]*"):
         try:
             if any(os.readlink(fd) in sockets for fd in (process / "fd").iterdir()):
                 return int(process.name)
         except OSError:
-            continue  # gone in between, or another user's
+            continue  # ended in between, or another user's
     return None
 
 
@@ -39,7 +39,7 @@ def is_apache_kafka(bootstrap: str) -> bool:
 
 
 def is_kafka_process(process_id: int) -> bool:
-    """Whether a process is an Apache Kafka; a process that has ended is none."""
+    """Whether a running process is an Apache Kafka."""
     try:
         arguments = (PROC / str(process_id) / "cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -49,7 +49,7 @@ def is_kafka_process(process_id: int) -> bool:
 
 def cpu_seconds(process_id: int) -> float:
     """User and system time that a process has used."""
-    # The name, in parentheses, may hold spaces.
+    # The name, in parentheses, may contain spaces.
     fields = (PROC / str(process_id) / "stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 

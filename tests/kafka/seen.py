@@ -1,7 +1,6 @@
-"""All that clients can see of a broker: what must be the same whoever opens the directory.
+"""The whole state of a broker as clients see it, which both brokers must show for a directory.
 
-Records, topics, settings and offsets are asked for by a stock client, librdkafka's; producers and
-transactions, which it does not ask for, by raw requests.
+librdkafka reads records, topics, settings and offsets; raw requests read producers, transactions.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ TIMEOUT_S = 20.0
 EARLIEST = -2
 OWN_SETTING = 1  # ConfigSource.DYNAMIC_TOPIC_CONFIG
 LONG_VALUE = 64
-VALUE = 5  # where a record has its value
+VALUE = 5  # index of a record's value
 
 Seen = dict[str, Any]
 
 
 def seen(bootstrap: str) -> Seen:
-    """Everything, in plain values that compare."""
+    """The whole state, as plain values to compare."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = partitions_of(admin)
     users = {name: count for name, count in topics.items() if not name.startswith("__")}
@@ -73,7 +72,7 @@ def topic_ids(admin: AdminClient, names: Iterable[str]) -> dict[str, str]:
 
 
 def settings(admin: AdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """What was set for each topic itself."""
+    """The settings of each topic itself."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     return {
         resource.name: {
@@ -110,7 +109,7 @@ def _offset(broker: Broker, topic: str, partition: int, **fields: int) -> int:
 def records(
     bootstrap: str, topics: Mapping[str, int], level: str
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Every record that a consumer hands out, by topic, in the order of partition and offset."""
+    """Every record that a consumer gets, by topic, in the order of partition and offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -126,7 +125,7 @@ def records(
         consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in unread])
         while unread:
             message = consumer.poll(TIMEOUT_S)
-            assert message is not None, f"these do not end: {unread}"
+            assert message is not None, f"partitions without an end: {unread}"
             error = message.error()
             if error is None:
                 found[str(message.topic())].append(_plain(message))
@@ -154,7 +153,7 @@ def _plain(message: Any) -> tuple[Any, ...]:
 
 
 def committed_offsets(broker: Broker) -> dict[str, dict[str, tuple[int, str]]]:
-    """Offset and metadata by group, and by topic and partition; pending ones are not told."""
+    """Offset and metadata by group, topic and partition, without pending ones."""
 
     def listed() -> Any:
         return broker.call("ListGroups", 4, {"states_filter": []})
@@ -178,7 +177,7 @@ def committed_offsets(broker: Broker) -> dict[str, dict[str, tuple[int, str]]]:
 
 
 def transactions(broker: Broker) -> dict[str, Any]:
-    """What DescribeTransactions says of each transactional id that ListTransactions has."""
+    """The result of DescribeTransactions for each transactional id of ListTransactions."""
 
     def listed() -> Any:
         body: Answer = {"state_filters": [], "producer_id_filters": []}
@@ -195,7 +194,7 @@ def transactions(broker: Broker) -> dict[str, Any]:
 
 
 def producers(broker: Broker, topic: str, partitions: int) -> dict[int, Any]:
-    """What DescribeProducers says of each partition."""
+    """The result of DescribeProducers for each partition."""
     body: Answer = {"topics": [{"name": topic, "partition_indexes": list(range(partitions))}]}
     answer = broker.call("DescribeProducers", 0, body)["topics"][0]["partitions"]
     return {

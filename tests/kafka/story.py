@@ -1,7 +1,7 @@
-"""Clients that go on through every stop: one round of everything that a broker keeps.
+"""Clients that go on through every stop; each round writes all kinds of data that a broker keeps.
 
-Producers keep their ids, epochs and sequences, as a client does whose broker was restarted; each
-round leaves a transaction open, and ends the one that the round before left.
+Producers keep their ids, epochs and sequences, like clients of a restarted broker. Each round
+leaves a transaction open and ends the one of the round before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .place import address
 CODECS = range(5)
 PARTITIONS = 3
 LARGE_BYTES = 300_000
-# Its records are too old to be kept for the usual week.
+# Its records are older than the default retention of a week.
 LARGE: dict[str, str | None] = {
     "segment.bytes": "1048576",
     "index.interval.bytes": "1024",
@@ -42,7 +42,7 @@ def connected(bootstrap: str) -> Iterator[Broker]:
 
 
 def find_coordinators(broker: Broker) -> None:
-    """Their topics are made at the first request for them."""
+    """Create the internal topics by their first requests."""
     for kind in (0, 1):
         body = {"key": "anybody", "key_type": kind}
         found = retrying(
@@ -55,7 +55,7 @@ def find_coordinators(broker: Broker) -> None:
 
 
 class Story:
-    """What clients do, round by round, on whatever broker has the directory now."""
+    """The rounds of the clients, on the present broker of the directory."""
 
     def __init__(self, seed: int = 1) -> None:
         self.round = 0
@@ -68,7 +68,7 @@ class Story:
         self._placed = ("", -1)
 
     def play(self, bootstrap: str) -> None:
-        """One round, whose every request is answered as it should be."""
+        """Run one round, and check every answer."""
         with connected(bootstrap) as broker:
             find_coordinators(broker)
             self._topics(broker)
@@ -142,7 +142,7 @@ class Story:
             assert broker.produced("large", data)[0] == OK
 
     def _numbered(self, broker: Broker) -> None:
-        """The producer of the first round goes on; a repetition of its last batch is noticed."""
+        """The producer of the first round goes on; a duplicate of its last batch is detected."""
         fresh = broker.idempotent()
         assert fresh.producer_id not in self.producer_ids
         self.producer_ids.add(fresh.producer_id)
@@ -185,7 +185,7 @@ class Story:
         assert member.leave() == [OK, OK]
 
     def _stay(self, broker: Broker) -> None:
-        """A member stays through the stop, and goes on in its generation."""
+        """A member stays through the stop, and continues in its generation."""
         if self._member is not None:
             member = self._member.but(broker=broker)
             beat = retrying(member.heartbeat)
@@ -200,7 +200,7 @@ class Story:
         self._member = member
 
     def _shorten(self, broker: Broker) -> None:
-        """One log begins late in a segment, one in a later segment."""
+        """Let one log begin inside a segment, and one in a later segment."""
         assert broker.delete_records("plain", self.round * 15 + 4, 2)[0] == OK
         assert broker.delete_records("large", self.round * 5 + 3)[0] == OK
 
@@ -213,7 +213,7 @@ class Story:
             self._open.append(producer)
 
     def _end_open(self, broker: Broker) -> None:
-        """The transactions of the round before, by their producers and by a successor."""
+        """End the transactions of the round before, by their producers and by a successor."""
         if not self._open:
             return
         for producer in self._open:
@@ -232,5 +232,5 @@ class Story:
         assert late == "INVALID_PRODUCER_EPOCH"
 
 
-# What a broker says of a partition that was made a moment ago.
+# Errors of a broker for a new partition.
 COMING = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER"})

@@ -1,4 +1,4 @@
-"""The cleaners of Ottla and Apache Kafka leave the same of a log, and open what the other left."""
+"""Ottla and Apache Kafka compact a log to the same records, and open each other's result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .story import OK, START_MS, connected, find_coordinators
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-# One round cleans all that was written: more of them would fall elsewhere with each broker.
+# One round cleans the whole log, because the ends of several rounds would differ.
 WRITING = {"log.cleaner.backoff.ms": "3600000"}
 CLEANING = {"log.cleaner.backoff.ms": "100"}
 CONFIGS: dict[str, str | None] = {
@@ -36,7 +36,7 @@ LIMIT_S = 30.0
 
 
 def fill(bootstrap: str) -> None:
-    """Keys over and over, in all codecs, some deleted, in transactions that commit or abort."""
+    """Write keys repeatedly, in all codecs, some deleted, in committed and aborted transactions."""
     chosen = random.Random(3)
     with connected(bootstrap) as broker:
         find_coordinators(broker)
@@ -65,7 +65,7 @@ def fill(bootstrap: str) -> None:
 
 
 def wait_until_cleaned(data: Path) -> None:
-    """Until the checkpoint says that all but the last segment is clean."""
+    """Wait until the checkpoint shows all but the last segment as clean."""
     last = max(int(file.stem) for file in (data / f"{NAME}-0").glob("*.log"))
     checkpoint = data / "cleaner-offset-checkpoint"
 
@@ -81,7 +81,7 @@ def wait_until_cleaned(data: Path) -> None:
 def places(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Place, Place]:
-    """Places of an Ottla and of a Kafka that have cleaned the same log."""
+    """The directories of Ottla and Kafka after each has cleaned the same log."""
     if "kafka" not in pytestconfig.getoption("-m"):
         pytest.skip("starts an Apache Kafka: -m kafka")
     ottla, kafka = (Place(tmp_path_factory.mktemp(name)) for name in ("ottla", "kafka"))
@@ -96,18 +96,18 @@ def places(
     return ottla, kafka
 
 
-def test_both_keep_the_same(places: tuple[Place, Place]) -> None:
+def test_both_keep_the_same_records(places: tuple[Place, Place]) -> None:
     ours, kafkas = (
         [plain(found) for found in batches_of(place.data / f"{NAME}-0")] for place in places
     )
     for one in (*ours, *kafkas):
         if one["attributes"] & COMPRESSION:
-            one.pop("size")  # another library compressed what is left of it
+            one.pop("size")  # another library compressed the remaining records
     assert 10 < len(ours) < 60
     assert ours == kafkas
 
 
-def test_the_files_are_cut_at_the_same_offsets(places: tuple[Place, Place]) -> None:
+def test_segments_begin_at_the_same_offsets(places: tuple[Place, Place]) -> None:
     ours, kafkas = (
         [file.name for file in sorted((place.data / f"{NAME}-0").glob("*.log"))] for place in places
     )
@@ -115,7 +115,7 @@ def test_the_files_are_cut_at_the_same_offsets(places: tuple[Place, Place]) -> N
 
 
 def test_kafka_finds_no_fault_in_a_log_that_ottla_compacted(places: tuple[Place, Place]) -> None:
-    """Gaps are found in both, and times of batches that are empty now."""
+    """The tool reports gaps in both, and times of empty batches."""
     ours, kafkas = (
         [
             *wrong(place.data, [".log"], "--deep-iteration"),
@@ -128,9 +128,9 @@ def test_kafka_finds_no_fault_in_a_log_that_ottla_compacted(places: tuple[Place,
 
 
 def wrong(data: Path, suffixes: Sequence[str], option: str) -> list[str]:
-    """What Kafka's tool finds wrong with files of the topic; the place of the data left out.
+    """The faults that Kafka's tool reports for files of the topic, without the data directory.
 
-    Sorted: the tool goes by the hashes of the files' paths.
+    They are sorted, because the tool uses the order of hashes of the paths.
     """
     found = complaints(dumped(files_in(data, suffixes, NAME), option))
     return sorted(line.replace(str(data), "") for line in found)

@@ -1,7 +1,7 @@
 """Consumer groups (KIP-848) that Ottla and Apache Kafka find in one directory, in turn.
 
-Members stay what they were: same epochs, same partitions, and nobody has to move, because both
-compute the same hash of the topics.
+Members keep their epochs and partitions, and there is no rebalance, because both compute the same
+hash of the topics.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _connected(bootstrap: str) -> Iterator[Broker]:
 
 
 def view(broker: Broker, group: str) -> Any:
-    """All that ConsumerGroupDescribe tells, in an order of its own."""
+    """The result of ConsumerGroupDescribe, sorted."""
 
     def ask() -> Any:
         found = described(broker, group)
@@ -65,7 +65,7 @@ def view(broker: Broker, group: str) -> Any:
 
 
 class Groups:
-    """A group of all kinds of members, one with a regular expression, and one that is gone."""
+    """A group with all kinds of members, one with a regular expression, and a deleted one."""
 
     def __init__(self, broker: Broker) -> None:
         topics = [broker.topic(4), broker.topic(2)]
@@ -90,12 +90,12 @@ class Groups:
 
     def _join(self, broker: Broker, topic: str, member_id: str) -> Any:
         protocols = (("range", subscription(topic)),)
-        # A start of Kafka may last that long.
+        # A start of Kafka may take this long.
         session: dict[str, Any] = {"session_timeout_ms": 120_000}
         return join_raw(broker, self.group, member_id=member_id, protocols=protocols, **session)
 
     def at(self, broker: Broker) -> None:
-        """Talk to this one from now on."""
+        """Use this broker from now on."""
         for consumer in self.consumers:
             consumer.broker = broker
         self.m = self.m.but(broker=broker)
@@ -104,11 +104,11 @@ class Groups:
         return [view(broker, group) for group in (self.group, self.matched, self.gone)]
 
     def go_on(self) -> list[Any]:
-        """What members are told who have nothing new to say."""
+        """The answers to heartbeats without changes."""
         return [self.b.beat()[:2], self.c.report()[:2], self.m.heartbeat()]
 
     def settle(self) -> None:
-        """Heartbeats until everybody has what the target says."""
+        """Send heartbeats until every member has its target assignment."""
         for _ in range(6):
             for consumer in self.consumers:
                 consumer.report()
@@ -119,7 +119,7 @@ class Groups:
 
 
 @pytest.mark.parametrize("first", ["ottla", "kafka"])
-def test_the_other_one_finds_the_groups_and_goes_on(place: Place, first: str) -> None:
+def test_the_other_broker_continues_the_groups(place: Place, first: str) -> None:
     second = "kafka" if first == "ottla" else "ottla"
     with opened(place, first) as broker:
         groups = Groups(broker)
@@ -128,7 +128,7 @@ def test_the_other_one_finds_the_groups_and_goes_on(place: Place, first: str) ->
     for who in (second, first):
         with opened(place, who) as broker:
             groups.at(broker)
-            assert groups.seen(broker) == left, f"{who} found something else"
+            assert groups.seen(broker) == left, f"{who} found a different state"
             assert groups.go_on() == went_on
             assert [state(broker, groups.group)[2]] == [left[0]["group_epoch"]], "nothing moved"
             groups.settle()

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 @pytest.mark.parametrize(
     "kills", [(False,), (False, False), (True, False), (True,), (False, True), (True, True)]
 )
-def test_nothing_is_wrong_with_any_file(place: Place, kills: tuple[bool, ...]) -> None:
+def test_the_dump_tool_reports_no_fault_in_any_file(place: Place, kills: tuple[bool, ...]) -> None:
     story = Story()
     for kill in kills:
         with place.ottla(kill=kill) as ottla:
@@ -32,8 +32,8 @@ def test_nothing_is_wrong_with_any_file(place: Place, kills: tuple[bool, ...]) -
         "CreateTime", "LogAppendTime", "producerEpoch: ",
         '"type":"TOPIC_RECORD"', "SnapshotHeader", "LeaderChange",
     ):  # fmt: skip
-        assert said in everything, f"nothing was dumped that says {said}"
-    # Of the segment that is written to, an index of transactions is made when it ends.
+        assert said in everything, f"the dump does not contain {said}"
+    # The active segment gets its transaction index when it is rolled.
     assert ("lastStableOffset: " in everything) != all(kills)
 
 
@@ -45,6 +45,6 @@ def test_kafkas_dump_tool_complains_about_damage(place: Place) -> None:
     data = bytearray(log.read_bytes())
     data[100] ^= 1
     log.write_bytes(data)
-    index.write_bytes(b"\0\0\0\2\0\0\0\0")  # the third record at the first one's place
+    index.write_bytes(b"\0\0\0\2\0\0\0\0")  # the third record at the position of the first
     assert complaints(dumped([log], "--deep-iteration"))
     assert complaints(dumped([index], "--verify-index-only"))

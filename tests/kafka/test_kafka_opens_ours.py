@@ -1,4 +1,4 @@
-"""Apache Kafka starts on a data directory that Ottla wrote, and clients see the same."""
+"""Apache Kafka starts on a data directory of Ottla, and clients see the same state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .story import OK, TIMEOUT_MS, Story, connected, find_coordinators
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def test_kafka_finds_everything_after_a_clean_stop(place: Place) -> None:
+def test_kafka_shows_the_same_state_after_a_clean_stop(place: Place) -> None:
     story = Story()
     with place.ottla() as ottla:
         story.play(ottla.bootstrap)
@@ -34,7 +34,7 @@ def test_kafka_finds_everything_after_a_clean_stop(place: Place) -> None:
 
 
 def console_consumed(bootstrap: str, topic: str, level: str) -> list[str]:
-    """The values that Kafka's own consumer hands out, until there come no more."""
+    """All values that Kafka's own consumer prints."""
     read = ("--topic", topic, "--from-beginning", "--timeout-ms", "3000")
     isolation = ("--isolation-level", level)
     done = tool("ConsoleConsumer", "--bootstrap-server", bootstrap, *read, *isolation)
@@ -42,7 +42,7 @@ def console_consumed(bootstrap: str, topic: str, level: str) -> list[str]:
 
 
 def produce_in_transactions(bootstrap: str) -> None:
-    """Kafka's own producer, whose every end of a transaction raises its epoch (KIP-890)."""
+    """Run Kafka's own producer, which gets a new epoch from each EndTxn (KIP-890)."""
     to = ("--producer-props", f"bootstrap.servers={bootstrap}")
     what = ("--topic", "transactional", "--num-records", "200", "--record-size", "50")
     how = ("--throughput", "400", "--transactional-id", "java", "--transaction-duration-ms", "50")
@@ -52,7 +52,7 @@ def produce_in_transactions(bootstrap: str) -> None:
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
-    """By their timeout, by an administrator, by their producer."""
+    """A timeout, an administrator and the producer end open transactions."""
     with place.ottla(kill=kill) as ottla, connected(ottla.bootstrap) as broker:
         find_coordinators(broker)
         places = [broker.topic() for _ in range(3)]
@@ -62,7 +62,7 @@ def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
         assert {one.state() for one in (timed, hanging, alive)} == {"Ongoing"}
     with place.kafka() as bootstrap, connected(bootstrap) as broker:
         timed, hanging, alive = (one.but(broker=broker) for one in (timed, hanging, alive))
-        # The time of the other one may be up before a Kafka has started that is slow to.
+        # The other transaction may time out before a slow Kafka has started.
         assert {one.wait_state("Ongoing") for one in (hanging, alive)} == {"Ongoing"}
         assert [broker.ends(topic) for topic in places[1:]] == [[0, 3], [0, 2]]
         there = ("--topic", places[1], "--partition", "0", "--start-offset", "0")
@@ -85,7 +85,7 @@ def test_open_transactions_can_be_ended(place: Place, kill: bool) -> None:
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_transactions_of_a_lower_level_are_read_on_both_sides(place: Place, level: int) -> None:
-    """Values are of version 0 below transaction.version 1; the level itself goes along."""
+    """Values have version 0 below transaction.version 1; the level is kept too."""
     with place.ottla() as ottla, connected(ottla.bootstrap) as broker:
         set_level(broker.address, level)
         find_coordinators(broker)
@@ -97,7 +97,7 @@ def test_transactions_of_a_lower_level_are_read_on_both_sides(place: Place, leve
     with place.kafka() as bootstrap, connected(bootstrap) as broker:
         assert finalized(broker) == level
         alive, ended = (one.but(broker=broker) for one in (alive, ended))
-        alive.wait_state("Ongoing")  # each id has a partition, and Kafka loads one after the other
+        alive.wait_state("Ongoing")  # Kafka loads one partition after another
         ended.wait_state("CompleteCommit")
         assert [one.described() for one in (alive, ended)] == described
         assert alive.end(commit=True, version=4) == OK
@@ -113,7 +113,7 @@ def test_transactions_of_a_lower_level_are_read_on_both_sides(place: Place, leve
 
 
 def finalized(broker: Broker) -> int:
-    """The level of transaction.version that ApiVersions tells; 0 is not told."""
+    """The level of transaction.version in ApiVersions; 0 if it is missing."""
     names = {"client_software_name": "test", "client_software_version": "1"}
     features = broker.call("ApiVersions", 4, names)["finalized_features"]
     levels = {each["name"]: int(each["max_version_level"]) for each in features}

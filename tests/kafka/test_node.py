@@ -1,4 +1,4 @@
-"""The starter of Apache Kafka itself, and what it learns of processes."""
+"""The start of Apache Kafka, and the reading of processes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Ottla starts on what only Apache Kafka writes, serves what it can of it and loses nothing.
+"""Ottla starts on data that only Apache Kafka writes, serves it if possible and loses nothing.
 
-That is a metadata log of which a snapshot has replaced the beginning, voters in that log (KIP-853),
-consumer groups of the new protocol (KIP-848) and share groups (KIP-932), whose records mean nothing
-to Ottla.
+The data are a metadata log that begins with a snapshot, voters in that log (KIP-853), consumer
+groups of the consumer protocol (KIP-848), and share groups (KIP-932), which Ottla does not serve.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ SNAPSHOTS = {
     "internal.metadata.log.segment.bytes": "10000",
     "metadata.max.idle.interval.ms": "100",
 }
-# An Ottla that replaces what it has read by a snapshot of its own, and keeps only that.
+# Settings of an Ottla that writes its own snapshot and keeps only that.
 TIMEOUT_S = 20.0
 SCRAM = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
 ACL = AclBinding(
@@ -76,12 +75,12 @@ def test_a_metadata_log_that_begins_with_a_snapshot(place: Place) -> None:
 
 
 def last_segment(log: Path) -> int:
-    """The base offset of the segment that is written to."""
+    """The base offset of the active segment."""
     return max(int(file.stem) for file in log.glob("*.log"))
 
 
 def cut_off(log: Path) -> None:
-    """Remove all before the last segment, as Kafka does a minute after the snapshot."""
+    """Remove all segments before the last, as Kafka does a minute after the snapshot."""
     for file in log.iterdir():
         stem = file.stem.partition("-")[0]
         if stem.isdigit() and int(stem) < last_segment(log):
@@ -89,7 +88,7 @@ def cut_off(log: Path) -> None:
 
 
 def test_voters_in_the_log(place: Place) -> None:
-    """The way that `bin/kafka-storage format --standalone` begins: the quorum is in the log."""
+    """After `bin/kafka-storage format --standalone` the quorum is in the log."""
     story, left = Story(), None
     quorum = {
         "controller.quorum.voters": "",
@@ -144,7 +143,7 @@ def test_share_groups_of_kafka_are_kept(place: Place) -> None:
 
 
 def from_the_beginning(bootstrap: str, group: str) -> None:
-    """Let a share group read what was there before it."""
+    """Let a share group read earlier records."""
     config = {"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}
     resource = {"resource_type": 32, "resource_name": group, "configs": [config]}
     with connected(bootstrap) as broker:
@@ -153,7 +152,7 @@ def from_the_beginning(bootstrap: str, group: str) -> None:
 
 
 def consumed(bootstrap: str, count: int) -> int:
-    """Read that many records as a member of a group of the new protocol, and commit."""
+    """Read `count` records as a member of a consumer group (KIP-848), and commit."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -177,7 +176,7 @@ def consumed(bootstrap: str, count: int) -> int:
 
 
 def share_consumed(bootstrap: str, count: int) -> int:
-    """Take and acknowledge that many records as a member of a share group."""
+    """Acquire and acknowledge `count` records as a member of a share group."""
     read = ("--topic", "plain", "--group", "shared", "--max-messages", str(count))
     done = tool(
         "ConsoleShareConsumer", "--bootstrap-server", bootstrap, *read, "--timeout-ms", "20000"
@@ -186,14 +185,14 @@ def share_consumed(bootstrap: str, count: int) -> int:
 
 
 def groups(bootstrap: str) -> dict[str, str]:
-    """The type of each group that is no classic one."""
+    """The type of each group that is not classic."""
     with connected(bootstrap) as broker:
         body = {"states_filter": [], "types_filter": ["consumer", "share"]}
         listed = broker.call("ListGroups", 5, body)["groups"]
     return {group["group_id"]: group["group_type"].lower() for group in listed}
 
 
-def test_segments_that_kafka_preallocated_and_was_killed_on(place: Place) -> None:
+def test_preallocated_segments_of_a_killed_kafka(place: Place) -> None:
     story = Story()
     with place.kafka(settings={"log.preallocate": "true"}, kill=True) as kafka:
         story.play(kafka)
@@ -205,7 +204,7 @@ def test_segments_that_kafka_preallocated_and_was_killed_on(place: Place) -> Non
 
 
 def test_users_quotas_and_acls_are_kept(place: Place) -> None:
-    """Records that Kafka wrote are there when it comes back, in Ottla's snapshot too."""
+    """Kafka finds its own records again, also in Ottla's snapshot."""
     secured = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
@@ -238,7 +237,7 @@ def test_users_quotas_and_acls_are_kept(place: Place) -> None:
 def security(bootstrap: str) -> tuple[str, str, str]:
     """ACLs, users and quotas, as text."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    anything: Any = None  # None is any, whatever the types say
+    anything: Any = None  # None means any, in spite of the types
     wanted = AclBindingFilter(
         ResourceType.ANY, anything, ResourcePatternType.ANY, anything, anything,
         AclOperation.ANY, AclPermissionType.ANY,

@@ -1,7 +1,7 @@
-"""The same requests to Ottla and to an Apache Kafka leave files that say the same.
+"""The same requests to Ottla and to Apache Kafka give files with the same content.
 
-Data files are read by the tests' own reader of batches, those of internal topics by Kafka's
-decoders. What must differ is made alike: times, random ids, and which broker it was.
+The tests' own reader of batches reads data files, and Kafka's decoders read internal topics. Times,
+random ids and the broker are normalized.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ Pair = tuple[Path, Path]
 
 @pytest.fixture(scope="module")
 def pair(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    """The data directories of an Ottla and a Kafka that the same clients have used."""
+    """The data directories of Ottla and Kafka after requests of the same clients."""
     if "kafka" not in pytestconfig.getoption("-m"):
         pytest.skip("starts an Apache Kafka: -m kafka")
     libraries()
     ottla, kafka = (Place(tmp_path_factory.mktemp(name)) for name in ("ottla", "kafka"))
     with ottla.ottla() as broker:
-        tell(broker.bootstrap)
+        run_story(broker.bootstrap)
     with kafka.kafka() as bootstrap:
-        tell(bootstrap)
+        run_story(bootstrap)
     return ottla.data, kafka.data
 
 
-def tell(bootstrap: str) -> None:
-    """Some rounds of the story."""
+def run_story(bootstrap: str) -> None:
+    """Run some rounds of the story."""
     story = Story()
     for _ in range(ROUNDS):
         story.play(bootstrap)
@@ -59,7 +59,7 @@ def tell(bootstrap: str) -> None:
 )
 def test_data_files_have_the_same_batches(pair: Pair, topic: str, index: int) -> None:
     found = [batches_of(data / f"{topic}-{index}") for data in pair]
-    # Deleted segments may still be there.
+    # Deleted segments may still exist.
     start = max(batches[0].base_offset if batches else 0 for batches in found)
     ours, kafkas = (
         [plain(batch) for batch in batches if batch.base_offset >= start] for batches in found
@@ -70,36 +70,36 @@ def test_data_files_have_the_same_batches(pair: Pair, topic: str, index: int) ->
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_indexes_and_snapshots_say_the_same(pair: Pair, topic: str) -> None:
-    ours, kafkas = (told_by_file(data, topic) for data in pair)
+def test_indexes_and_snapshots_have_the_same_entries(pair: Pair, topic: str) -> None:
+    ours, kafkas = (dumped_by_file(data, topic) for data in pair)
     for file in set(kafkas) - set(ours):
-        # Kafka makes the files of a partition before there are records, and deletes them later.
+        # Kafka creates the files of a partition before its first record, and deletes them later.
         there = [int(path.stem) for path in (pair[0] / file).parent.glob("*.log")]
         assert not there or int(Path(file).stem) < min(there), f"{file} is missing"
         del kafkas[file]
     assert ours == kafkas
 
 
-def told_by_file(data: Path, topic: str) -> dict[str, list[str]]:
-    """What Kafka's tool prints of the indexes and snapshots of a topic."""
+def dumped_by_file(data: Path, topic: str) -> dict[str, list[str]]:
+    """The tool's output for the indexes and snapshots of a topic."""
     parts = dumped(files_in(data, (*INDEXES, ".snapshot"), topic)).split("Dumping ")[1:]
-    # Of two batches within a millisecond the first has its time in the index.
+    # The index has the first of two batches within a millisecond.
     parts = [re.sub("timestamp: TIME offset: .*", "", masked(part)) for part in parts]
     lines = [part.replace(f"{data}/", "").splitlines() for part in parts]
     return {file: told for file, *told in lines}
 
 
-def test_epochs_and_topic_ids_are_written_alike(pair: Pair) -> None:
+def test_files_of_epochs_and_topic_ids_are_equal(pair: Pair) -> None:
     for topic, many in TOPICS.items():
         for index in range(many):
             name = f"{topic}-{index}"
             ours, kafkas = (data / name for data in pair)
             files = ["partition.metadata"]
-            if any(batches_of(ours)):  # before the first one there is nothing to tell
+            if any(batches_of(ours)):  # before the first epoch there is nothing to run_story
                 files.append("leader-epoch-checkpoint")
             for file in files:
                 texts = [masked((place / file).read_text()) for place in (ours, kafkas)]
-                # Ottla's checksum is 32 blanks behind the last row.
+                # Ottla's checksum is 32 blanks after the last row.
                 assert texts[0].rstrip() == texts[1].rstrip(), f"{name}/{file}"
 
 
@@ -118,13 +118,13 @@ def test_internal_topics_have_the_same_records(pair: Pair, prefix: str, option: 
         assert ours == kafkas, f"{prefix}{index}"
 
 
-def test_the_metadata_log_has_the_same_decisions(pair: Pair) -> None:
+def test_the_metadata_log_has_the_same_records(pair: Pair) -> None:
     wanted = re.compile(r'"type":"(TOPIC|PARTITION|CONFIG|REMOVE_TOPIC|CLEAR_ELR)_RECORD"')
 
     def decisions(data: Path) -> list[str]:
         logs = files_in(data, [".log"], CLUSTER_METADATA)
         told = records_told(dumped(logs, "--cluster-metadata-decoder", "--deep-iteration"))
-        # The settings of a new topic are in the order of a hash table.
+        # The settings of a new topic have the order of a hash table.
         runs = groupby(filter(wanted.search, told), key=lambda one: "CONFIG_RECORD" in one)
         return [one for is_config, run in runs for one in (sorted(run) if is_config else run)]
 
@@ -133,7 +133,7 @@ def test_the_metadata_log_has_the_same_decisions(pair: Pair) -> None:
 
 
 def records_told(dump: str) -> list[str]:
-    """What the records of a dump say, in order."""
+    """The records of a dump, in order."""
     return [
         without_topic_id(
             masked(
@@ -146,12 +146,12 @@ def records_told(dump: str) -> list[str]:
 
 
 def in_order(partitions: re.Match[str]) -> str:
-    """The partitions of a transaction are a set: sorted."""
+    """Sort the partitions of a transaction, which are a set."""
     return " ".join(sorted(re.findall(r'"\w+":"[^"]+"|\d+', partitions[0])))
 
 
 def without_topic_id(line: str) -> str:
-    """The same for a committed offset without its topic's id, which Kafka 4.1 leaves out.
+    """Remove the topic's id of a committed offset, which Kafka 4.1 does not write.
 
     Ottla's value is longer by a tag, a size and the 16 bytes of the id.
     """
@@ -165,7 +165,7 @@ def without_topic_id(line: str) -> str:
 
 
 def masked(text: str) -> str:
-    """The same without times and random ids."""
+    """Remove times and random ids."""
     text = re.sub(r"\b1[6-9]\d{11}\b", "TIME", text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "MEMBER", text)
     return re.sub(r"(?<![\w-])[\w-]{22}(?![\w-])", "ID", text)

@@ -1,4 +1,4 @@
-"""ACLs, SCRAM credentials and quotas that one of Ottla and Apache Kafka kept, the other finds."""
+"""Ottla and Apache Kafka find the ACLs, SCRAM credentials and quotas of each other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def opened(place: Place, who: str) -> Iterator[Connection]:
 
 
 def plain(value: Any) -> Any:
-    """Without times, and in an order."""
+    """Remove times, and sort."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items() if key != "throttle_time_ms"}
     if isinstance(value, list):
@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def told(broker: Connection) -> Any:
+def described(broker: Connection) -> Any:
     everything = {
         "resource_type_filter": AclResource.ANY,
         "resource_name_filter": None,
@@ -63,7 +63,7 @@ def told(broker: Connection) -> Any:
 
 
 def change(broker: Connection, turn: int) -> None:
-    """Something comes, and what came a turn ago goes."""
+    """Add entries, and remove those of the turn before."""
     acl = {
         "resource_type": AclResource.TOPIC,
         "resource_name": f"topic-{turn}",
@@ -123,19 +123,19 @@ def codes_in(value: Any) -> Iterator[int]:
 
 
 def has_all(turn: int, seen: Any) -> bool:
-    """Whether what came in a turn can be seen; Kafka answers before it can."""
+    """Whether the entries of a turn are visible; Kafka answers before they are."""
     names = (f"topic-{turn}", f"user-{turn}", f"client-{turn}")
     return all(name in json.dumps(seen) for name in names)
 
 
 @pytest.mark.parametrize("first", ["ottla", "kafka"])
-def test_security_settings_of_one_are_known_to_the_other(place: Place, first: str) -> None:
+def test_each_broker_finds_the_security_settings_of_the_other(place: Place, first: str) -> None:
     second = "kafka" if first == "ottla" else "ottla"
     left: Any = None
     for turn, who in enumerate((first, second, first)):
         with opened(place, who) as broker:
             if left is not None:
-                assert told(broker) == left, f"{who} found something else"
+                assert described(broker) == left, f"{who} found a different state"
             change(broker, turn)
-            left = until(partial(told, broker), partial(has_all, turn))
+            left = until(partial(described, broker), partial(has_all, turn))
     assert place.complaints == []

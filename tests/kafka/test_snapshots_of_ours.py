@@ -1,4 +1,4 @@
-"""Snapshots that Ottla writes of its metadata: Kafka's tools read them, Kafka starts on them."""
+"""Kafka's tools read Ottla's metadata snapshots, and Kafka starts on them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def snapshots(log: Path) -> list[Path]:
 
 
 def without_the_beginning(log: Path) -> None:
-    """Only one snapshot is left: what it stands for can be had from nowhere else."""
+    """Keep only one snapshot, so that no other file has its records."""
     found = snapshots(log)
     for older in found[:-1]:
         older.unlink()

@@ -1,7 +1,7 @@
-"""Ottla and Apache Kafka open one directory in turn; clients find all as they left it, and go on.
+"""Ottla and Apache Kafka open one directory in turn; clients find the same state and go on.
 
-Whoever opens it first finds what the other one left, open transactions too, and the clients'
-producers continue their sequences and transactions there.
+Each finds the data of the other, open transactions included, and producers continue their sequences
+and transactions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def opened(place: Place, who: str, *, kill: bool) -> Iterator[str]:
 
 
 def lacking(place: Place, left: Seen) -> list[str]:
-    """The partitions that begin late, and whose beginning is not on disk yet."""
+    """The partitions with a new log start offset that is not on disk yet."""
     return [
         f"{topic}-{index}"
         for topic, ends in left["ends"].items()
@@ -43,15 +43,15 @@ def lacking(place: Place, left: Seen) -> list[str]:
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("first", ["ottla", "kafka"])
-def test_data_left_by_one_is_found_by_the_other(place: Place, first: str, kill: bool) -> None:
+def test_each_broker_finds_the_data_of_the_other(place: Place, first: str, kill: bool) -> None:
     story, left = Story(), None
     second = "kafka" if first == "ottla" else "ottla"
     for who in (first, second, first, second, first):
         with opened(place, who, kill=kill) as bootstrap:
             if left is not None:
-                assert seen(bootstrap) == left, f"{who} found something else"
+                assert seen(bootstrap) == left, f"{who} found a different state"
             story.play(bootstrap)
             left = seen(bootstrap)
-            if kill:  # Kafka deletes records for good when it comes to its checkpoint
+            if kill:  # Kafka deletes records finally at its checkpoint
                 assert until(partial(lacking, place, left), lambda names: not names) == []
     assert place.complaints == []

@@ -1,5 +1,5 @@
-"""Bugs planted one at a time into a copy of the source, each of which the tests must find.
+"""Plants bugs one at a time into a copy of the source; the tests must find each of them.
 
-`make mutants` runs it; `python -m tests.mutants --help` says what else it does. A room's bugs are
+`make mutants` runs it; `python -m tests.mutants --help` lists the options. The bugs of a room are
 data in the module of its name.
 """

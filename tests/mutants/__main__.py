@@ -1,4 +1,4 @@
-"""Plant bugs one at a time and want each found: `python -m tests.mutants [NAME...]`."""
+"""Plant bugs one at a time; the tests must find each: `python -m tests.mutants [NAME...]`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def main(
     """Run the command.
 
     Returns:
-        the exit status: 0 when all were found, 1 when one was not, 2 when one could not be tried.
+        the exit status: 0 if all were found, 1 if one was not, 2 if one could not be planted.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("names", nargs="*", help="only these, or those of files that begin so")
-    parser.add_argument("--list", action="store_true", help="show them and what each breaks")
-    parser.add_argument("--check", action="store_true", help="only see whether each still fits")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
+    parser.add_argument("names", nargs="*", help="only these bugs, or files with this prefix")
+    parser.add_argument("--list", action="store_true", help="list the bugs and their effects")
+    parser.add_argument("--check", action="store_true", help="only check that each fits the source")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel runs")
     given = parser.parse_args(arguments)
     chosen = _chosen(mutants, given.names)
     if not chosen:
@@ -71,12 +71,12 @@ def _chosen(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _try_all(mutants: Sequence[Mutant], workshops: Sequence[Workshop]) -> int:
-    """Plant each; say what became of it. The exit status."""
+    """Plant each bug and print its outcome; the exit status."""
     began = time.monotonic()
     tests = sorted({test for mutant in mutants for test in mutant.found_by})
     without = workshops[0].run(tests, all_of_them=True)
     if without.status != 0:
-        _say(f"error: without any bug the tests fail, and prove nothing\n{without.said}")
+        _say(f"error: without any bug the tests fail, and prove nothing\n{without.output}")
         return 2
     idle: SimpleQueue[Workshop] = SimpleQueue()
     for workshop in workshops:
@@ -100,7 +100,7 @@ def _try_all(mutants: Sequence[Mutant], workshops: Sequence[Workshop]) -> int:
                 _say(f"SURVIVED  {mutant.name} ({mutant.file}): {mutant.breaks}")
             else:
                 broken += 1
-                _say(f"NOT TRIED {mutant.name} ({mutant.file}): {outcome.said}")
+                _say(f"NOT TRIED {mutant.name} ({mutant.file}): {outcome.output}")
     found = len(mutants) - survived - broken
     _say(
         f"{len(mutants)} bugs in {time.monotonic() - began:.0f} s: "

@@ -1,4 +1,4 @@
-"""What a planted bug is: a text of one file, what it becomes, and the tests that must notice."""
+"""A planted bug: a text of one file, its replacement, and the tests that must find it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class StaleMutant(Exception):
-    """The text to replace is not there exactly once: the source changed since."""
+    """The file does not contain the text exactly once, because the source has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,12 @@ class Mutant:
     """A bug.
 
     Attributes:
-        name: unique, as words of a command line.
+        name: unique, as words for the command line.
         file: path in the repository.
-        right: text that is in the file exactly once.
-        wrong: what stands there instead.
-        breaks: what a client or an operator would see.
-        found_by: test files, of which at least one test must fail.
+        right: text that the file contains exactly once.
+        wrong: the replacement.
+        breaks: the effect for a client or an operator.
+        found_by: test files; at least one of their tests must fail.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Mutant:
         return source.replace(self.right, self.wrong)
 
     def check(self, root: Path) -> None:
-        """Raise StaleMutant unless it fits the files below `root`."""
+        """Raise StaleMutant unless the bug fits the files below `root`."""
         path = root / self.file
         if not path.is_file():
             raise StaleMutant(f"{self.name}: there is no {self.file}")

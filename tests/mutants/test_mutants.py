@@ -1,4 +1,4 @@
-"""Planted bugs fit the source of now, and a script that found nothing does not say it did."""
+"""Planted bugs fit the present source, and the script reports bugs that no test finds."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_bug_is_found_by_the_test_that_fails(
 def test_a_bug_that_no_test_finds_has_survived_and_the_others_are_tried(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Of one length and written in one second: bytecode must not be taken for the other one's.
+    # Both have one size and time, so Python must not use the bytecode of the other one.
     assert main(["--jobs", "1"], mutants=[FOUND, SURVIVES, FOUND], root=root) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["found", "SURVIVED", "found"]
@@ -76,7 +76,7 @@ def test_a_bug_that_does_not_fit_is_reported_and_the_others_run(
     assert "found     found" in told
 
 
-def test_tests_that_fail_without_a_bug_prove_nothing(
+def test_tests_that_fail_without_a_bug_do_not_count(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (root / "tests/test_sums.py").write_text(TEST.format(3, 6))
@@ -84,14 +84,14 @@ def test_tests_that_fail_without_a_bug_prove_nothing(
     assert "without any bug the tests fail" in capsys.readouterr().out
 
 
-def test_a_bug_that_breaks_the_import_is_none(
+def test_a_bug_that_breaks_the_import_does_not_count(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([], mutants=[mutant("def add", "import nothing\ndef add")], root=root) == 2
     assert "NOT TRIED a-bug" in capsys.readouterr().out
 
 
-def test_the_working_tree_stays_as_it_is(root: Path) -> None:
+def test_the_working_tree_does_not_change(root: Path) -> None:
     def content() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
@@ -109,6 +109,6 @@ def test_the_working_tree_stays_as_it_is(root: Path) -> None:
         (mutant("one + other", "one +"), "no Python"),
     ],
 )
-def test_a_bug_is_refused_that_cannot_be_planted(root: Path, bug: Mutant, why: str) -> None:
+def test_a_bug_that_cannot_be_planted_is_refused(root: Path, bug: Mutant, why: str) -> None:
     with pytest.raises(StaleMutant, match=why):
         bug.check(root)

@@ -1,7 +1,7 @@
 """A copy of the source in which bugs are planted, and the runs of its tests.
 
 The copy has the rooms under their installed name and is first on PYTHONPATH, so that tests and the
-brokers they start import it instead of the working tree, which stays as it is.
+the brokers that they start import it instead of the working tree.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _NOT_COPIED: Final = shutil.ignore_patterns("__pycache__")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run of tests ended.
+    """The outcome of a run of tests.
 
     Attributes:
-        status: pytest's; None when it took too long as a whole.
+        status: exit status of pytest; None after the time limit of the run.
         failed: the ids of the tests that failed.
-        said: the end of what pytest wrote.
+        output: the end of pytest's output.
     """
 
     status: int | None
     failed: tuple[str, ...]
-    said: str
+    output: str
 
     @property
     def is_found(self) -> bool:
-        """Whether a test failed, rather than pytest or the import of the source."""
+        """Whether a test failed, and not pytest or the import of the source."""
         return self.status == 1 and bool(self.failed)
 
 
@@ -55,8 +55,8 @@ class Workshop:
     """A copy of the repository's source and tests.
 
     Args:
-        directory: empty; the copy is made there.
-        root: what is copied.
+        directory: an empty directory for the copy.
+        root: the repository.
     """
 
     def __init__(self, directory: Path, root: Path = ROOT) -> None:
@@ -74,7 +74,7 @@ class Workshop:
                 )
 
     def run(self, tests: Sequence[str], *, all_of_them: bool = False) -> Outcome:
-        """Run test files, up to the first failure unless all of them are wanted."""
+        """Run test files until the first failure, or all of them."""
         command = [
             sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=no", "--no-header",
             "-p", "no:cacheprovider", "--timeout", str(_OF_A_TEST_S), *tests,
@@ -91,17 +91,17 @@ class Workshop:
             process_group=0,
         ) as process:
             try:
-                said, _ = process.communicate(timeout=_OF_A_RUN_S)
+                output, _ = process.communicate(timeout=_OF_A_RUN_S)
                 status: int | None = process.returncode
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                said, _ = process.communicate()
+                output, _ = process.communicate()
                 status = None
-        return Outcome(status, tuple(_FAILED.findall(said)), said[-2000:])
+        return Outcome(status, tuple(_FAILED.findall(output)), output[-2000:])
 
     @contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
-        """With the bug in the copy. Raises StaleMutant."""
+        """Plant the bug in the copy inside the block. Raises StaleMutant."""
         path = self._path_of(mutant.file)
         right = path.read_text()
         self._write(path, mutant.planted_in(right))
@@ -111,14 +111,14 @@ class Workshop:
             self._write(path, right)
 
     def _path_of(self, file: str) -> Path:
-        """Where a file or folder of the repository is in the copy."""
+        """The path of the repository's file or folder in the copy."""
         room, _, rest = file.partition("/")
         package = self._directory / "site" / _PACKAGE
         return (package if room == FACADE else package / room) / rest
 
     @staticmethod
     def _write(path: Path, source: str) -> None:
-        """Without its bytecode: that is compared by second and size, which may be the same."""
+        """Write a file and delete its bytecode, because Python compares only second and size."""
         path.write_text(source)
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
             compiled.unlink()

@@ -66,4 +66,4 @@ SIZES: Final = {
     Compression.LZ4: 64 << 20,
     Compression.ZSTD: 256 << 20,
 }
-"""What a bomb of each codec opens to: far more than a piece, and opened in a moment."""
+"""The decompressed size of each bomb: far more than a piece, but fast to decompress."""

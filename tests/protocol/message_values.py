@@ -119,7 +119,7 @@ def built(field: Any, cls: Any, values: dict[str, Any], version: int) -> Any:
 
 
 def plain(field: Any, message: Any, version: int) -> dict[str, Any]:
-    """What an object of the library holds, under the names of the version."""
+    """The fields of an object of the library, by the names of the version."""
     out: dict[str, Any] = {}
     for inner in field.fields.values():
         if not inner.for_version_q(version):
@@ -160,7 +160,7 @@ class Reference:
     """Encodes by the protocol guide.
 
     Args:
-        unknown: tagged fields that nobody knows, put into every struct of a flexible message.
+        unknown: unknown tagged fields for every struct of a flexible message.
     """
 
     def __init__(self, version: int, *, flexible: bool, unknown: dict[int, bytes]) -> None:
@@ -255,6 +255,6 @@ def reference_answer(key: ApiKey, version: int, values: dict[str, Any]) -> bytes
 
 
 class _Empty:
-    """The schema of a struct that has only what nobody knows."""
+    """The schema of a struct of unknown tagged fields alone."""
 
     fields: ClassVar[dict[str, Any]] = {}

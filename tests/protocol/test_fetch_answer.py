@@ -23,7 +23,7 @@ every_version = pytest.mark.parametrize("version", VERSIONS)
 def body(
     seed: int, version: int, sizes: tuple[int, ...] = (0, 1, 61, 126, 127, 128, 70_000)
 ) -> Any:
-    """What the Fetch handler may answer, drawn."""
+    """A random answer of the Fetch handler."""
     draw = Random(seed)
 
     def records() -> Bytes:

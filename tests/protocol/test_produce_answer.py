@@ -31,7 +31,7 @@ def partition(draw: Random) -> dict[str, Any]:
 
 
 def body(seed: int, version: int) -> Any:
-    """What the Produce handler may answer without words, drawn."""
+    """A random answer of the Produce handler without messages."""
     draw = Random(seed)
 
     def topic() -> dict[str, Any]:

@@ -133,7 +133,7 @@ def test_a_batch_cut_anywhere_is_refused(golden: GoldenBatch) -> None:
 
 @pytest.mark.parametrize("golden", BATCHES.values(), ids=BATCHES)
 def test_a_flipped_bit_gives_records_or_a_refusal(golden: GoldenBatch) -> None:
-    """The CRC sees it first; whoever opens records without it must still never crash."""
+    """The CRC detects it first; code that opens records without it must not crash either."""
     for at in range(HEADER_SIZE, len(golden.data)):
         broken = bytearray(golden.data)
         broken[at] ^= 1 << at % 8

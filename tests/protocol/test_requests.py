@@ -76,7 +76,7 @@ def test_many_numbers_are_many_elements_too() -> None:
         read_request(header, frame, most_elements=100)
 
 
-# What a client means
+# Valid requests
 
 
 @every_version
@@ -137,7 +137,7 @@ def test_bytes_behind_a_request_are_passed_over_as_kafka_does() -> None:
         assert followed == alone
 
 
-# What is no request
+# Malformed requests
 
 
 @every_version

@@ -1,1 +1,1 @@
-"""The pipeline on PySpark: its pure parts, and one session against a running broker."""
+"""The pipeline on PySpark: its pure parts, and one session with a running broker."""

@@ -1,4 +1,4 @@
-"""One Spark session for all tests: it takes 7 to 14 s to start."""
+"""One Spark session for all tests, because it takes 7 to 14 s to start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session; skips where Spark cannot run, unless OTTLA_NEED_SPARK says that it must."""
+    """The session; without Spark the tests are skipped, or fail with OTTLA_NEED_SPARK."""
     try:
         made = session("ottla-tests", log_path=tmp_path_factory.mktemp("spark") / "spark.log")
     except SparkUnavailable as missing:

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 
 def ids_in(bootstrap: str, topic: str, isolation_level: str) -> list[int]:
-    """The ids under an isolation level, as often as they came. Returns at the end of the log."""
+    """The ids and their counts at an isolation level, read to the end of the log."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -26,7 +26,7 @@ def ids_in(bootstrap: str, topic: str, isolation_level: str) -> list[int]:
         found: list[int] = []
         while unfinished:
             message = consumer.poll(20)
-            assert message is not None, f"nothing more from partitions {unfinished}"
+            assert message is not None, f"no more records from partitions {unfinished}"
             error, value = message.error(), message.value()
             if error is None:
                 assert value is not None

@@ -1,4 +1,4 @@
-"""The audit of the demo finds each way in which the numbers can be wrong."""
+"""The audit of the demo finds each kind of wrong numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ottla.spark.audit import Audit, Total, audit
 from ottla.spark.orders import Entry, Fate, Ledger, Order
 
-# Ten orders each: 0-9 committed, 10-19 aborted, 20-29 of unknown fate.
+# Ten orders each: 0-9 committed, 10-19 aborted, 20-29 of unknown outcome.
 COMMITTED, ABORTED, UNKNOWN = range(10), range(10, 20), range(20, 30)
 
 
@@ -92,6 +92,6 @@ def test_an_open_transaction_counts_as_aborted() -> None:
     assert found.aborted == 20
 
 
-def test_a_run_that_produced_nothing_proves_nothing() -> None:
+def test_a_run_without_orders_fails_the_audit() -> None:
     empty = audit(Ledger(), read_committed=[], read_uncommitted=[], totals={})
     assert empty.faults() == ["nothing was produced"]

@@ -1,4 +1,4 @@
-"""Finding the connector's jars: kept, given, by Maven, by Ivy, or a word on why not."""
+"""The connector's jars: cached, given, from Maven, from Ivy, or a reason for their lack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def put_jars(directory: Path, prefix: str = "") -> None:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, PySpark 4.2.0, a Java that is new enough."""
+    """An empty cache, PySpark 4.2.0, and a Java that is new enough."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("OTTLA_SPARK_JARS", raising=False)
     monkeypatch.setattr(connector, "pyspark_version", lambda: "4.2.0")
@@ -37,7 +37,7 @@ def fails(version: str, work: Path) -> str:
     raise SparkUnavailable(f"no way to get {version}")
 
 
-def test_jars_that_are_kept_are_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_jars_are_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connector, "_by_maven", fails)
     monkeypatch.setattr(connector, "_by_ivy", fails)
     put_jars(cache)
@@ -64,10 +64,10 @@ def test_without_maven_ivy_fetches_them(cache: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("shutil.which", lambda _: None)
     jars = connector_jars()
     assert jars.how == "connector 4.2.0, fetched by Ivy"
-    assert len(list(cache.iterdir())) == len(jars.paths) == 4, "only what Spark has not itself"
+    assert len(list(cache.iterdir())) == len(jars.paths) == 4, "only jars that Spark lacks"
 
 
-def test_half_of_the_jars_are_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_jars_are_not_cached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half(_version: str, work: Path) -> str:
         (work / "jars").mkdir()
         (work / "jars" / NAMES[0]).touch()
@@ -80,7 +80,7 @@ def test_half_of_the_jars_are_not_kept(cache: Path, monkeypatch: pytest.MonkeyPa
     assert list(cache.parent.iterdir()) == []
 
 
-def test_without_java_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_java_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.undo()
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The writer of orders and its ledger, against a broker that is killed at the worst moments."""
+"""The writer of orders and its ledger, with a broker that is killed at critical moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming queries of a stock Spark over a running broker: committed data, all of it, once."""
+"""Streaming queries of a stock Spark get all committed records exactly once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_streaming_query_gets_committed_records_exactly_once(
     assert sorted(pipeline.topic_ids("read_committed")) == sorted(ledger.ids(Fate.COMMITTED))
 
 
-def test_a_query_outlives_a_broker_that_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_query_survives_a_kill_of_the_broker(spark: SparkSession, tmp_path: Path) -> None:
     ledger = Ledger()
     with running_broker() as broker:
 

@@ -75,7 +75,7 @@ def log_of(files: Files, *pairs: tuple[bytes, bytes | None], **settings: Any) ->
 
 
 def committed(log: PartitionLog) -> list[Record]:
-    """What a consumer of committed records is given."""
+    """The records that a read_committed consumer gets."""
     stable = log.last_stable_offset
     ahead = sorted(
         log.aborted_transactions(log.log_start_offset, stable - 1),

@@ -1,4 +1,4 @@
-"""A bit turned, a file cut, lost or unreadable: a log gives what was written, or names the file.
+"""A flipped bit, a cut, lost or unreadable file: a log returns its records or names the file.
 
 The directory of one log, with everything in it that a log can have, is harmed at one place at a
 time and opened: whatever is then read, looked up or counted is the truth or an error with the name
@@ -68,7 +68,7 @@ CHECKPOINT = f"{DIRECTORY}/leader-epoch-checkpoint"
 
 
 class Truth(NamedTuple):
-    """What a log says when nothing is wrong with it."""
+    """The answers of an undamaged log."""
 
     disk: Disk
     epochs: list[tuple[int, int]]  # where each epoch ended
@@ -117,7 +117,7 @@ def ends_of_epochs(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 def hidden(log: PartitionLog, offset: int) -> frozenset[int]:
-    """What a reader of committed records leaves out: it does as Kafka's consumer does."""
+    """The records that a read_committed consumer drops, as Kafka's does."""
     left_out: set[int] = set()
     stable = log.last_stable_offset
     while offset < stable:
@@ -139,7 +139,7 @@ def hidden(log: PartitionLog, offset: int) -> frozenset[int]:
 
 
 class Seen:
-    """What is told of a harmed log; `ask` takes an answer, or an error that names a file."""
+    """The reports of a damaged log; `ask` accepts an answer, or an error that names a file."""
 
     def __init__(self) -> None:
         self.told: list[Damage] = []
@@ -161,13 +161,13 @@ def check(disk: Disk, truth: Truth, *, clean: bool, seen: Seen | None = None) ->
         disk, clean=clean, recovery_point=truth.ends[1], leader_epoch=LEADER_EPOCH,
         report=seen.told.append, **SETTINGS,
     )  # fmt: skip
-    if log.log_end_offset != truth.ends[1]:  # the last file is gone, and nobody stopped cleanly
+    if log.log_end_offset != truth.ends[1]:  # the last file is lost, after an unclean stop
         assert not clean
         assert "synced records at the end of the log are missing" in seen.told[-1].why
         assert seen.told[-1][3:5] == (log.log_end_offset, truth.ends[1])
         return seen
     start = log.log_start_offset
-    if start > truth.ends[0]:  # the first files are gone: that cannot be read, and is told
+    if start > truth.ends[0]:  # the first files are lost, which is reported
         assert seen.told[0].first_offset == 0
         assert "before this one are missing" in seen.told[0].why
         return seen
@@ -309,7 +309,7 @@ def test_an_unreadable_index_is_logged_and_loses_nothing(
 
 
 def unused(truth: Truth, suffix: str) -> list[str]:
-    """Files that nobody reads after a clean stop: older snapshots."""
+    """Files that are not read after a clean stop: older snapshots."""
     paths = [path for path in harmed_files(truth) if path.endswith(suffix)]
     return paths[:-1] if suffix == ".snapshot" else []
 

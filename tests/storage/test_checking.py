@@ -49,7 +49,7 @@ def rules(**config: Any) -> Rules:
 
 
 def outcome(data: bytes, wanted: Rules) -> Any:
-    """The header and the opened records of a batch that was checked; or what it was told."""
+    """The header and the records of a checked batch; or its refusal."""
     try:
         found = check(data, wanted)
         checked = found if isinstance(found, Checked) else at_once(found)
@@ -105,7 +105,7 @@ def bomb(codec: Compression) -> bytes:
 
 
 def taken(steps: Checked | Steps[Checked]) -> tuple[Checked, int, int]:
-    """What the steps come to, how many they are, and the most memory they took."""
+    """The result of the steps, their number, and their peak of memory."""
     assert not isinstance(steps, Checked), "it takes long"
     tracemalloc.start()
     count = 0

@@ -41,7 +41,7 @@ def data(producer_id: int, sequence: int, *keys: bytes) -> bytearray:
 
 
 def newest(found: list[Record]) -> dict[bytes | None, bytes | None]:
-    """What a reader from the beginning ends up with; no value and no record are the same."""
+    """The last value of each key for a reader from the start; a tombstone counts as no record."""
     by_key = {record.key: record.value for record in found}
     return {key: value for key, value in by_key.items() if value is not None}
 

@@ -21,7 +21,7 @@ Pair = tuple[bytes, bytes | None]
 
 
 class CompactedLog(RuleBasedStateMachine):
-    """The model: every record ever appended, by offset, and what became of its transaction."""
+    """The model: every record ever appended, by offset, and the outcome of its transaction."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class CompactedLog(RuleBasedStateMachine):
     def opened(self, *, clean: bool) -> PartitionLog:
         return open_compacted(self.disk, clean=clean, now_ms=self.now_ms, **self.settings)
 
-    # What clients do
+    # Clients
 
     def append(self, keys: list[bytes | None], codec: str, producer_id: int) -> list[int]:
         self.now_ms += 1
@@ -83,7 +83,7 @@ class CompactedLog(RuleBasedStateMachine):
         if not commit:
             self.aborted.update(offsets)
 
-    # What the broker does
+    # The broker
 
     @rule()
     def roll(self) -> None:
@@ -122,7 +122,7 @@ class CompactedLog(RuleBasedStateMachine):
         else:
             assert not read.records
 
-    # What must hold
+    # Invariants
 
     def check_clean(self, end_offset: int) -> None:
         """With room for all keys: of each one record is left, and none of what was aborted."""

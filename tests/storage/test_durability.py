@@ -259,7 +259,7 @@ def test_a_log_that_failed_does_not_stop_cleanly_and_closes_its_files() -> None:
 
 
 def test_a_duplicate_after_a_crash_is_flushed_before_it_is_acknowledged() -> None:
-    """It was written and never acknowledged: of the first life nobody knows what is on disk."""
+    """It was written but not acknowledged by the earlier process, so its flush is unknown."""
     disk = Disk()
     log = open_log(disk)
     log.append(sent_by(7, 0), now_ms=NOW_MS)

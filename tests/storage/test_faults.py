@@ -225,7 +225,7 @@ def flaky(disk: Disk, *, without: tuple[str, ...] = ()) -> Flaky:
 
 
 def asked(log: PartitionLog) -> list[object]:
-    """What it says of its records, by time and by offset."""
+    """Its records by time and by offset."""
     times = range(NOW_MS - 1, NOW_MS + 8)
     return [
         *(log.offset_for_timestamp(time_ms) for time_ms in times),

@@ -66,7 +66,7 @@ def served(data: Path, place: Path) -> Iterator[Served]:
 
 
 def refused(data: Path, place: Path) -> str:
-    """What a start says that is refused: one line and exit status 1."""
+    """A refused start has one line and exit status 1."""
     done = subprocess.run(
         command(data, place / "ready"), capture_output=True, text=True, timeout=PATIENCE_S,
         check=False,

@@ -1,8 +1,8 @@
-"""Files that are lost, or harmed where they were not synced: what is left is served, the rest told.
+"""Files that are lost, or damaged in unsynced parts: the log serves the rest and reports the loss.
 
 A start after an unclean end cuts off what a write left that did not come to its end, and says
-nothing. A batch that was whole once and is harmed is cut off as well, for nobody knows what is
-behind it, and that is told.
+nothing. A damaged batch that was complete before is cut off too, because what is
+behind it is unknown. The log reports that.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_the_leader_epoch_goes_into_the_batch_and_where_it_began_is_known() -> N
 
 
 def test_an_epoch_with_deleted_records_ends_at_the_log_start_offset() -> None:
-    """Or a consumer that comes back is told of a place that is not there any more (KIP-320)."""
+    """Else a returning consumer would get an offset that no longer exists (KIP-320)."""
     log = open_log()
     log.append(batch(b"a", b"b"), now_ms=NOW_MS)
     log.leader_epoch = 3

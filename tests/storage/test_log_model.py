@@ -78,7 +78,7 @@ class LogModel(RuleBasedStateMachine):
 
         self.first_end = 0
 
-    # What the list knows
+    # The model
 
     @property
     def end(self) -> int:
@@ -113,7 +113,7 @@ class LogModel(RuleBasedStateMachine):
         ]
 
     def committed(self) -> list[Row]:
-        """What a reader of committed records is given, from the first batch on that it can read."""
+        """The records for a read_committed consumer, from the first readable batch."""
         fate: dict[int, bool] = {}
         waiting: dict[int, list[Event]] = {}
         for event in self.events:
@@ -139,7 +139,7 @@ class LogModel(RuleBasedStateMachine):
         known = self.log.producers.entry(producer_id)  # by a snapshot, when its records are gone
         return 0 if known is None else known.last_sequence + 1
 
-    # What is done to both
+    # Changes of both
 
     def add(self, pairs: list[tuple[bytes, bytes | None]], time_ms: int, producer_id: int) -> None:
         first = self.end
@@ -241,7 +241,7 @@ class LogModel(RuleBasedStateMachine):
             report=lambda one: self.told.append(one), **self.settings,
         )  # fmt: skip
         if how == "power":
-            # What was half written may look like a batch that was harmed.
+            # A partial write may look like a damaged batch.
             self.told = [one for one in self.told if "that was not synced" not in one.why]
             end = self.log.log_end_offset
             assert self.flushed <= end <= self.end, "what was flushed is gone"
@@ -253,11 +253,11 @@ class LogModel(RuleBasedStateMachine):
             assert self.end == end, "a batch is torn"
             self.gone = {offset for offset in self.gone if offset < end}
         start = max(self.start_on_disk, self.log.segments[0].base_offset)
-        # What is deleted may be so although its files came back.
+        # Records may stay deleted although their files came back.
         assert start <= self.log.log_start_offset <= max(self.start, start)
         self.start = self.log.log_start_offset
 
-    # What is asked
+    # Reads
 
     @invariant()
     def it_begins_and_ends_where_it_should(self) -> None:

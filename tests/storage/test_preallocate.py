@@ -37,7 +37,7 @@ def opened(directory: Path, *, clean: bool, preallocate: bool = True) -> Partiti
 
 
 def room(path: Path) -> int:
-    """What the file takes on disk, in bytes."""
+    """The size of the file on disk, in bytes."""
     return path.stat().st_blocks * BLOCK
 
 

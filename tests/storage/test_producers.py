@@ -1,4 +1,4 @@
-"""What a producer may send next, by what it sent before (KIP-98, KIP-360, KIP-890)."""
+"""The batches that a producer may send next (KIP-98, KIP-360, KIP-890)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def filled(disk: Disk, count: int = 12, **settings: Any) -> PartitionLog:
 
 
 def whole(found: Found) -> tuple[bytes, int]:
-    """Read in parts of seven bytes, where it is to be read later."""
+    """Read in parts of seven bytes, if it is read later."""
     records = found.records
     if not isinstance(records, FileRange):
         return bytes(records), found.next_offset

@@ -61,7 +61,7 @@ def walked(payload: bytes, count: int, *, closely: bool) -> Found:
     except Refused as refused:
         return refused.code.name
     except ManyHeaders:
-        return streamed(payload, count, [], closely=closely)  # as whoever asks for a walk does
+        return streamed(payload, count, [], closely=closely)  # like every caller of a walk
     if not closely:
         return found.largest_delta_ms, None, None
     return found.largest_delta_ms, found.smallest_delta_ms, found.all_have_keys
@@ -128,7 +128,7 @@ def test_a_damaged_batch_in_pieces_is_refused_as_a_whole_one(
 def test_a_close_walk_takes_no_batch_that_has_a_bad_record(
     records: list[bytes], at: int, byte: int
 ) -> None:
-    """What is compacted is read record by record: there a bad one must not be."""
+    """Compaction reads record by record, so no record may be malformed."""
     payload = bytearray(b"".join(records))
     payload[at % len(payload)] = byte
     harmed = bytes(payload)

@@ -47,7 +47,7 @@ def producers(log: PartitionLog) -> tuple[list[tuple[int, ...]], Batches]:
 
 
 def some_history(log: PartitionLog) -> list[bytes]:
-    """Producers, transactions of all ends, duplicates refused; what was sent."""
+    """Append batches of producers and transactions, with duplicates; the sent batches."""
     steps = [
         sent_by(1, 0, 2), in_transaction(2, 0), in_transaction(3, 0, 2), sent_by(1, 2),
         end_of(2, commit=False), in_transaction(4, 0), end_of(3, commit=True), in_transaction(2, 1),
@@ -357,7 +357,7 @@ def test_acknowledged_batches_survive_a_power_cut_at_any_operation() -> None:
 
 
 def append_again_if_it_fails(log: PartitionLog, data: bytearray) -> list[Code]:
-    """What the producer was told before it was acknowledged."""
+    """The answer of the producer before the acknowledgement."""
     try:
         log.append(bytes(data), now_ms=NOW_MS)
     except Refused as refused:

@@ -159,8 +159,8 @@ def opened(path: Path, partitions: int) -> tuple[LogDirectory, CountingFiles]:
 
 def test_a_clean_start_and_stop_do_little_for_each_partition(tmp_path: Path) -> None:
     directory, files = opened(tmp_path, 100)
-    # One of them looks whether the data directory is still there: a part of it would be made anew,
-    # and answered for, where it was removed or replaced. It takes a fiftieth of the time.
+    # One of the calls checks that the data directory still exists, because the log would create a
+    # part of a removed one again. It takes a fiftieth of the time.
     assert files.calls <= 100 * 10, "to make one"
     for log in directory.logs():
         log.append(batch(), now_ms=NOW_MS)

@@ -28,7 +28,7 @@ def directory_of(*names: str, data: bytes = b"") -> Disk:
 
 
 def finished(disk: Disk) -> dict[str, bytes]:
-    """Content by name; what a later look at the directory would be told is compared on the way."""
+    """Content by name; it also compares what later reads of the directory return."""
     names = finish_swaps(disk, "d", disk.names_in("d"))
     assert sorted(names) == disk.names_in("d")
     return {each: disk.read(f"d/{each}") for each in names}

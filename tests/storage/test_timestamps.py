@@ -124,7 +124,7 @@ def test_a_wrong_last_time_index_entry_is_corrected_by_the_next_stop() -> None:
 
 
 def test_unordered_times_are_verified_in_steps_at_the_first_lookup() -> None:
-    """All of such a file must be read once, and nobody may have to wait for all of it at once."""
+    """Such a file must be read completely once, but in steps beside requests."""
     disk = CountingDisk()
     for _ in range(2):
         log = open_log(disk, segment_bytes=100_000, index_interval_bytes=1000)

@@ -1,1 +1,1 @@
-"""Kafka's command line tools on Ottla and on an Apache Kafka: they print the same."""
+"""Kafka's command line tools print the same for Ottla and for Apache Kafka."""

@@ -1,6 +1,6 @@
-"""What is typed at Kafka's tools, in scripts: one command after the other on the same broker.
+"""Scripts of Kafka's tools: commands that run one after the other on the same broker.
 
-`{bootstrap}` stands for the broker, `{t}` for a name that no other run has, and `{NAME.json}` for
+`{bootstrap}` stands for the broker, `{t}` for a name unique to the run, and `{NAME.json}` for
 a file of FILES.
 """
 
@@ -29,11 +29,11 @@ class Command:
     """A tool and its arguments.
 
     Attributes:
-        stdin: what it reads.
-        is_unordered: whether it prints its lines in the order of a hash table.
-        only: a text that is in every line that counts; others depend on who else uses the broker.
-        without: texts that are in no line that counts.
-        has_ids: whether there are numbers in it that mean nothing, as ids of producers.
+        stdin: its standard input.
+        is_unordered: it prints lines in the order of a hash table.
+        only: compare only lines with this text; others depend on other users of the broker.
+        without: ignore lines with one of these texts.
+        has_ids: it prints numbers that are not comparable, such as producer ids.
     """
 
     tool: str
@@ -46,12 +46,12 @@ class Command:
 
     @property
     def changes(self) -> bool:
-        """Whether the broker is another behind it."""
+        """Whether the command changes the broker."""
         return self.tool == "ProducerPerformance" or not CHANGING.isdisjoint(self.arguments)
 
 
 def run(tool: str, line: str, **how: Any) -> Command:
-    """A command by what is typed behind its name."""
+    """A command, from its name and the text of its arguments."""
     return Command(tool, tuple(line.split()), **how)
 
 
@@ -87,7 +87,7 @@ def metrics(line: str, **how: Any) -> Command:
 
 
 def produced(topic: str, *values: str) -> Command:
-    """Records of one key: where those without go is left to chance."""
+    """Records of one key, because those without a key go to random partitions."""
     lines = "".join(f"key:{value}\n" for value in values)
     keyed = "--property parse.key=true --property key.separator=:"
     return run("ConsoleProducer", f"{SERVER} --topic {topic} {keyed}", stdin=lines)
@@ -109,7 +109,7 @@ FILES: Final = {
     "unable.json": '{"partitions": [{"topic": "{t}", "partition": 0, "replicas": [9]}]}',
 }
 
-# What an Apache Kafka cannot start without, and Ottla can.
+# Settings without which Apache Kafka does not start, but Ottla does.
 GIVEN: Final = (
     "STATIC_BROKER_CONFIG",
     *(
@@ -307,7 +307,7 @@ SCRIPTS: dict[str, list[Command]] = {
             "VerifiableConsumer",
             f"{SERVER} --topic {{t}} --max-messages 4 --group-id {{t}}-v",
             is_unordered=True,
-            without=("records_consumed", "offsets_committed"),  # as they come, in one go or more
+            without=("records_consumed", "offsets_committed"),  # in one poll or more
         ),
         topics("--delete --topic {t}"),
     ],
@@ -440,7 +440,7 @@ SCRIPTS: dict[str, list[Command]] = {
             f"{SERVER} remove-controller --controller-id 5 "
             "--controller-directory-id AAAAAAAAAAAAAAAAAAAABQ",
         ),
-        # Ottla does not offer a level of a feature that it does not serve.
+        # Ottla does not offer levels of features that it does not serve.
         run("FeatureCommand", f"{SERVER} describe", without=("share.version",)),
         run("FeatureCommand", f"{SERVER} upgrade --feature transaction.version=2"),
         run("FeatureCommand", f"{SERVER} upgrade --feature transaction.version=9"),
@@ -482,7 +482,7 @@ def acls(line: str, **how: Any) -> Command:
     return run("AclCommand", f"{SERVER} {line}", **how)
 
 
-# On brokers with an authorizer, whose super user the tools are.
+# For brokers with an authorizer, of which the tools' user is a super user.
 GUARDED_SCRIPTS: Final[dict[str, list[Command]]] = {
     "access control": [
         topics("--create --topic {t}"),

@@ -1,6 +1,6 @@
-"""Every script on Ottla and on an Apache Kafka: the tools end alike, and print the same.
+"""Every script gives the same output and exit status on Ottla and on Apache Kafka.
 
-Ids, times, ports, names of hosts and directories are made words, and columns one blank apart.
+Ids, times, ports, hosts and directories become words, and columns are one blank apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .tool_runner import Ran, ToolRunner
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-# What an Apache Kafka must be told to start alone, and Ottla is told too.
+# Settings of a single Apache Kafka, which Ottla gets too.
 SETTINGS = {
     "auto.create.topics.enable": "true",
     "delete.topic.enable": "true",
@@ -35,12 +35,12 @@ SETTINGS = {
     "transaction.state.log.min.isr": "1",
     "transaction.state.log.replication.factor": "1",
 }
-# An Apache Kafka answers before its broker knows of what its controller has decided.
+# Apache Kafka answers before its broker knows the controller's decision.
 PAUSE_S = 0.2
 NUMBERS = count()
 NAMES = "".join(random.choice(string.ascii_lowercase) for _ in range(8))
 
-# What differs from broker to broker and from run to run, and the word for it.
+# Texts that differ between brokers and runs, and the words for them.
 WORDS = [
     (re.compile(pattern), word)
     for pattern, word in (
@@ -57,8 +57,8 @@ WORDS = [
         (r'(?<="logDir":")[^"]+', "DIRECTORY"),
         (r'(?<="offset":)\d+(?=,"exception")', "N"),
         (r'(?<="avg_throughput":)[\d.]+', "N"),
-        (r"(?<=\{t\}\t)\d+\t", "N\t"),  # a producer id, behind a transactional id
-        (r"(?<=TIME\t)\d+\t", "N\t"),  # for how long it has been so
+        (r"(?<=\{t\}\t)\d+\t", "N\t"),  # a producer id after a transactional id
+        (r"(?<=TIME\t)\d+\t", "N\t"),  # duration of the state
         (r"Epoch: \d+", "Epoch: N"),
     )
 ]
@@ -79,7 +79,7 @@ def play(
     *,
     pause_s: float = 0,
 ) -> list[Ran]:
-    """What each command of a script comes to on a broker, made comparable."""
+    """The normalized results of the commands of a script on a broker."""
     name = f"tools-{NAMES}-{next(NUMBERS):03}"
     words = {"{bootstrap}": bootstrap, "{t}": name}
     for file_name, content in FILES.items():
@@ -90,10 +90,10 @@ def play(
     for command in script:
         arguments = [filled(each, words) for each in command.arguments]
         ran = runner.run(command.tool, *arguments, stdin=command.stdin)
-        assert ran.code >= 0, f"{command} did not run, or did not end: {ran.err}"
+        assert ran.code >= 0, f"{command} did not start, or did not end: {ran.err}"
         if command.changes and pause_s:
             time.sleep(pause_s)
-        out, err = (told(text, command, words) for text in (ran.out, ran.err))
+        out, err = (output_of(text, command, words) for text in (ran.out, ran.err))
         answers.append(Ran(ran.code, out, err))
     return answers
 
@@ -104,8 +104,8 @@ def filled(text: str, words: dict[str, str]) -> str:
     return text
 
 
-def told(text: str, command: Command, words: dict[str, str]) -> str:
-    """What was printed, without what depends on the broker and its other users."""
+def output_of(text: str, command: Command, words: dict[str, str]) -> str:
+    """The output, without parts that depend on the broker and its other users."""
     text = text.replace(words["{bootstrap}"], "BROKER").replace(words["{t}"], "{t}")
     for pattern, word in WORDS:
         text = pattern.sub(word, text)
@@ -127,7 +127,7 @@ def test_the_tools_print_the_same(
     assert not different, "\n".join(different)
 
 
-def test_the_tools_print_the_same_where_rights_count(
+def test_the_tools_print_the_same_with_an_authorizer(
     runner: ToolRunner, apache_kafka: str, tmp_path: Path
 ) -> None:
     authorizer = {
@@ -150,7 +150,7 @@ def test_the_tools_print_the_same_where_rights_count(
 def differences(
     script: list[Command], pair: tuple[str, str], runner: ToolRunner, directory: Path
 ) -> list[str]:
-    """What the commands print on Apache Kafka and not on Ottla, or the other way round."""
+    """The lines that differ between Apache Kafka and Ottla."""
     for name in ("kafka", "ottla"):
         (directory / name).mkdir(exist_ok=True)
     theirs = play(script, pair[0], runner, directory / "kafka", pause_s=PAUSE_S)

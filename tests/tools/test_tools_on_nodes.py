@@ -1,4 +1,4 @@
-"""Kafka's tools on three nodes of Ottla: what they order is done, and what they say of it is so."""
+"""Kafka's tools on three nodes of Ottla change and describe the cluster."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Tools:
         return ran.out
 
     def partitions(self, topic: str) -> list[str]:
-        """Leader, replicas and those in sync of each partition."""
+        """Leader, replicas and in-sync replicas of each partition."""
         lines = self("TopicCommand", f"--describe --topic {topic}").splitlines()[1:]
         return [" ".join(line.split()[5::2][:3]) for line in lines]
 
 
 @pytest.fixture
 def tools(runner: ToolRunner, apache_kafka: str) -> Iterator[Tools]:
-    """On three nodes; skipped unless an Apache Kafka is wanted, whose tools these are."""
+    """The tools on three nodes; skipped unless `-m kafka` allows Kafka's jars."""
     with running_broker(nodes=3) as broker:
         yield Tools(runner, broker.bootstrap)
 
@@ -90,7 +90,7 @@ def test_the_quorum_tool_describes_the_quorum(tools: Tools) -> None:
     ]  # fmt: skip
 
 
-def test_a_setting_of_one_node_is_no_setting_of_the_others(tools: Tools) -> None:
+def test_a_setting_of_one_node_does_not_change_the_others(tools: Tools) -> None:
     tools("ConfigCommand", "--broker 2 --alter --add-config log.cleaner.backoff.ms=16000")
     tools("ConfigCommand", "--broker-defaults --alter --add-config log.retention.ms=3600000")
     told = [tools("ConfigCommand", f"--broker {node} --describe --all") for node in (1, 2, 3)]

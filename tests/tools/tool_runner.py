@@ -1,4 +1,4 @@
-"""Kafka's tools in one JVM that stays: a run costs a tenth of what a start of it would."""
+"""Kafka's tools in one JVM: a run costs a tenth of a start of the JVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INT = struct.Struct(">i")
 
 
 class Ran(NamedTuple):
-    """How a tool ended, and what it wrote."""
+    """Exit status and output of a tool."""
 
     code: int
     out: str
@@ -24,13 +24,13 @@ class Ran(NamedTuple):
 
 
 class ToolRunner:
-    """The JVM; one tool at a time."""
+    """The JVM, which runs one tool at a time."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
     def run(self, name: str, *arguments: str, stdin: str = "") -> Ran:
-        """Run a tool by its class, bare (`TopicCommand`) or whole."""
+        """Run a tool by the short (`TopicCommand`) or full name of its class."""
         words = [text.encode() for text in (tool_class(name), *arguments)]
         parts = [INT.pack(len(words))]
         for word in (*words, stdin.encode()):

@@ -31,7 +31,7 @@ CLUSTER_ANSWERS: Final = Path(__file__).with_name("cluster_answers.json")
 MOVES: Final = ("AlterPartitionReassignments", "ElectLeaders", "UnregisterBroker")
 METADATA: Final = "__cluster_metadata"
 ZERO, STRANGER = UUID(int=0), UUID(int=77)
-# What a scene writes for the broker's own directory and cluster.
+# Words for the broker's own directory and cluster.
 HERE, CLUSTER = "HERE", "CLUSTER"
 
 PRELUDE: Final = [create(topic("two", 2), topic("one", 1))]

@@ -276,7 +276,7 @@ def recorded() -> dict[str, list[Any]]:
 
 
 def asked_of(host: str, port: int) -> dict[str, list[Any]]:
-    """What a broker answers to all scenes."""
+    """A broker's answers to all scenes."""
     connection = Connection((host, port))
 
     def call(step: Step) -> Mapping[str, Any] | None:

@@ -38,7 +38,7 @@ async def told(it: OneNode, kind: str) -> set[str]:
 
 
 def finalize(it: OneNode, name: str, level: int) -> None:
-    """What a directory of Kafka's may have in its metadata log."""
+    """Append a record that a directory of Kafka may have in its metadata log."""
     it.node.controller._commit([FeatureLevelRecord(name, level)])
 
 

@@ -41,7 +41,7 @@ def fields(struct: Any, version: int, path: str = "") -> Iterator[tuple[str, boo
 
 
 def shape(key: ApiKey, version: int) -> tuple[object, ...]:
-    """What the schemas say of a version of an API."""
+    """The fields of a version of an API in the schemas."""
     classes = [codec.message_class(key, kind) for kind in ("Request", "Response")]
     return tuple(
         (codec.is_flexible(cls, version), set(fields(cls._struct, version))) for cls in classes

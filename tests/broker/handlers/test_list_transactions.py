@@ -47,7 +47,7 @@ def initialized(transactional_id: str, machine: Transactions, now: Moment) -> Ou
 
 
 def listed(node: Node, **filters: Any) -> tuple[list[str], list[str]]:
-    """The ids found, and the states nobody knows."""
+    """The listed ids, and the unknown states."""
     asked = request(ApiKey.LIST_TRANSACTIONS, 2, **filters)
     context = Context(ApiKey.LIST_TRANSACTIONS, 2, 0, None, connection_info())
     answer = asyncio.run(list_transactions(node, context, asked))

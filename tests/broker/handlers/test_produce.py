@@ -36,7 +36,7 @@ def batch(*values: bytes, **header: Any) -> bytes:
 async def produce(
     it: OneNode, *parts: tuple[Any, int, bytes | None], version: int = 11, **fields: Any
 ) -> list[dict[str, Any]]:
-    """One topic for each part; what is told of each partition."""
+    """Produce to one topic for each part; the answers of the partitions."""
     key = "topic_id" if version >= 13 else "name"
     topics = [
         {key: topic, "partition_data": [{"index": index, "records": records}]}

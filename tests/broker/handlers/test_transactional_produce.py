@@ -108,7 +108,7 @@ async def test_a_batch_right_behind_an_end_is_not_in_the_transaction_that_ended(
 ) -> None:
     """KIP-890's hole: the epoch stays with EndTxn 4, and Produce 12 adds by itself.
 
-    Kafka 4.1 finds the transaction still open in the log, asks nobody, and appends to what was
+    Kafka 4.1 finds the transaction still open in the log, checks no state, and appends to what was
     committed or aborted already.
     """
     async with one_node(tmp_path, **SMALL) as it:

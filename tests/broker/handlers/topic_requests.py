@@ -2,7 +2,7 @@
 
 A scene is a list of requests made one after the other; `topic_answers.json` has the answers, made
 comparable: errors by name, topic ids as "id of NAME", settings that are not Kafka's defaults only.
-`python -m tests.broker.handlers.topic_requests HOST:PORT` records them anew, from an Apache Kafka.
+`python -m tests.broker.handlers.topic_requests HOST:PORT` records them from an Apache Kafka.
 """
 
 from __future__ import annotations

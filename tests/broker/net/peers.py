@@ -133,7 +133,7 @@ class Peer:
 
 
 async def until_served(it: Peer) -> None:
-    """Until nobody wants another turn."""
+    """Wait until no connection wants another turn."""
     for _ in range(10_000):
         if not len(it.turns):
             return

@@ -73,7 +73,7 @@ async def test_a_burst_is_spread_in_its_order_at_the_rate() -> None:
     door = Door(max_connection_creation_rate="2")
     for number in range(40):
         door.connect(number)
-    assert door.at_once() == 20  # what a window of ten seconds allows
+    assert door.at_once() == 20  # the limit of a window of ten seconds
     assert len(door.held) == 20
     await asyncio.sleep(30)
     assert [number for number, _ in door.admitted] == list(range(40))

@@ -22,7 +22,7 @@ class Bench:
         return Worker(self, name, pieces, piece_s)
 
     async def turn_of_the_loop(self) -> list[str]:
-        """What is done in it."""
+        """The work of a turn."""
         before = len(self.done)
         await asyncio.sleep(0)
         return self.done[before:]

@@ -19,7 +19,7 @@ from tests.broker.net.peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbea
 from tests.clocks import LoopClock, VirtualClock
 from tests.log_lines import LogLines
 
-CHUNK = 1 << 18  # what a socket gives at most
+CHUNK = 1 << 18  # the most bytes of one read
 LARGE = 1 << 20
 
 

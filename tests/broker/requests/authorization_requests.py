@@ -1,6 +1,6 @@
-"""Requests of somebody who has some rights, and what Apache Kafka 4.1.1 answered with each of them.
+"""Requests of a user with some rights, and the answers of Apache Kafka 4.1.1 for each right.
 
-An owner at 127.0.0.1 may do everything; who asks comes from 127.0.0.2 and has the rights of one
+An owner at 127.0.0.1 may do everything. The user comes from 127.0.0.2 and has the rights of one
 row of RIGHTS, on resources whose names begin with `mine`, and never on the resources `other`.
 `authorization_answers.json` has the answer of each request with each row. Rows with equal answers
 are listed together. `python -m tests.broker.requests.authorization_requests HOST:PORT` records them
@@ -167,7 +167,7 @@ PRELUDE: Final = [
     heartbeat("mine-own", 0, "mine"),
     heartbeat("mine-both", 0, "mine", "other"),
 ]
-"""What the owner does first."""
+"""The first requests of the owner."""
 
 
 # What differs from broker to broker, or from time to time.
@@ -252,7 +252,7 @@ def recorded() -> list[dict[str, list[str]]]:
 
 
 def asked_of(host: str, port: int) -> list[dict[str, list[str]]]:
-    """What a broker that is new answers to everything, as `play` returns it."""
+    """A new broker's answers to all requests, in the form of `play`."""
     connections: dict[str, Connection] = {}
 
     def ask(address: str, step: Step) -> Mapping[str, Any] | None:

@@ -37,7 +37,7 @@ def acl(right: Right, host: str, name: str, pattern_type: PatternType) -> dict[s
 
 
 def heartbeat(group_id: str, epoch: int, *names: str, regex: str | None = None) -> Step:
-    """What a member of a consumer group says when it joins, with epoch 0, or stays."""
+    """The heartbeat of a member of a consumer group that joins (epoch 0) or stays."""
     return Step(
         "ConsumerGroupHeartbeat",
         1,
@@ -364,7 +364,7 @@ def _administration() -> Iterator[Step]:
 
 
 def _settings() -> Iterator[Step]:
-    """What is asked of settings."""
+    """Requests about settings."""
     resources = [(2, "mine"), (2, "other"), (4, "1"), (8, "1"), (32, "mine"), (32, "other")]
     yield Step(
         "DescribeConfigs",
@@ -402,7 +402,7 @@ def _settings() -> Iterator[Step]:
 
 
 def _cluster() -> Iterator[Step]:
-    """What is asked of the cluster and its replicas."""
+    """Requests about the cluster and its replicas."""
     yield Step(
         "DescribeCluster",
         1,
@@ -430,7 +430,7 @@ def _cluster() -> Iterator[Step]:
 
 
 def _security() -> Iterator[Step]:
-    """What is asked of rights, quotas, users and features."""
+    """Requests about ACLs, quotas, users and features."""
     yield Step("DescribeAcls", 3, {**of_stranger(), "host_filter": "nowhere"})
     new_acl = acl((AclResource.CLUSTER, Operation.READ), "nowhere", "x", PatternType.LITERAL)
     yield Step("CreateAcls", 3, {"creations": [{**new_acl, "resource_name": "x"}]})

@@ -119,7 +119,7 @@ async def test_a_partition_counts_no_more_than_may_be_read_of_it(tmp_path: Path)
 
 @in_virtual_time
 async def test_min_bytes_above_the_limit_of_the_answer_is_waited_for(tmp_path: Path) -> None:
-    """DelayedFetch counts what is there, and then what fits is answered."""
+    """DelayedFetch counts all available bytes; the answer has those that fit."""
     async with one_node(tmp_path) as it:
         it.topic("orders")
         answered = begin(it, min_bytes=3 * BATCH_BYTES, max_bytes=2 * BATCH_BYTES)
@@ -134,7 +134,7 @@ async def test_min_bytes_above_the_limit_of_the_answer_is_waited_for(tmp_path: P
 
 @in_virtual_time
 async def test_an_older_segment_is_enough(tmp_path: Path) -> None:
-    """DelayedFetch: whoever is a segment behind does not wait."""
+    """DelayedFetch: a reader that is a segment behind does not wait."""
     async with one_node(tmp_path) as it:
         it.topic("orders")
         answered = begin(it, min_bytes=1 << 19)

@@ -55,7 +55,7 @@ async def says_member(node: Node, context: Context, request: Any) -> Body:
     return {"member_id": request.member_id, "protocol_name": ""}
 
 
-# What is served
+# Served APIs
 
 
 @pytest.mark.parametrize("key", HANDLERS, ids=lambda key: key.name)
@@ -354,7 +354,7 @@ async def test_cancelling_reaches_the_handler_wherever_it_waits(
 
 @in_virtual_time
 async def test_cancelling_before_the_next_turn_tidies_up_as_well(handled: Any) -> None:
-    """The handler's first step has run; nobody has waited for the rest of it yet."""
+    """The handler's first step has run, and no code awaits the rest yet."""
     tidied: list[str] = []
 
     async def waits(node: Node, context: Context, request: Any) -> Body:

@@ -214,7 +214,7 @@ async def longest_run(one: OneNode, key: ApiKey, count: int) -> int:
 
 
 def furnished(one: OneNode, key: ApiKey, count: int) -> None:
-    """What a handler may walk through is there in as large a number."""
+    """Create as many of the things that a handler iterates over."""
     one.topic(ORDERS, partitions=count if key in WALKERS else 4 * FEW_STEPS)
     for coordinated in (CONSUMER_OFFSETS, TRANSACTION_STATE):
         one.node.controller.create_internal_topic(coordinated)

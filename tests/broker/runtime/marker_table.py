@@ -1,4 +1,4 @@
-"""What a transaction coordinator does by the error of a marker's answer, as Apache Kafka 4.1.1.
+"""The action of a transaction coordinator for each error of a marker, as in Apache Kafka 4.1.1.
 
 From TransactionMarkerRequestCompletionHandler. Seen on a running Kafka 4.1.1, too: NONE,
 UNKNOWN_TOPIC_OR_PARTITION, MESSAGE_TOO_LARGE (after `max.message.bytes=10`), INVALID_PRODUCER_EPOCH

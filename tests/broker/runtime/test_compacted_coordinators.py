@@ -138,7 +138,7 @@ def test_committed_and_pending_offsets_are_the_same(seed: int) -> None:
     restarted = open_log(disk.after_kill(), clean=False, **SETTINGS)
     again = groups_of(restarted, clock)
     assert offsets_known(again) == offsets_known(shard)
-    for commit in (True, False, True):  # what is pending ends in the same way
+    for commit in (True, False, True):  # pending transactions end in the same way
         for producer_id in range(1, 4):
             for each in (shard, again):
                 each.write_marker(Producer(producer_id, 0), commit=commit, coordinator_epoch=0)

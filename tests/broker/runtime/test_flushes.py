@@ -32,7 +32,7 @@ PATIENCE_S = 10.0
 
 
 class SlowDisk(Disk):
-    """A disk that syncs when it is told to, in whatever thread.
+    """A disk whose syncs end at a call of the test, in any thread.
 
     Attributes:
         synced: the paths of files and directories that were, in order.
@@ -362,7 +362,7 @@ class Bell(Effect):
 
 
 class Notes:
-    """A machine that notes what it is told."""
+    """A machine that notes its arguments."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

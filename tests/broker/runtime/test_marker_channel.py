@@ -114,7 +114,7 @@ async def test_queued_markers_follow_the_leader(
         other, third = others_of(it)
         it.topic("orders", other, replicas=3)
         producer = prepare(it, ("orders", 0))
-        it.doors[other].refuse()  # nobody can reach it
+        it.doors[other].refuse()  # no node can connect to it
         it.doors[other].cut()
         end(it, producer)
         await until(lambda: coordinator_of(it).marker_channel.retries > 2)
@@ -190,7 +190,7 @@ async def test_another_coordinator_goes_on_under_its_own_epoch_and_the_old_one_s
 
 @in_a_loop
 async def test_a_coordinator_of_an_older_epoch_cannot_append(tmp_path: Path) -> None:
-    """Even one that nobody has unloaded."""
+    """Also a coordinator that was not unloaded."""
     async with nodes(tmp_path, 2) as it:
         producer = prepare(it, ("nowhere", 0))
         shard = coordinator_of(it).transactions.shard_of(SHOP)

@@ -131,7 +131,7 @@ def test_names_of_addresses_are_looked_up_once_and_not_at_each_connection(
 
 
 def test_connections_that_were_refused_do_not_count() -> None:
-    """ConnectionQuotas takes them back: whoever hammers is let in when their time has come."""
+    """ConnectionQuotas does not count refused attempts, so retries are accepted in time."""
     quotas = quotas_of(({"ip": "10.0.0.1"}, "connection_creation_rate", 2.0))
     assert [quotas.connect("10.0.0.1", START_MS) for _ in range(20)] == [0] * 20
     for after_ms in range(0, 500, 10):
@@ -152,7 +152,7 @@ def records(size_bytes: int) -> bytes:
 
 
 async def produce(one: OneNode, size_bytes: int, acks: int = -1) -> tuple[Any, int]:
-    """The answer, and how long the connection is to be left alone."""
+    """The answer, and the throttle time of the connection."""
     partition = {"index": 0, "records": records(size_bytes)}
     context, answered = one.begin(
         ApiKey.PRODUCE,
@@ -223,7 +223,7 @@ async def test_a_consumer_over_its_quota_gets_no_records_until_it_has_waited(
         second = await fetch(one)
         assert second["throttle_time_ms"] > 6000
         assert second["responses"] == []
-        # What was not given is not counted: the wait does not grow.
+        # A refused request is not counted, so the wait does not grow.
         assert (await fetch(one))["throttle_time_ms"] == second["throttle_time_ms"]
 
 

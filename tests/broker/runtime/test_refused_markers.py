@@ -1,4 +1,4 @@
-"""What becomes of a transaction by the error of a marker: Kafka's table, at all leaders."""
+"""The effect of each error of a marker on its transaction: Kafka's table, at all leaders."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def outcome_by_table(
     commit: bool,
 ) -> None:
     """End a transaction over `place` and B while `place` answers with `code`; see that it does
-    what the table says, and that a coordinator loaded anew finishes it."""
+    what the table says, and that a reloaded coordinator finishes it."""
     producer = prepare(it, place, B)
     channel = coordinator_of(it).marker_channel
     with refusing() as asked:

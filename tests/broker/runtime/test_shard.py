@@ -31,7 +31,7 @@ SHOP = Producer(7, 0)
 
 @dataclass(frozen=True)
 class Said:
-    """A record: somebody said a word; a word of "alarm N" sets the alarm to N ms from the start."""
+    """A record of a word; the word "alarm N" sets the alarm to N ms from the start."""
 
     who: str
     word: str | None
@@ -128,7 +128,7 @@ class Place:
         return [header for _, header in headers_in(data)]
 
     def restarted(self) -> Place:
-        """What a new process finds after a SIGKILL."""
+        """The state that a new process loads after a SIGKILL."""
         place = Place(self.disk.after_kill())
         place.shard.load()
         return place

@@ -1,4 +1,4 @@
-"""What a shard does by time: in slices, in batches that fit, once more when the log refused."""
+"""Timers of a shard: in slices, in batches that fit, and again after the log refused."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def batch_sizes(log: PartitionLog) -> list[int]:
 
 
 async def at_rest(it: OneNode) -> None:
-    """Let everything be loaded, and run what is due now."""
+    """Load all coordinators, and run the timers that are due."""
     groups = it.node.groups.shard_at(0)
     for _ in range(10_000):
         await asyncio.sleep(0)
@@ -269,7 +269,7 @@ async def test_any_number_of_transactional_ids_expires(tmp_path: Path) -> None:
         assert max(batch_sizes(it.log(TRANSACTION_STATE))) <= LIMIT_BYTES
 
 
-# What is atomic
+# Atomic decisions
 
 
 @in_virtual_time

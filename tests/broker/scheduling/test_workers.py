@@ -1,4 +1,4 @@
-"""Work outside the event loop: where it runs, and what becomes of it when the broker stops."""
+"""Work in threads: where it runs, and how it ends when the broker stops."""
 
 from __future__ import annotations
 

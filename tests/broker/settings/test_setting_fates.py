@@ -45,14 +45,14 @@ READERS = {
     "group.consumer.min.session.timeout.ms": "broker/requests/config_changes.py: _check_group",
     "remote.storage.enable": "broker/settings/config.py: validate_topic_configs",
 }
-# What protects somebody is in such a name.
+# Names of settings that protect users.
 GUARDS = re.compile(
     r"^(ssl|sasl|security|delegation\.token)\.|policy\.class|quota\.callback|principal|authorizer"
     r"|super\.users|reauth|authentication|\.class\.name$|^max\.|\.max\.size$|connections"
 )
 # Limits of groups that Ottla does not serve at all.
 NOT_SERVED = re.compile(r"^group\.(share|streams)\.")
-# How often, and for how long: such a number lets nobody in. Stock clients' tests set them.
+# Counts and durations give no access. Tests of stock clients set them.
 TIMES = re.compile(
     r"^sasl\.(kerberos\.(min\.time|ticket)|login\.re(fresh|try)|oauthbearer\.jwks\.endpoint\.re)"
     r"|^delegation\.token\.(expiry|max\.lifetime)"

@@ -1,4 +1,4 @@
-"""What a topic's settings lead to, beyond being kept and shown: none of them is only stored."""
+"""The effects of a topic's settings; no setting is only stored."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ def test_a_node_that_closes_meanwhile_leaves_the_log_whole(tmp_path: Path) -> No
 
 
 def harmed(path: Path) -> bytes:
-    """What is in the file, once a bit of it was turned."""
+    """The content of the file after a bit is flipped."""
     data = bytearray(path.read_bytes())
     data[70] ^= 1
     path.write_bytes(data)
@@ -458,7 +458,7 @@ def test_the_cleaner_respects_its_io_limit(tmp_path: Path, monkeypatch: pytest.M
 
     unlimited_s = asyncio.run(took_s("1e300"))
     took = asyncio.run(took_s("100000"))
-    # What was read since the last look is not rested for.
+    # Bytes read since the last check cause no rest.
     assert 0.8 * counted / 100_000 < took < counted / 100_000 + 0.4
     assert unlimited_s < took / 4
 

@@ -1,4 +1,4 @@
-"""What was deleted is removed beside the requests."""
+"""Deleted files are removed beside the requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE_S = 10.0
 
 
 class SlowFiles(RealFiles):
-    """Removes a file when it is told to."""
+    """Removes a file at a call of the test."""
 
     def __init__(self) -> None:
         self.may_remove = threading.Event()
@@ -80,7 +80,7 @@ def test_removals_tolerate_missing_files(tmp_path: Path) -> None:
     removals.finish()
     assert os.listdir(tmp_path) == []
     removals.close()
-    removals.directory(doomed(tmp_path / "c", "1"))  # nobody runs any more
+    removals.directory(doomed(tmp_path / "c", "1"))  # no removal runs any more
     assert os.listdir(tmp_path / "c") == ["1"]
 
 

@@ -1,6 +1,6 @@
 """Members join, sync, beat and leave; each test is a conversation with one coordinator.
 
-What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+The expected answers are those of Apache Kafka 4.1.1 to the same requests.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class GroupModel(RuleBasedStateMachine):
     def join(self, number: int, protocols: tuple[tuple[str, bytes], ...]) -> None:
         client = self.clients[number]
         client.protocols = protocols
-        self.parked.pop(number, None)  # it gave up waiting, and asks anew
+        self.parked.pop(number, None)  # it timed out, and sends the request again
         code = client.join()
         if code is None:
             self.parked[number] = client._ticket
@@ -66,7 +66,7 @@ class GroupModel(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        """Everybody who is wanted comes, as clients do if nothing is in their way."""
+        """All awaited members join, as clients do without faults."""
         self.talk.pass_time(3_000)
         for step in (self.join, self.sync):
             for number, client in enumerate(self.clients):

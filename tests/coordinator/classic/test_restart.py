@@ -1,4 +1,4 @@
-"""What a coordinator knows after a restart: what was stored, and nothing that was under way."""
+"""A restarted coordinator has the stored state, and no rebalance under way."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Static members (KIP-345): a member that returns with its group.instance.id keeps its place.
 
-What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+The expected answers are those of Apache Kafka 4.1.1 to the same requests.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_the_member_before_is_fenced() -> None:
 
 
 def test_a_returning_static_member_may_change_its_subscription() -> None:
-    """With the same protocol nobody is disturbed; what is read counts now and after a restart."""
+    """With the same protocol there is no rebalance; a restart keeps the new subscription."""
     talk = GroupTalk()
     stable_group(talk, static(talk, "a"))
     again = static(talk, "a2")

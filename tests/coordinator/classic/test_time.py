@@ -229,7 +229,7 @@ def test_further_due_timers_of_a_group_are_decided_after_the_replay_of_the_recor
     leaving, late = Client(talk, "leaving"), Client(talk, "late", session_ms=REBALANCE_MS)
     stable_group(talk, a)
     leaving.ask_for_id()
-    leaving.leave()  # makes the group rebalance, and nobody comes
+    leaving.leave()  # starts a rebalance that no member joins
     late.ask_for_id()  # its time is up when the rebalance's is
     talk.now_ms += REBALANCE_MS
     due = talk.machine.tick(talk.now)

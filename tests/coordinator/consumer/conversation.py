@@ -1,4 +1,4 @@
-"""What the tests of consumer groups share: topics, a coordinator with a clock, and members."""
+"""Topics, a coordinator with a clock, and members, for tests of consumer groups."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class ConsumerTalk(GroupTalk):
 
     @property
     def consumers(self) -> ConsumerGroup:
-        """The consumer group that everybody talks about."""
+        """The consumer group of all members of the test."""
         group = self.consumer_group
         assert group is not None, "there is no such group"
         return group
@@ -134,10 +134,10 @@ class ConsumerTalk(GroupTalk):
 
 
 class Consumer:
-    """A member of a consumer group; it keeps what it is told.
+    """A member of a consumer group, with its last assignment.
 
     Attributes:
-        owned: what it uses; it gives up at once what it is told to.
+        owned: its partitions; it revokes partitions at once.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Consumer:
         return told
 
     def beat(self, *, epoch: int | None = None, **fields: Any) -> Code | Named | None:
-        """A heartbeat: what it owns from now on, None when it is told nothing, or the refusal."""
+        """Send a heartbeat: the new assignment, None without one, or the refusal."""
         request = self.request(self.epoch if epoch is None else epoch, **fields)
         try:
             outcome = self.talk.machine.kind(ConsumerKind).consumer_heartbeat(
@@ -201,7 +201,7 @@ class Consumer:
 
 
 def settle(*members: Consumer) -> None:
-    """Heartbeats of all members until the group is stable and nobody is told anything new."""
+    """Send heartbeats of all members until the group is stable and no assignment changes."""
     talk = members[0].talk
     for _ in range(4 * len(members) + 4):
         talk.pass_time()

@@ -52,7 +52,7 @@ def spec(
     counts: Mapping[uuid.UUID, int],
     targets: Mapping[str, Assignment] | None = None,
 ) -> Spec:
-    """What the group would hand to an assignor."""
+    """The group's arguments for an assignor."""
     targets = targets or {}
     owners: dict[uuid.UUID, dict[int, str]] = {}
     for member_id, target in targets.items():
@@ -137,7 +137,7 @@ def test_uniform_is_fair_and_moves_no_more_than_it_has_to(
 def test_uniform_comes_to_rest(
     group: tuple[dict[str, frozenset[uuid.UUID]], dict[uuid.UUID, int]],
 ) -> None:
-    """What it gives is what it would give again."""
+    """A second run gives the same assignment."""
     members, partition_counts = group
     assign = ASSIGNORS["uniform"]
     target = assign(spec(members, partition_counts))

@@ -1,6 +1,6 @@
 """Members of the classic protocol in consumer groups, and groups that change their kind.
 
-What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+The expected answers are those of Apache Kafka 4.1.1 to the same requests.
 """
 
 from __future__ import annotations

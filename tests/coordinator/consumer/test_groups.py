@@ -1,6 +1,6 @@
 """ConsumerGroupHeartbeat (68): joining, sharing, leaving, epochs and limits.
 
-What is expected was seen on Apache Kafka 4.1.1 with the same requests.
+The expected answers are those of Apache Kafka 4.1.1 to the same requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a log may say of consumer groups besides what this coordinator writes: Kafka 4.0's records,
+"""Records of consumer groups that this coordinator does not write: Kafka 4.0's records,
 what compaction has left over, and what cannot be read."""
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_a_group_that_ends_takes_its_members_along() -> None:
 
 
 def test_a_group_of_members_that_cannot_be_read_stays_a_consumer_group() -> None:
-    """It cannot become a classic one: who would have made it so is told."""
+    """It cannot become a classic group; the request that would convert it is refused."""
     talk = ConsumerTalk(FakeTopics(orders=2))
     a = Consumer(talk, "a")
     a.join()

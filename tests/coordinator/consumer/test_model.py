@@ -1,7 +1,7 @@
 """Members of both protocols that come, go, lag and lose answers, topics that change, and crashes.
 
 Whatever happens, no partition is in two hands, a restart leads to the same group, and once all say
-what they own everybody gets what the target says.
+what they own, all members have their target assignments.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class ConsumerModel(RuleBasedStateMachine):
 
     @rule()
     def everybody_settles(self) -> None:
-        """Who is still a member says what it owns, until nothing moves."""
+        """All members report their partitions until no assignment changes."""
         self.talk.pass_time()
         group = self.group
         if group is None or any(member.classic for member in group.members.values()):
@@ -214,7 +214,7 @@ class ConsumerModel(RuleBasedStateMachine):
 
 
 def stored(group: ConsumerGroup | None) -> object:
-    """What a restart has to find again."""
+    """The state that a restart has to restore."""
     assert group is not None
     return (
         group.epoch,

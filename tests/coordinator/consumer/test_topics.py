@@ -223,7 +223,7 @@ def test_a_regular_expression_of_another_member_stays() -> None:
 
 
 def test_dropping_a_shared_regular_expression_causes_no_new_assignment() -> None:
-    """As in Kafka, as long as somebody else has it; clients leave the group instead."""
+    """As in Kafka, while another member has it; clients leave the group instead."""
     talk = ConsumerTalk(FakeTopics(orders=2))
     a, b = Consumer(talk, "a"), Consumer(talk, "b")
     a.join(subscribed_topic_regex="ord.*")

@@ -1,4 +1,4 @@
-"""What the tests of the transaction coordinator share: a machine that is spoken to."""
+"""A transaction coordinator and its clients, for tests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def new_machine(transaction_version: int = BUMPS_EPOCHS) -> Transactions:
 
 
 def transaction_in(state: State, producer: Producer = PRODUCER) -> Transaction:
-    """What is known of `shop`, owned by `producer`, in a state."""
+    """The transaction of `shop`, owned by `producer`, in a state."""
     return Transaction(
         SHOP,
         producer.producer_id,
@@ -69,7 +69,7 @@ def told(machine: Transactions, outcome: Outcome[Reply]) -> Reply:
 
 
 def ticked(machine: Transactions, now_ms: int) -> Outcome[None]:
-    """The first of what is due; an outcome without anything when nothing is."""
+    """The first due decision; an empty outcome if none is due."""
     return next(machine.tick(at(now_ms)), Outcome(None))
 
 

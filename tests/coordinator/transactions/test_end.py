@@ -1,6 +1,6 @@
 """EndTxn: the decision to commit or abort, and its retries (KIP-98, KIP-890).
 
-What it does by state and epoch: `table.txt`.
+`table.txt` has its outcomes by state and epoch.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def test_no_producer_gets_the_epoch_reserved_for_fencing() -> None:
         machine.add_partitions(SHOP, fenced, ORDERS, now_ms=NOW_MS)
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
         machine.end_and_bump(SHOP, fenced, commit=False, now_ms=NOW_MS)
-    # Its owner aborts late: the answer would have to be the epoch that nobody may have.
+    # Its owner aborts late: the answer would need the epoch that no producer may have.
     with pytest.raises(Refused, match="PRODUCER_FENCED"):
         machine.end_and_bump(SHOP, LAST, commit=False, now_ms=NOW_MS)
 

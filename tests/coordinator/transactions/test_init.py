@@ -147,7 +147,7 @@ def test_the_change_of_ids_is_answered_again_to_the_client_that_asked_once() -> 
 
 
 def test_a_producer_replaced_by_a_new_id_is_fenced_after_its_end_too() -> None:
-    """It is told from a stranger, who is told INVALID_PRODUCER_ID_MAPPING."""
+    """It is distinguished from an unknown producer, which gets INVALID_PRODUCER_ID_MAPPING."""
     machine = machine_in(State.EMPTY, LAST)
     assert told(machine, init(machine)) == Producer(FIRST_ID, 0)
     with pytest.raises(Refused, match="PRODUCER_FENCED"):

@@ -47,8 +47,8 @@ class Coordinator(RuleBasedStateMachine):
         self.machine = self.fresh()
         self.log: list[tuple[bytes, bytes | None]] = []
         self.pending: dict[str, Transaction] = {}
-        self.producers: dict[tuple[str, int], Producer] = {}  # what each client was told last
-        self.given: dict[Producer, tuple[str, int]] = {}  # who was first told each epoch
+        self.producers: dict[tuple[str, int], Producer] = {}  # the last answer of each client
+        self.given: dict[Producer, tuple[str, int]] = {}  # the first client that got each epoch
         self.fenced: set[Producer] = set()
         self.open: dict[str, Open] = {}
 
@@ -126,7 +126,7 @@ class Coordinator(RuleBasedStateMachine):
             self.producers[client] = producer
 
     def someone(self, number: int, *, owns: bool) -> tuple[str, int]:
-        """A client that was told a producer id, and mostly one that still owns it."""
+        """A client that got a producer id, and mostly still owns it."""
         owners = [client for client in self.producers if self.may_write(client)]
         clients = owners if owns and owners else sorted(self.producers)
         return clients[number % len(clients)]

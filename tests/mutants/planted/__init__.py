@@ -1,4 +1,4 @@
-"""All bugs, room by room."""
+"""All bugs, by room."""
 
 from __future__ import annotations
 

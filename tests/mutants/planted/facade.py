@@ -1,4 +1,4 @@
-"""Bugs of what people import and type, and of the pipeline's audit."""
+"""Bugs of the command line and the testing API, and of the pipeline's audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MUTANTS: Final = (
         "facade/testing.py",
         "if gone_before or status not in (0, -signal.SIGTERM):",
         "if status not in (0, -signal.SIGTERM):",
-        "a test passes whose broker was stopped in its middle",
+        "a test passes although its broker stopped during the test",
         ("tests/facade/test_testing.py",),
     ),
     Mutant(
@@ -20,7 +20,7 @@ MUTANTS: Final = (
         "facade/testing.py",
         "broker.kill()  # the error of the body is what matters",
         "pass",
-        "brokers of failed tests stay behind and hold their ports",
+        "brokers of failed tests keep running and hold their ports",
         ("tests/facade/test_testing.py",),
     ),
     Mutant(
@@ -28,7 +28,7 @@ MUTANTS: Final = (
         "facade/__main__.py",
         "gc.enable()  # the process may go on after `main`",
         "pass",
-        "a process that called `main` grows without bound",
+        "the memory of a process that called `main` grows without bound",
         ("tests/facade/test_main.py",),
     ),
     Mutant(
@@ -36,7 +36,7 @@ MUTANTS: Final = (
         "spark/audit.py",
         "if 0 < seen < len(entry.ids()):",
         "if 1 < seen < len(entry.ids()):",
-        "the demo says that all is well when a transaction is seen in part",
+        "the demo reports success although a transaction is partly visible",
         ("tests/spark/test_audit.py",),
     ),
     Mutant(
@@ -44,7 +44,7 @@ MUTANTS: Final = (
         "spark/audit.py",
         "if 0 < seen < len(entry.ids()):",
         "if 0 < seen < len(entry.ids()) - 1:",
-        "the demo says that all is well when a transaction is seen in part",
+        "the demo reports success although a transaction is partly visible",
         ("tests/spark/test_audit.py",),
     ),
 )
