@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -97,12 +98,13 @@ def test_a_full_disk_refuses_produces_until_space_is_free_and_loses_nothing(
     filler = small / "filler"
     filler.write_bytes(bytes(400_000))
     acknowledged: list[str] = []
+    noise = Random(1)
     with served(small / "data", tmp_path) as broker:
         topic = broker.client.topic(2)
         error = "NONE"
         while error == "NONE":
             value = b"%06d" % len(acknowledged)
-            record = batch([value + os.urandom(4_500).hex().encode()])
+            record = batch([value + noise.randbytes(4_500).hex().encode()])
             error, _ = _produced(broker.client, topic, record)
             if error == "NONE":
                 acknowledged.append(value.decode())

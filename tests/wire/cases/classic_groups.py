@@ -69,7 +69,10 @@ def join__generations_count_up(broker: Broker) -> Any:
 
 @slow_case
 def join__session_expires(broker: Broker) -> Any:
-    """Without heartbeats for the session timeout of 6 s the member is removed."""
+    """Without heartbeats for the session timeout of 6 s the member is removed.
+
+    6 s is Kafka's smallest. The case also runs on an Apache Kafka, whose clock no test can move.
+    """
     group = broker.fresh("g")
     member = broker.member(group, session_timeout_ms=6000, version=3)
     member.sync(version=3)

@@ -215,7 +215,10 @@ def consumers__regex_matches_whole_names(broker: Broker) -> Any:
 
 @slow_case
 def consumers__regex_finds_new_topics(broker: Broker) -> Any:
-    """A topic created later is matched, but not within ten seconds of the last evaluation."""
+    """A topic created later is matched, but not within ten seconds of the last evaluation.
+
+    The case also runs on an Apache Kafka, whose clock no test can move.
+    """
     group, topic = broker.fresh("g"), broker.topic(1)
     later = f"{topic}-later"
     a = Consumer(broker, group, "a", [topic, later])
