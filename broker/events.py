@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class ConnectionOpened(NamedTuple):
-    """A client has connected to a listener."""
+    """A client has connected to a listener.
+
+    Attributes:
+        node_id: of the node that listens.
+        connection_id: as in Kafka: local address, remote address and a number.
+        listener: the name of the listener.
+    """
 
     node_id: int
     connection_id: str
@@ -34,7 +40,13 @@ class ConnectionClosed(NamedTuple):
 
 
 class RequestReceived(NamedTuple):
-    """A request has come whole, and its API and version are served."""
+    """A whole request is received, and its API and version are served.
+
+    An ApiVersions request of any version is served; an unknown version gets UNSUPPORTED_VERSION.
+
+    Attributes:
+        connection_id: as in `ConnectionOpened`.
+    """
 
     node_id: int
     connection_id: str
@@ -45,7 +57,11 @@ class RequestReceived(NamedTuple):
 
 
 class RequestAnswered(NamedTuple):
-    """The answer to a request is encoded, and is sent next; also where the client wants none."""
+    """The answer to a request is encoded and is sent next; a Produce with acks=0 has no answer.
+
+    Attributes:
+        node_id, ..., correlation_id: those of its `RequestReceived`.
+    """
 
     node_id: int
     connection_id: str

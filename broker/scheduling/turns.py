@@ -176,7 +176,7 @@ class _Line:
                 asyncio.get_running_loop().call_soon(self._run_due)
 
     async def enter(self) -> None:
-        """Wait for a slot among the requests that go on in slices, in order of arrival."""
+        """Wait for a slot among the requests that continue in slices, in order of arrival."""
         if self._slots > 0:
             self._slots -= 1
             return
@@ -199,7 +199,7 @@ class _Line:
         self._slots += 1
 
     def wait(self) -> asyncio.Future[None]:
-        """A future that is done when the calling job may go on."""
+        """A future that is done when the calling job may continue."""
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         if not self._wakes:
@@ -208,7 +208,7 @@ class _Line:
         return future
 
     def _wake(self) -> None:
-        """Let the job that has waited longest go on."""
+        """Let the job that has waited longest continue."""
         waiting = self._waiting
         while waiting:
             future = waiting.popleft()

@@ -137,6 +137,22 @@ MUTANTS: Final = (
         ("tests/broker/runtime/test_markers.py",),
     ),
     Mutant(
+        "a-refused-version-of-apiversions-is-not-reported-as-answered",
+        "broker/requests/dispatch.py",
+        "if self._events.tell is not None:\n                    self._tell_answered",
+        "if False:\n                    self._tell_answered",
+        _WRONG_EVENTS,
+        _EVENTS,
+    ),
+    Mutant(
+        "deleted-records-emit-no-event",
+        "broker/handlers/delete_records.py",
+        "node.events.tell(RecordsDeleted(topic, partition, low_watermark))",
+        "pass",
+        _WRONG_EVENTS,
+        _LOG_EVENTS,
+    ),
+    Mutant(
         "decisions-of-the-controller-emit-no-event",
         "broker/runtime/controller.py",
         "self.events.tell(MetadataDecisionAppended(offset, tuple(records)))",
