@@ -2,7 +2,7 @@
 
 Pure: decisions return records and change nothing; only `replay` assigns. The same records give the
 same catalog, whether Ottla or Kafka wrote them. Errors have Kafka's codes and messages
-(org.apache.kafka.controller.ReplicationControlManager and its neighbours).
+(ReplicationControlManager and other classes of org.apache.kafka.controller).
 """
 
 from __future__ import annotations
@@ -265,8 +265,7 @@ class Catalog:
 
         Raises:
             Refused: UNKNOWN_TOPIC_OR_PARTITION; ELIGIBLE_LEADERS_NOT_AVAILABLE if the replica is
-            not
-                in sync; ELECTION_NOT_NEEDED if it is the leader.
+                not in sync; ELECTION_NOT_NEEDED if it is the leader.
         """
         topic = self.topics.get(name)
         if topic is None or not 0 <= partition < len(topic.partitions):

@@ -1,4 +1,4 @@
-"""Changes of partitions when a broker is fenced, and when it returns.
+"""Changes of leaders and ISRs: a broker is fenced or returns, or preferred leaders lead again.
 
 Pure: returns records and changes nothing (org.apache.kafka.controller,
 ReplicationControlManager.handleBrokerFenced and PartitionChangeBuilder, KIP-966). All replicas

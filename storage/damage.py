@@ -1,4 +1,7 @@
-"""Describes damage to files of a data directory, and reports it."""
+"""Describes damaged files: `Damage` has file, position and lost offsets; a `Report` receives it.
+
+Damage is found when a log is opened, at a later read, or by an inspection.
+"""
 
 from __future__ import annotations
 

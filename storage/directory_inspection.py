@@ -1,4 +1,7 @@
-"""Inspects the files of a whole data directory without changing them; see `inspection`."""
+"""Inspects a data directory for `ottla log`: its own files here, each partition by `inspection`.
+
+It changes nothing. The catalog is compared with the partitions that exist.
+"""
 
 from __future__ import annotations
 

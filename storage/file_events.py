@@ -1,4 +1,4 @@
-"""Events of the files of the logs, for the observer in `Files.on_event`."""
+"""Events of log files and snapshots, for the observer in `Files.on_event`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Inspects a partition's files, Ottla's or Kafka's, without changing them, even during a broker's
-run.
+"""Inspects a partition's files, Ottla's or Kafka's, for `ottla log`; changes nothing.
 
 `inspect_partition` checks one partition: batches by their CRC and offsets, indexes, producer
 snapshots and leader epochs by comparison with the data. Each mismatch is a `Damage`. Unfinished
-work of a running or killed broker is not damage: the torn end of the last file.
+work of a running or killed broker, such as a torn end of the last file, is not damage.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The file is Kafka's (LeaderEpochFileCache), one `epoch start_offset` per row; see `checkpoint_file`.
 It is written when an epoch begins, before the first batch of that epoch. A batch's CRC does not
-cover its epoch, so this file is what detects a damaged one.
+cover its epoch; a damaged epoch is found by comparison with this file.
 """
 
 from __future__ import annotations

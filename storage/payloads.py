@@ -1,4 +1,4 @@
-"""Provides a batch's payload decompressed: as a whole if it is small, else in pieces.
+"""Decompresses the payload of a batch: as a whole if it is small, else in pieces.
 
 Of a large payload at most one piece is decompressed at a time, and its decompression is yielded, to
 be run by another thread.

@@ -1,4 +1,7 @@
-"""Parameters and results of a read from a log; large results are a `FileRange`, read later."""
+"""Parameters and results of a read from a log.
+
+A large result is a `FileRange`: its bytes stay in the file until they are sent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Copies records of a batch: some of them, or all with deltas from another base timestamp.
+"""Copies records of a batch for compaction and recompression.
+
+It copies some of the records, or all with deltas from another base timestamp.
 
 Input and output come in pieces. The lengths in the records are trusted, because the batch was
 checked at its append.

@@ -1,4 +1,4 @@
-"""One segment of a log: a data file with its two indexes. It knows batches, not producers.
+"""One segment of a log: a data file of batches, with its two indexes.
 
 The file is opened at the first append or read. The active segment's indexes are in memory and are
 written when it is rolled or closed; those of older segments are read at first use, and rebuilt from

@@ -1,4 +1,4 @@
-"""Computes pauses that limit reading and writing to a number of bytes per second.
+"""Computes the pauses of compaction that limit its reading and writing per second.
 
 Pure: callers pass bytes and times. As in Kafka's Throttler, it measures at least 300 ms before a
 pause, so that pauses are worthwhile.

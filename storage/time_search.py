@@ -1,4 +1,4 @@
-"""Finds records by timestamp over the segments of a log (ListOffsets)."""
+"""Finds the record for a timestamp in the segments of a log, for ListOffsets."""
 
 from __future__ import annotations
 

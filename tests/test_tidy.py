@@ -15,8 +15,10 @@ from .project_files import FILES, MODULES, name
 FUNCTION_LINES = 70
 FILE_LINES = 600
 POSITIONAL_PARAMETERS = 5
+PARAMETERS = 9
 ANY_AT_MOST = {"broker": 12, "coordinator": 6, "metadata": 0, "storage": 0}
 PATCHES_AT_MOST = 59
+ROOMS = ("broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
 NO_WORDS = [
@@ -74,6 +76,20 @@ def test_a_function_takes_few_things_by_position(path: Path) -> None:
             given = given[1:]
         if len(given) > POSITIONAL_PARAMETERS and not function.name.startswith("test_"):
             many.append(f"{name(path)}:{function.lineno} {function.name}: {len(given)}")
+    assert not many
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if name(path).partition("/")[0] in ROOMS], ids=name
+)
+def test_a_function_has_few_parameters(path: Path) -> None:
+    """Values that many calls share belong into one object, as in `LogServices`."""
+    many = []
+    for function in functions(path):
+        given = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
+        names = [each.arg for each in given if each.arg not in ("self", "cls")]
+        if len(names) > PARAMETERS:
+            many.append(f"{name(path)}:{function.lineno} {function.name}: {len(names)}")
     assert not many
 
 

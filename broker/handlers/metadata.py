@@ -172,7 +172,11 @@ async def _by_name(
 
 
 def _missing(node: Node, name: str, made: Container[str] | None) -> MetadataResponseTopic:
-    """The answer for a missing topic; creates it if `made`, all topics to create, is given."""
+    """The answer for a missing topic: it does not exist, even if this call creates it.
+
+    Args:
+        made: all missing topics of the request, which are to be created; None: none is created.
+    """
     code = Code.UNKNOWN_TOPIC_OR_PARTITION
     if not is_legal_topic_name(name):
         code = Code.INVALID_TOPIC_EXCEPTION

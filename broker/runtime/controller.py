@@ -287,10 +287,10 @@ class Controller:
         self._commit_each([*fenced(self.catalog, node_id, self._min_isr), change])
 
     def fence_others(self, here: Collection[int]) -> None:
-        """Move the partitions that absent brokers lead, and fence those brokers.
+        """Fence absent brokers: remove them from all ISRs and elect other leaders.
 
         A broker is absent if it is registered and this process does not run it. It still leads its
-        partitions after a clean stop. Running nodes with an in-sync or eligible replica take them
+        partitions after a clean stop. Active brokers with an in-sync or eligible replica take them
         over; a partition without one has no leader.
 
         Args:

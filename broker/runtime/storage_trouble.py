@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _INTERVAL_MS: Final = 60_000
 _OF_A_FULL_DISK: Final = "make room on the disk: appends work again then, without a restart"
 _OF_A_WRITE_PROTECTED_ONE: Final = "make the data directory writable, then restart the broker"
-_OF_A_BROKEN_ONE: Final = "see to the disk; restart the broker when this does not end by itself"
+_OF_A_BROKEN_ONE: Final = "check the disk; restart the broker when this does not end by itself"
 _OF_A_FAILED_LOG: Final = (
-    "nothing more is appended to it, it can still be read: see to the disk, then restart the broker"
+    "nothing more is appended to it, it can still be read: check the disk, then restart the broker"
 )
 
 _log = Log("storage")

@@ -114,7 +114,11 @@ class Cleaner:
         return True
 
     async def delete_old(self) -> None:
-        """Remove segments of compacted logs, by retention or below the log start offset."""
+        """Remove segments of compacted logs: those below the log start offset, or too old or large.
+
+        Age and size count only with `cleanup.policy=compact,delete`. A log is skipped if it is
+        damaged, in progress, or failed since the last round.
+        """
         from ...storage.retention import delete_old_in_steps
 
         now_ms = self._clock.now_ms()
