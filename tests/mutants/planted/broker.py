@@ -33,7 +33,7 @@ MUTANTS: Final = (
         ("tests/broker/runtime/test_flushes.py",),
     ),
     Mutant(
-        "a-failed-flush-is-told-as-done",
+        "a-failed-flush-is-reported-as-done",
         "broker/runtime/flushes.py",
         "done(None if offset <= log.recovery_point else _refusal(log))\n        if",
         "done(None)\n        if",
@@ -128,7 +128,7 @@ MUTANTS: Final = (
         ("tests/broker/runtime/test_shard.py", "tests/broker/runtime/test_coordinators.py"),
     ),
     Mutant(
-        "a-refused-write-answers-nobody",
+        "a-refused-write-gets-no-answer",
         "broker/runtime/shard.py",
         "self._carry_out_all(filter(_is_sent_even_if_not_logged, outcome.effects))",
         "pass",
@@ -277,7 +277,7 @@ MUTANTS: Final = (
         ("tests/broker/handlers/test_produce.py",),
     ),
     Mutant(
-        "min-insync-replicas-binds-nobody",
+        "min-insync-replicas-has-no-effect",
         "broker/handlers/produce.py",
         "node.cluster.check_in_sync(log)",
         "pass",
@@ -300,7 +300,7 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
-        "a-produce-wakes-nobody",
+        "a-produce-wakes-no-fetch",
         "broker/handlers/produce.py",
         "node.appended(log)",
         "pass",

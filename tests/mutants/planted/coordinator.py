@@ -107,7 +107,7 @@ MUTANTS: Final = (
         "coordinator/transactions/coordinator.py",
         "retries = retries_rotation or (is_next and is_its_own)",
         "retries = retries_rotation",
-        "a commit whose answer was lost is told as fenced",
+        "a retry of a commit with a lost answer is fenced",
         (
             "tests/coordinator/transactions/test_end.py",
             "tests/coordinator/transactions/test_table.py",
@@ -118,7 +118,7 @@ MUTANTS: Final = (
         "coordinator/transactions/coordinator.py",
         "retries = retries_rotation or (is_next and is_its_own)",
         "retries = is_next and is_its_own",
-        "a commit whose answer was lost is told as fenced when the producer id changed",
+        "a retry of a commit with a lost answer is fenced when the producer id changed",
         (
             "tests/coordinator/transactions/test_end.py",
             "tests/coordinator/transactions/test_table.py",
@@ -163,7 +163,7 @@ MUTANTS: Final = (
         ("tests/coordinator/transactions/test_end.py",),
     ),
     Mutant(
-        "a-transaction-begins-anew-with-each-partition",
+        "a-transaction-begins-again-with-each-partition",
         "coordinator/transactions/states.py",
         "self.started_ms if self.state is State.ONGOING else now_ms,\n"
         "            self.last_producer_epoch,",
@@ -283,7 +283,7 @@ MUTANTS: Final = (
         "coordinator/offsets.py",
         "self._deleted_topics[topic] = self._replayed",
         "pass",
-        "a topic made anew begins at an offset of the old one",
+        "consumers of a recreated topic begin at an offset of the old one",
         ("tests/coordinator/test_offsets_transactions.py", "tests/coordinator/test_offsets.py"),
     ),
     Mutant(
@@ -327,7 +327,7 @@ MUTANTS: Final = (
         "                raise Refused(Code.ILLEGAL_GENERATION)\n"
         "        elif",
         "group.check_member(committer.member_id, instance_id)\n        elif",
-        "a member that lost its partitions commits over who has them now",
+        "a member that lost its partitions overwrites commits of the new owner",
         (
             "tests/coordinator/test_offsets.py",
             "tests/coordinator/test_offsets_transactions.py",
@@ -352,7 +352,7 @@ MUTANTS: Final = (
         ("tests/coordinator/classic/test_groups.py",),
     ),
     Mutant(
-        "a-rebalance-is-not-told-to-heartbeats",
+        "heartbeats-do-not-report-a-rebalance",
         "coordinator/classic/groups.py",
         "return Outcome(Code.REBALANCE_IN_PROGRESS)\n        return Outcome(Code.NONE)",
         "return Outcome(Code.NONE)\n        return Outcome(Code.NONE)",
@@ -376,18 +376,18 @@ MUTANTS: Final = (
         "coordinator/classic/groups.py",
         "if not group.has_room(request.member_id, settings.max_size):",
         "if False:",
-        "group.max.size binds nobody",
+        "group.max.size has no effect",
         (
             "tests/coordinator/classic/test_groups.py",
             "tests/coordinator/classic/test_restart.py",
         ),
     ),
     Mutant(
-        "a-leader-that-rejoins-disturbs-nobody",
+        "a-leader-that-rejoins-starts-no-rebalance",
         "coordinator/classic/groups.py",
         "case State.STABLE if same and group.leader != member_id:",
         "case State.STABLE if same:",
-        "new partitions of a topic are read by nobody",
+        "no member reads new partitions of a topic",
         ("tests/coordinator/classic/test_groups.py",),
     ),
     Mutant(
@@ -476,7 +476,7 @@ MUTANTS: Final = (
         "        hashed = metadata_hash(subscribed, self._topics)\n"
         "        turn.records.append(GroupEpoch(group.group_id, group.epoch + 1, hashed))",
         "pass",
-        "partitions of a member that left are read by nobody",
+        "no member reads the partitions of a member that left",
         ("tests/coordinator/consumer/test_groups.py",),
     ),
     Mutant(
@@ -484,7 +484,7 @@ MUTANTS: Final = (
         "coordinator/consumer/steps.py",
         "if bump or hashed != group.metadata_hash:",
         "if bump:",
-        "new partitions of a topic are read by nobody",
+        "no member reads new partitions of a topic",
         ("tests/coordinator/consumer/test_topics.py",),
     ),
     Mutant(

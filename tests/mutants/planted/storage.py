@@ -16,7 +16,7 @@ MUTANTS: Final = (
         ("tests/storage/test_recovery.py",),
     ),
     Mutant(
-        "a-log-begun-anew-keeps-its-transactions",
+        "a-log-begun-again-keeps-its-transactions",
         "storage/recovery.py",
         "producers, aborted = ProducerStates(), AbortedTransactions()",
         "aborted = AbortedTransactions()",
@@ -24,11 +24,11 @@ MUTANTS: Final = (
         ("tests/storage/test_recovery.py",),
     ),
     Mutant(
-        "a-log-begun-anew-keeps-what-was-aborted",
+        "a-log-begun-again-keeps-aborted-transactions",
         "storage/recovery.py",
         "producers, aborted = ProducerStates(), AbortedTransactions()",
         "producers = ProducerStates()",
-        "readers are told of aborted transactions that have no records",
+        "readers get aborted transactions without records",
         ("tests/storage/test_recovery.py",),
     ),
     Mutant(
@@ -182,7 +182,7 @@ MUTANTS: Final = (
         "storage/aborted.py",
         "for at in range(bisect_left(entries, first_offset, key=_last_offset), len(entries)):",
         "for at in range(bisect_left(entries, first_offset + 1, key=_last_offset), len(entries)):",
-        "readers are not told of a transaction whose marker they get",
+        "readers get a marker but not its aborted transaction",
         ("tests/storage/test_aborted.py",),
     ),
     Mutant(
@@ -210,7 +210,7 @@ MUTANTS: Final = (
         "storage/log.py",
         "if not self.log_start_offset <= offset <= self.log_end_offset:",
         "if not 0 <= offset <= self.log_end_offset:",
-        "a consumer reads on behind a gap without being told",
+        "a consumer reads on after a gap without an error",
         ("tests/storage/test_log.py", "tests/storage/test_retention.py"),
     ),
     Mutant(
@@ -464,7 +464,7 @@ MUTANTS: Final = (
         "            self._epochs.truncate_start(before_offset)",
         "if before_offset > self.log_start_offset:\n"
         "            self.log_start_offset = before_offset",
-        "a consumer that comes back is told of a place that is not there",
+        "a returning consumer gets an offset that does not exist",
         ("tests/storage/test_log.py", "tests/storage/test_log_directory.py"),
     ),
     Mutant(
@@ -472,7 +472,7 @@ MUTANTS: Final = (
         "storage/log.py",
         "if leader_epoch == self.leader_epoch:  # it may have no record yet",
         "if False:",
-        "a consumer is told that its offset was truncated",
+        "a consumer gets an error that its offset was truncated",
         (
             "tests/storage/test_log.py",
             "tests/storage/test_recovery.py",
