@@ -79,7 +79,7 @@ def _imported(*, with_rich: bool) -> ModuleType:
     """structlog, without rich unless wanted: importing rich blocks the event loop for 50 ms."""
     without = not with_rich and "rich" not in sys.modules
     if without:
-        sys.modules["rich"] = None  # type: ignore[assignment]
+        sys.modules["rich"] = None  # type: ignore[assignment]  # None makes the import fail at once
     try:
         import structlog
     finally:

@@ -17,7 +17,7 @@ SIMULATIONS = "tests/simulation/"
 LONG = (SPARK, "tests/cluster/", SIMULATIONS, "tests/crash/", "tests/wire/", "tests/clients/")
 
 
-class ByPath(LoadFileScheduling):  # type: ignore[misc]
+class ByPath(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Shares out tests by their paths."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:

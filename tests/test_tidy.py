@@ -123,13 +123,12 @@ def test_shared_code_of_tests_is_in_no_test_file(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> None:
     """A SimpleNamespace accepts any field; tests/requests.py makes requests from schemas."""
-    uses = "SimpleNamespace" in {
-        alias.name
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    imported = {
+        alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    assert not uses
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert not {"SimpleNamespace", "Mock", "MagicMock"} & (imported | attributes)
 
 
 # The name of a test is a plain sentence with a subject.
@@ -241,6 +240,13 @@ def test_no_test_patches_a_constant_or_a_log(path: Path) -> None:
 def test_patches_of_attributes_are_few() -> None:
     """A fake that is given as an argument, or an observer of events, needs no patch."""
     assert sum(len([*patched(path)]) for path in TESTS) <= PATCHES_AT_MOST
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_each_ignored_type_has_its_reason(path: Path) -> None:
+    """`# type: ignore[rule]  # reason`"""
+    ignored = {line: text for line, text in texts(path) if text.startswith("# type: ignore")}
+    assert not {line for line, text in ignored.items() if not re.search(r"\]  # \w", text)}
 
 
 def test_the_project_has_modules_to_check() -> None:

@@ -87,7 +87,7 @@ class Transactions:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Transactions) and self._by_id == other._by_id
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # a class without hashes, as the language has it
 
     # Requests
 

@@ -29,10 +29,10 @@ class RefusingFiles(RealFiles):
         self.refused += 1
         raise self.failure
 
-    def append(self, descriptor: int, data: Bytes, /) -> int:  # type: ignore[override]
+    def append(self, descriptor: int, data: Bytes, /) -> int:  # type: ignore[override]  # in RealFiles a function of os
         self._change()
         return os.write(descriptor, data)
 
-    def rename(self, source: str, target: str, /) -> None:  # type: ignore[override]
+    def rename(self, source: str, target: str, /) -> None:  # type: ignore[override]  # in RealFiles a function of os
         self._change()
         os.replace(source, target)

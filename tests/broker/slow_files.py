@@ -30,7 +30,7 @@ class SlowFiles(RealFiles):
         self.may_sync.clear()
         self.is_syncing.clear()
 
-    def sync(self, descriptor: int, /) -> None:  # type: ignore[override]
+    def sync(self, descriptor: int, /) -> None:  # type: ignore[override]  # in RealFiles a function of os
         self.is_syncing.set()
         assert self.may_sync.wait(PATIENCE_S)
         if descriptor in self.broken:

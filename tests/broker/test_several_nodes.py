@@ -56,7 +56,9 @@ async def test_a_follower_returns_the_leader(tmp_path: Path, version: int, hints
         it.topic("orders", 2)
         answer = await produce(it, 1, version)
         assert produced(answer) is Code.NOT_LEADER_OR_FOLLOWER
-        assert it.cluster.open_log_of("orders", 0).log_end_offset == 0  # type: ignore[union-attr]
+        log = it.cluster.open_log_of("orders", 0)
+        assert log is not None
+        assert log.log_end_offset == 0
         (partition,) = answer["responses"][0]["partition_responses"]
         if hints:
             assert partition["current_leader"] == {"leader_id": 2, "leader_epoch": 0}

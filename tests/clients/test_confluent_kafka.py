@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 pytestmark = pytest.mark.clients
 
@@ -252,13 +252,13 @@ def test_a_group_changes_to_the_consumer_protocol_and_back(bootstrap: str, topic
             polled(
                 consumers,
                 values,
-                lambda joined=joined, count=count: len(joined.assignment()) == 2 // count,  # type: ignore[misc]
+                lambda joined=joined, count=count: len(joined.assignment()) == 2 // count,  # type: ignore[misc]  # mypy cannot type the default
             )
             if len(consumers) > 1:
                 consumers.pop(0).close()
-            polled(consumers, values, lambda joined=joined: len(joined.assignment()) == 2)  # type: ignore[misc]
+            polled(consumers, values, lambda joined=joined: len(joined.assignment()) == 2)  # type: ignore[misc]  # mypy cannot type the default
             produced(producer, topic, [str(number)])
-            polled(consumers, values, lambda number=number: str(number) in values)  # type: ignore[misc]
+            polled(consumers, values, lambda number=number: str(number) in values)  # type: ignore[misc]  # mypy cannot type the default
         assert sorted(values) == ["0", "1", "2", "3", "4"], "a record was read twice"
     finally:
         for consumer in consumers:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
+from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
@@ -140,7 +140,7 @@ def test_a_producer_beyond_its_quota_gets_a_throttle_time(
     producer.produce(topic, bytes(12_000))
     assert producer.flush(10) == 0
     producer.poll(0)
-    quota["ops"][0]["remove"] = True  # type: ignore[index]
+    quota["ops"][0]["remove"] = True  # type: ignore[index]  # another type would fail the test
     connection.call("AlterClientQuotas", 1, {"entries": [quota], "validate_only": False})
     connection.close()
     assert waits

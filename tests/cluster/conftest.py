@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.testing import RunningBroker, running_broker
 

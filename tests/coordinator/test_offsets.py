@@ -374,7 +374,7 @@ def test_a_record_without_a_state_timestamp_expires_by_the_age_of_the_commit() -
     stable_group(talk, a)
     a.leave()
     last, _ = talk.log[-1]
-    fields = {name: getattr(last, name) for name in type(last).__slots__}  # type: ignore[union-attr]
+    fields = {name: getattr(last, name) for name in type(last).__slots__}  # type: ignore[union-attr]  # another type would fail the test
     fields["current_state_timestamp_ms"] = -1
     talk.log = [(type(last)(**fields), None), (stored, None)]
     talk.restart()

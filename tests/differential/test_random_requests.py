@@ -163,7 +163,7 @@ class Conversation(RuleBasedStateMachine):
         """States, offsets of ends, and the batches and aborted transactions of fetches."""
         self.both(lambda side: [one[side].state() for one in self.producers])
         for partition in range(PARTITIONS):
-            self.both(lambda side, p=partition: self.seen(side, p))  # type: ignore[misc]
+            self.both(lambda side, p=partition: self.seen(side, p))  # type: ignore[misc]  # mypy cannot type the default
 
     def seen(self, side: int, partition: int) -> list[Any]:
         """The content of a partition without ids and times."""

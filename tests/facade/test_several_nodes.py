@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.health import answers
 from ottla.testing import BrokerFailed, RunningBroker, running_broker

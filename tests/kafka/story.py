@@ -46,7 +46,7 @@ def find_coordinators(broker: Broker) -> None:
     for kind in (0, 1):
         body = {"key": "anybody", "key_type": kind}
         found = retrying(
-            lambda body=body: error_name(  # type: ignore[misc]
+            lambda body=body: error_name(  # type: ignore[misc]  # mypy cannot type the default
                 broker.call("FindCoordinator", 3, body)["error_code"]
             ),
             limit_s=20,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -232,8 +233,8 @@ def test_a_change_of_the_isr_leaves_leader_and_epoch_alone() -> None:
 
 def test_a_restarted_node_leads_partitions_left_without_a_leader_by_a_controlled_stop() -> None:
     catalog = with_topic(partitions=3, node_ids=(1, 2), replicas=1)  # 0 and 2 are node 1's
-    left = {"isr": (), "leader": -1, "eligible_leader_replicas": (1,)}
-    replay(catalog, [PartitionChangeRecord(0, ORDERS, **left)])  # type: ignore[arg-type]
+    left: dict[str, Any] = {"isr": (), "leader": -1, "eligible_leader_replicas": (1,)}
+    replay(catalog, [PartitionChangeRecord(0, ORDERS, **left)])
     replay(catalog, catalog.lead_leaderless_partitions(2))
     assert catalog.topics["orders"].partitions[0].leader_id == -1
     replay(catalog, catalog.lead_leaderless_partitions(1))

@@ -114,8 +114,8 @@ class Scheduler:
                     resume(results)
 
             for at, part in enumerate(parts):
-                task = _Task(self, process, _caught(part), lambda result, at=at: done(at, result))  # type: ignore[misc]
-                self.after(0, lambda task=task: task.resume(None))  # type: ignore[misc]
+                task = _Task(self, process, _caught(part), lambda result, at=at: done(at, result))  # type: ignore[misc]  # mypy cannot type the default
+                self.after(0, lambda task=task: task.resume(None))  # type: ignore[misc]  # mypy cannot type the default
 
         return wait
 

@@ -93,7 +93,7 @@ def test_an_unreadable_checkpoint_loses_nothing_and_is_logged(
                 raise OSError(errno.EIO, os.strerror(errno.EIO), path)
             return CrashDisk.read(disk, asked)
 
-        disk.read = broken  # type: ignore[method-assign]
+        disk.read = broken  # type: ignore[method-assign]  # the test changes its fake disk
         world = World(disk, NOW_MS)
         assert seen(world) == expected, path
         (told,) = world.damages

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -184,12 +185,12 @@ def test_a_data_file_that_goes_missing_is_named_and_the_others_are_read(is_cut: 
         del disk.files[DATA].data[10:]
     else:
         del disk.files[DATA]
-    limits = {"max_bytes": 1000, "up_to": log.high_watermark, "min_one": True}
-    told = refused(lambda: log.read(0, **limits))  # type: ignore[arg-type]
+    limits: dict[str, Any] = {"max_bytes": 1000, "up_to": log.high_watermark, "min_one": True}
+    told = refused(lambda: log.read(0, **limits))
     assert DATA in (told.why or "")
     assert is_cut or DATA not in disk.files, "an empty one in its place would look like a log"
     second = log.segments[1].base_offset
-    assert log.read(second, **limits).records  # type: ignore[arg-type]
+    assert log.read(second, **limits).records
     log.append(batch(b"still"), now_ms=NOW_MS)
 
 
@@ -200,7 +201,7 @@ def test_an_unreadable_file_refuses_lookups_by_time_too() -> None:
     def broken(_descriptor: int, _size_bytes: int, _position: int) -> bytes:
         raise OSError(errno.EIO, "Input/output error")
 
-    disk.read_at = broken  # type: ignore[method-assign]
+    disk.read_at = broken  # type: ignore[method-assign]  # the test changes its fake disk
     for ask in (lambda: log.offset_for_timestamp(NOW_MS), log.max_timestamp):
         assert "Input/output" in (refused(ask).why or "")
 

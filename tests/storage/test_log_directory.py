@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,8 +28,8 @@ TOPIC_ID = uuid.UUID("8ff9fb9a-7bdc-4b1d-b4d9-6b3c7a4f1e2d")
 
 
 def directory(files: Disk | RealFiles, path: str = "data", **given: object) -> LogDirectory:
-    settings = {"node_id": 1, "cluster_id": None, "now_ms": NOW_MS} | given
-    return LogDirectory.open(files, path, **settings)  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"node_id": 1, "cluster_id": None, "now_ms": NOW_MS} | given
+    return LogDirectory.open(files, path, **settings)
 
 
 def log_in(found: LogDirectory, partition: int = 0, topic_id: uuid.UUID = TOPIC_ID) -> object:
@@ -118,7 +119,7 @@ def test_an_unopened_log_stays_unclean_after_the_next_clean_stop() -> None:
         fill(found, partition)
     after_crash = directory(disk.after_kill())
     log_in(after_crash, 0)
-    disk = after_crash._files  # type: ignore[assignment]
+    disk = after_crash._files  # type: ignore[assignment]  # the test changes its fake disk
     after_crash.close()
     disk = disk.after_kill()
     half_opened = directory(disk)
@@ -322,9 +323,9 @@ def test_before_a_topic_is_made_it_is_on_disk_that_one_of_its_name_is_gone() -> 
         found.finish_deletions_of("orders")
         again = directory(disk.reboot(power_cut=True))
         assert again.partition_names() == set()
-        before = again.files.operations  # type: ignore[attr-defined]
+        before = again.files.operations  # type: ignore[attr-defined]  # another type would fail the test
         again.finish_deletions_of("orders")
-        assert again.files.operations == before, "no checkpoint knew of it"  # type: ignore[attr-defined]
+        assert again.files.operations == before, "no checkpoint knew of it"  # type: ignore[attr-defined]  # another type would fail the test
 
 
 def test_making_a_topic_anew_writes_the_checkpoints_once() -> None:

@@ -88,7 +88,7 @@ def test_a_kill_loses_nothing_and_preallocated_space_is_released(tmp_path: Path)
 
 def test_a_disk_that_sets_no_room_aside_is_written_to_all_the_same() -> None:
     disk = Disk()
-    disk.reserve = _refuse  # type: ignore[method-assign]
+    disk.reserve = _refuse  # type: ignore[method-assign]  # the test changes its fake disk
     log = open_log(disk, preallocate=True)
     log.append(batch(b"v"), now_ms=NOW_MS)
     log.roll(NOW_MS)

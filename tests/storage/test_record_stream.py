@@ -90,7 +90,7 @@ def expected(records: list[bytes], payload: bytes) -> tuple[int, int, bool]:
 def read(payload: bytes, count: int, sizes: tuple[int, ...] = ()) -> list[Head]:
     heads: list[Head] = []
     stream = RecordStream(count)
-    steps = stream.heads(lambda head: heads.append(head) or False)  # type: ignore[func-returns-value]
+    steps = stream.heads(lambda head: heads.append(head) or False)  # type: ignore[func-returns-value]  # None counts as false
     for _ in fed(stream, steps, in_pieces(payload, list(sizes))):
         pass
     return heads
@@ -237,7 +237,7 @@ def test_a_copy_has_the_records_that_stay_and_their_times(
 def test_a_large_record_is_copied_without_being_at_hand() -> None:
     copy = RecordCopy(1)
     seen: list[Entry] = []
-    steps = copy.copy(lambda entry: not seen.append(entry), lambda delta_ms: delta_ms + 9)  # type: ignore[func-returns-value]
+    steps = copy.copy(lambda entry: not seen.append(entry), lambda delta_ms: delta_ms + 9)  # type: ignore[func-returns-value]  # None counts as false
     out = 0
     head = b""
     for at_hand in fed(copy, steps, one_record(LARGE)):

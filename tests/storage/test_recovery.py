@@ -390,7 +390,7 @@ def test_a_file_with_an_unknown_end_accepts_no_append() -> None:
     def fail(*_: object) -> int:
         raise OSError("the disk failed")
 
-    disk.truncate = fail  # type: ignore[method-assign, assignment]
+    disk.truncate = fail  # type: ignore[method-assign, assignment]  # the test changes its fake disk
     disk.fail_at = disk.operations + 1
     for _ in range(2):
         with pytest.raises(Refused) as refused:

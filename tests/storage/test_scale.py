@@ -128,7 +128,7 @@ def test_the_last_descriptors_are_reserved_for_short_uses() -> None:
     logs = [a_log("log", Disk(open_files=made)) for _ in range(2)]
     for taken, is_among_last in ((18, False), (19, True), (26, True)):
         disk = Disk(open_files=made)  # whose first descriptor is 3
-        disk._open = dict.fromkeys(range(3, 3 + taken))  # type: ignore[assignment]
+        disk._open = dict.fromkeys(range(3, 3 + taken))  # type: ignore[assignment]  # the test changes its fake disk
         before = len(made)
         logs.append(a_log("log", disk))
         assert len(made) == before + (not is_among_last)
@@ -140,7 +140,7 @@ class CountingFiles(RealFiles):
     def __init__(self) -> None:
         self.calls = 0
 
-    def __getattribute__(self, name: str):  # type: ignore[no-untyped-def]
+    def __getattribute__(self, name: str):  # type: ignore[no-untyped-def]  # it returns what is asked for
         found = super().__getattribute__(name)
         if callable(found) and not name.startswith("_"):
             self.calls += 1

@@ -78,5 +78,5 @@ def test_the_last_files_of_a_swap_are_renamed_too() -> None:
 
 def test_a_directory_without_a_swap_is_not_looked_at_twice() -> None:
     disk = directory_of(name(0, ".log"))
-    disk.names_in = None  # type: ignore[assignment, method-assign]
+    disk.names_in = None  # type: ignore[assignment, method-assign]  # the test changes its fake disk
     assert finish_swaps(disk, "d", [name(0, ".log")]) == [name(0, ".log")]

@@ -147,7 +147,7 @@ class Broker:
         self.topic_ids[name] = ready["topic_id"]
         # Metadata may be ahead of the partition's log, so wait until the leader answers.
         for partition in range(partitions):
-            retrying(lambda p=partition: self.list_offset(name, partition=p)[0])  # type: ignore[misc]
+            retrying(lambda p=partition: self.list_offset(name, partition=p)[0])  # type: ignore[misc]  # mypy cannot type the default
         return name
 
     def filled_topic(self, count: int = 3, size: int = 100, **configs: Any) -> str:

@@ -32,7 +32,7 @@ def warm_up(address: Address) -> None:
         for kind in (0, 1):
             body = {"key": "warm", "key_type": kind}
             retrying(
-                lambda body=body: error_name(  # type: ignore[misc]
+                lambda body=body: error_name(  # type: ignore[misc]  # mypy cannot type the default
                     broker.call("FindCoordinator", 3, body)["error_code"]
                 ),
                 limit_s=20,

@@ -9,13 +9,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from ottla.broker.runtime.authorizer import Authorizer
 from ottla.broker.runtime.group_settings import consumer_group_settings, limits_by_group
 from ottla.broker.runtime.group_topics import CatalogTopics
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordinator.consumer.requests import ConsumerGroupSettings
+from ottla.metadata.acls import Acls
 from ottla.metadata.catalog import Catalog, ResourceType
 from ottla.metadata.records import PartitionRecord, TopicRecord
 from ottla.metadata.topics import Broker
+from ottla.protocol.acls import AclResource, Operation
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 from tests.broker.fakes import in_virtual_time
@@ -207,10 +210,15 @@ async def test_an_unknown_group_has_its_own_error(tmp_path: Path) -> None:
         assert codes == [Code.GROUP_ID_NOT_FOUND, Code.INVALID_GROUP_ID]
 
 
-class OnlyOrders:
+class OnlyOrders(Authorizer):
     """Allows all but to know of a topic that is not `orders`, and of a group `secret`."""
 
-    def allows(self, principal: str, host: str, operation: int, resource: int, name: str) -> bool:
+    def __init__(self) -> None:
+        super().__init__(Acls(), super_users=frozenset(), allow_if_no_acl=False)
+
+    def allows(
+        self, principal: str, host: str, operation: Operation, resource: AclResource, name: str
+    ) -> bool:
         return name in ("orders", "shoppers")
 
 
@@ -220,7 +228,7 @@ async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_pa
         await prepared(it)
         it.topic("orders-secret")
         secret = await beat(it, subscribed_topic_names=["orders-secret"])
-        it.node.authorizer = OnlyOrders()  # type: ignore[assignment]
+        it.node.authorizer = OnlyOrders()
         assert secret["error_code"] == 0
         (shown,) = await describe(it, "shoppers")
         assert (shown["error_code"], shown["members"]) == (Code.TOPIC_AUTHORIZATION_FAILED, [])
@@ -231,10 +239,11 @@ async def test_a_topic_without_describe_rights_is_refused_and_not_matched(tmp_pa
         await beat(it, 1, subscribed_topic_names=[], subscribed_topic_regex="orders.*")
         await asyncio.sleep(0.1)
         told = await beat(it, 1, topic_partitions=[])
-        names = {
-            it.node.catalog.topic_by_id(part["topic_id"]).name  # type: ignore[union-attr]
+        topics = [
+            it.node.catalog.topic_by_id(part["topic_id"])
             for part in told["assignment"]["topic_partitions"]
-        }
+        ]
+        names = {topic.name for topic in topics if topic is not None}
         assert names == {"orders"}
 
 

@@ -118,9 +118,9 @@ async def test_a_batch_right_behind_an_end_is_not_in_the_transaction_that_ended(
         _, ended = it.begin(ApiKey.END_TXN, 4, **shop.identity, committed=commit)
         key, version, fields = shop.produce_request("orders", sequence=1)
         _, produced = it.begin(key, version, **fields)
-        for answer in (ended, produced):
-            assert not isinstance(answer, asyncio.Future), "both in one turn"
-        answer = read(key, version, produced)  # type: ignore[arg-type]
+        assert not isinstance(ended, asyncio.Future), "both in one turn"
+        assert not isinstance(produced, asyncio.Future), "both in one turn"
+        answer = read(key, version, produced)
         assert error(answer["responses"][0]["partition_responses"][0]) == "NONE"
         assert batches(it, "orders") == ["data", "marker", "data"]
         assert await shop.state() == "Ongoing"

@@ -198,8 +198,9 @@ async def test_sockets_return_the_memory_of_many_requests_to_the_system(
     config = BrokerConfig.from_settings({"listeners": "PLAINTEXT://127.0.0.1:0"})
     sockets = NodeSockets(config, clock)
     requests = sockets._shared.requests
-    requests.holds("a", MUCH_BYTES)  # type: ignore[arg-type]
-    requests.holds("a", 0)  # type: ignore[arg-type]
+    one = HolderBelowTheLimit()
+    requests.holds(one, MUCH_BYTES)
+    requests.holds(one, 0)
     await clock.advance_ms(10_000)
     for bound in sockets._bound:
         bound.close()

@@ -45,7 +45,7 @@ class Files(RealFiles):
         if self.trouble and self.spares not in path:
             raise OSError(self.trouble, os.strerror(self.trouble))
 
-    def append(self, descriptor: int, data: Bytes, /) -> int:  # type: ignore[override]
+    def append(self, descriptor: int, data: Bytes, /) -> int:  # type: ignore[override]  # in RealFiles a function of os
         self._change(os.readlink(f"/proc/self/fd/{descriptor}"))
         return os.write(descriptor, data)
 
@@ -58,12 +58,12 @@ class Files(RealFiles):
         self._change(directory)
         super().make_directory(directory)
 
-    def rename(self, source: str, target: str, /) -> None:  # type: ignore[override]
+    def rename(self, source: str, target: str, /) -> None:  # type: ignore[override]  # in RealFiles a function of os
         if self.trouble != errno.ENOSPC:
             self._change(source)
         os.replace(source, target)
 
-    def remove(self, path: str, /) -> None:  # type: ignore[override]
+    def remove(self, path: str, /) -> None:  # type: ignore[override]  # in RealFiles a function of os
         if self.trouble != errno.ENOSPC:
             self._change(path)
         os.unlink(path)

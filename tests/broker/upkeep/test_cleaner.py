@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -404,14 +405,15 @@ def test_how_many_work_side_by_side_may_change(tmp_path: Path) -> None:
         settings = {"log_cleaner_backoff_ms": "1", "log_cleaner_threads": "2"}
         async with one_node(tmp_path, **settings) as it:
 
-            def at_work() -> int:
-                return len([task for task in asyncio.all_tasks() if "Cleaner._run" in repr(task)])
+            def are_at_work(count: int) -> bool:
+                tasks = [task for task in asyncio.all_tasks() if "Cleaner._run" in repr(task)]
+                return len(tasks) == count
 
-            assert at_work() == 2
+            assert are_at_work(2)
             for number in (1, 2, 3):
                 wanted = {"log.cleaner.threads": str(number)}
                 it.node.controller.set_configs(4, "", wanted)
-                await until(lambda number=number: at_work() == number)  # type: ignore[misc]
+                await until(partial(are_at_work, number))
             it.topic("t", **COMPACT)
             fill(it, "t", b"a", b"a")
             await until(lambda: is_clean(it, "t"))

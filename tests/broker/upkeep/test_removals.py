@@ -25,7 +25,7 @@ class SlowFiles(RealFiles):
         self.may_remove = threading.Event()
         self.is_removing = threading.Event()
 
-    def remove(self, path: str, /) -> None:  # type: ignore[override]
+    def remove(self, path: str, /) -> None:  # type: ignore[override]  # in RealFiles a function of os
         self.is_removing.set()
         assert self.may_remove.wait(PATIENCE_S)
         os.unlink(path)

@@ -6,6 +6,7 @@ The expected answers are those of Apache Kafka 4.1.1 to the same requests.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -77,10 +78,10 @@ def test_a_member_id_that_was_never_issued_is_unknown() -> None:
     "wrong", [{"protocols": ()}, {"protocol_type": ""}], ids=["no protocols", "no type"]
 )
 def test_a_first_member_without_a_protocol_is_refused_yet_makes_the_group(
-    wrong: dict[str, object],
+    wrong: dict[str, Any],
 ) -> None:
     talk = GroupTalk()
-    a = Client(talk, "a", **wrong)  # type: ignore[arg-type]
+    a = Client(talk, "a", **wrong)
     assert a.join() is Code.INCONSISTENT_GROUP_PROTOCOL
     assert talk.state == "Empty"
     talk.restart()
@@ -88,10 +89,10 @@ def test_a_first_member_without_a_protocol_is_refused_yet_makes_the_group(
 
 
 @pytest.mark.parametrize("other", [{"protocol_type": "connect"}, {"protocols": (("sticky", b""),)}])
-def test_a_member_without_a_common_protocol_is_refused(other: dict[str, object]) -> None:
+def test_a_member_without_a_common_protocol_is_refused(other: dict[str, Any]) -> None:
     talk = GroupTalk()
     stable_group(talk, Client(talk, "a"))
-    b = Client(talk, "b", **other)  # type: ignore[arg-type]
+    b = Client(talk, "b", **other)
     assert b.join() is Code.INCONSISTENT_GROUP_PROTOCOL
     assert talk.state == "Stable"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -48,9 +49,9 @@ def machine() -> Transactions:
     ],
 )
 def test_a_transactional_id_is_listed_when_it_passes_every_filter(
-    machine: Transactions, filters: dict[str, object], expected: set[str]
+    machine: Transactions, filters: dict[str, Any], expected: set[str]
 ) -> None:
-    listed = machine.listed(now_ms=NOW_MS, **filters)  # type: ignore[arg-type]
+    listed = machine.listed(now_ms=NOW_MS, **filters)
     assert {known.transactional_id for known in listed} == expected
 
 

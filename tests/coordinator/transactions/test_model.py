@@ -74,7 +74,7 @@ class Coordinator(RuleBasedStateMachine):
             outcome.effects,
             strict=False,
         ):
-            assert effect.transaction == record  # type: ignore[attr-defined]
+            assert effect.transaction == record  # type: ignore[attr-defined]  # another type would fail the test
             self.pending[record.transactional_id] = record
         return outcome.reply
 

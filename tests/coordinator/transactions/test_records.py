@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ STARTED_MS = 0x1A1FDE6E6E6
 
 
 def transaction(state: State, **fields: object) -> Transaction:
-    known: dict[str, object] = {
+    known: dict[str, Any] = {
         "transactional_id": ID,
         "producer_id": 0,
         "producer_epoch": 0,
@@ -37,7 +39,7 @@ def transaction(state: State, **fields: object) -> Transaction:
         "partitions": frozenset(),
         "updated_ms": 0,
     }
-    return Transaction(**(known | fields))  # type: ignore[arg-type]
+    return Transaction(**(known | fields))
 
 
 @pytest.mark.parametrize(

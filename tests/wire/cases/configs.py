@@ -140,8 +140,8 @@ def configs__max_message_bytes_takes_effect(broker: Broker) -> Any:
         data = batch([b"x" * 1000])
         out.append(
             until(
-                lambda data=data: broker.produced(topic, data)[0],  # type: ignore[misc]
-                lambda error, wanted=wanted: error == wanted,  # type: ignore[misc]
+                lambda data=data: broker.produced(topic, data)[0],  # type: ignore[misc]  # mypy cannot type the default
+                lambda error, wanted=wanted: error == wanted,  # type: ignore[misc]  # mypy cannot type the default
                 limit_s=3,
             )
         )

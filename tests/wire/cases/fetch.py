@@ -251,8 +251,13 @@ def fetch__current_leader(broker: Broker) -> Any:
     topic = broker.filled_topic()
     topic_id = broker.topic_ids[topic]
     out = {}
-    for name, fields in (("good", {}), ("old", {"leader_epoch": -1}), ("new", {"leader_epoch": 9})):
-        answer = broker.fetch_raw([(topic_id, 0, 0)], version=16, **fields)  # type: ignore[arg-type]
+    epochs: dict[str, dict[str, Any]] = {
+        "good": {},
+        "old": {"leader_epoch": -1},
+        "new": {"leader_epoch": 9},
+    }
+    for name, fields in epochs.items():
+        answer = broker.fetch_raw([(topic_id, 0, 0)], version=16, **fields)
         part = partitions_of(answer)[0]
         out[name] = [
             error_name(part["error_code"]),

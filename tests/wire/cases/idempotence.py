@@ -105,7 +105,7 @@ def idem__sequence_wraps_inside_batch(broker: Broker) -> Any:
 def idem__bad_producer_fields(broker: Broker) -> Any:
     producer = broker.idempotent()
     known = {"producer_id": producer.producer_id, "epoch": producer.epoch}
-    fields = {
+    fields: dict[str, dict[str, Any]] = {
         "negative_seq": known | {"sequence": -1},
         "negative_epoch": known | {"epoch": -1, "sequence": 0},
         "seq_minus_5": known | {"sequence": -5},
@@ -113,7 +113,7 @@ def idem__bad_producer_fields(broker: Broker) -> Any:
         "epoch_without_pid": {"producer_id": -1, "epoch": 3, "sequence": -1},
         "pid_minus_5": {"producer_id": -5, "epoch": 0, "sequence": 0},
     }
-    return attempts(broker, {name: batch(**wrong) for name, wrong in fields.items()})  # type: ignore[arg-type]
+    return attempts(broker, {name: batch(**wrong) for name, wrong in fields.items()})
 
 
 @case

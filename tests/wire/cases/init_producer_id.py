@@ -28,7 +28,7 @@ def init__all_versions(broker: Broker) -> Any:
         answers = [
             broker.init_raw(None, version=version),
             retrying(
-                lambda v=version: broker.init_raw("same-" + broker.fresh("x"), version=v),  # type: ignore[misc]
+                lambda v=version: broker.init_raw("same-" + broker.fresh("x"), version=v),  # type: ignore[misc]  # mypy cannot type the default
                 lambda answer: [answer[0]],
             ),
             broker.init_raw("", version=version),

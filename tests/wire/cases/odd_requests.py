@@ -117,7 +117,8 @@ def odd__a_malformed_batch_fails_the_request(broker: Broker) -> Any:
     topic, good = broker.topic(2), batch()
     out = {}
     for field, value in (("magic", 3), ("magic", -1), ("magic", 1), ("length", 13), ("length", -3)):
-        parts = [(topic, [(0, good), (1, batch(**{field: value}))])]  # type: ignore[arg-type]
+        wrong: dict[str, Any] = {field: value}
+        parts = [(topic, [(0, good), (1, batch(**wrong))])]
         out[f"{field} {value}"] = _produced(broker, topic, parts, acks=-1)
     return {**out, "taken": broker.ends(topic)}
 

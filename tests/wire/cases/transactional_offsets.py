@@ -164,7 +164,7 @@ def txnoffsets__several_in_one_transaction(broker: Broker) -> Any:
             producer.add_offsets(group)
             for offset in (3, 7):
                 producer.commit_offset(group, topic, offset + 10 * (not commit), partition=1)
-        retrying(lambda commit=commit: producer.end(commit=commit))  # type: ignore[misc]
+        retrying(lambda commit=commit: producer.end(commit=commit))  # type: ignore[misc]  # mypy cannot type the default
         producer.wait_ended()
         out.append([_settled(broker, group, topic) for group in groups])
         out.append([broker.offsets(group, topic, (1,)) for group in groups])
