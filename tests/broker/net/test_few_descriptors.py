@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -21,13 +22,22 @@ from tests.log_lines import LogLines
 
 
 class NoneToSpare(OpenFiles):
-    """The limits of a process that has, at first, only the reserved descriptors."""
+    """The limits of a process that has, at first, only the reserved descriptors.
+
+    Attributes:
+        taken: the number of descriptors that are in use, by the lowest free one.
+    """
 
     has_spare = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = os.dup(0)
+        os.close(self.taken)
+
     @property
     def descriptors(self) -> int:
-        return super().descriptors if self.has_spare else RESERVED
+        return super().descriptors if self.has_spare else self.taken + RESERVED
 
 
 class NothingToFlush:
@@ -49,7 +59,7 @@ async def test_a_connection_that_would_take_one_of_the_last_is_refused_with_a_li
             await client.leave()
     ((level, event, fields),) = log_lines.of("server").lines
     assert (level, event) == ("warning", "connection refused")
-    assert fields["reason"] == f"no descriptors left of {RESERVED} (ulimit -n)"
+    assert fields["reason"] == f"no descriptors left of {open_files.taken + RESERVED} (ulimit -n)"
 
 
 class Dirty:
