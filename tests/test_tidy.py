@@ -17,7 +17,7 @@ FILE_LINES = 600
 POSITIONAL_PARAMETERS = 5
 PARAMETERS = 9
 ANY_AT_MOST = {"broker": 12, "coordinator": 6, "metadata": 0, "storage": 0}
-PATCHES_AT_MOST = 59
+PATCHES_AT_MOST = 58
 ROOMS = ("broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.

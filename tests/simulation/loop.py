@@ -84,7 +84,9 @@ class _Log:
 def running(scheduler: Scheduler, loop: SimulatedLoop | None) -> Iterator[None]:
     """Make it the running loop (None: no loop); the broker's log goes into the trace.
 
-    The seed decides when a slice of work is over, because virtual time does not pass in it.
+    The seed decides when a slice of work is over, because virtual time does not pass in it. This
+    replaces `Turns.is_over`: a length set by `set_slice_s` would also make `Turns.pause` wait, and
+    requests here wait for flushes alone.
     """
     jobs: Any = turns.Turns
     is_over = jobs.is_over

@@ -30,6 +30,7 @@ class Disk:
         operations: how many changed something so far.
         files: content by path.
         now_ms: when what is appended was modified.
+        opened: the open files by their descriptors.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Disk:
         self.now_ms = 0
         self.files: dict[str, _File] = {}
         self.directories: set[str] = {""}
-        self._open: dict[int, _File] = {}
+        self.opened: dict[int, _File] = {}
         self._locked: set[str] = set()
 
     def after_power_cut(self) -> Disk:
@@ -80,22 +81,22 @@ class Disk:
         if path not in self.files:
             self._operation()
             self.files[path] = _File()
-        descriptor = max(self._open, default=2) + 1
-        self._open[descriptor] = self.files[path]
+        descriptor = max(self.opened, default=2) + 1
+        self.opened[descriptor] = self.files[path]
         return descriptor
 
     def close(self, descriptor: int, /) -> None:
-        del self._open[descriptor]
+        del self.opened[descriptor]
 
     def append(self, descriptor: int, data: Bytes, /) -> int:
-        file = self._open[descriptor]
+        file = self.opened[descriptor]
         self._operation(half=(file, data))
         file.data += data
         file.modified_ms = self.now_ms
         return len(data)
 
     def read_at(self, descriptor: int, size_bytes: int, position: int, /) -> bytes:
-        return bytes(self._open[descriptor].data[position : position + size_bytes])
+        return bytes(self.opened[descriptor].data[position : position + size_bytes])
 
     def write_at(self, path: str, data: Bytes, position: int, /) -> None:
         file = self._file(path)
@@ -105,11 +106,11 @@ class Disk:
 
     def truncate(self, descriptor: int, size_bytes: int, /) -> None:
         self._operation()
-        del self._open[descriptor].data[size_bytes:]
+        del self.opened[descriptor].data[size_bytes:]
 
     def sync(self, descriptor: int, /) -> None:
         self._operation()
-        self._open[descriptor].synced = bytes(self._open[descriptor].data)
+        self.opened[descriptor].synced = bytes(self.opened[descriptor].data)
 
     def reserve(self, descriptor: int, size_bytes: int, /) -> None:
         self._operation()
@@ -157,7 +158,7 @@ class Disk:
         self._operation()
 
     def is_at(self, descriptor: int, path: str, /) -> bool:
-        return self._open[descriptor] is self.files.get(path)
+        return self.opened[descriptor] is self.files.get(path)
 
     def lock(self, path: str, /) -> int:
         if path in self._locked:

@@ -24,13 +24,18 @@ def config(**settings: Any) -> LogConfig:
 
 
 def open_log(
-    files: Files | None = None, *, clean: bool = True, now_ms: int = NOW_MS, **settings: Any
+    files: Files | None = None,
+    *,
+    topic: str = "orders",
+    clean: bool = True,
+    now_ms: int = NOW_MS,
+    **settings: Any,
 ) -> PartitionLog:
-    """A log, in a new disk unless one is given."""
+    """The log of partition 0 of a topic, in a new disk unless one is given."""
     if files is None:
         files = Disk()
     files.make_directory("data")
-    files.make_directory(DIRECTORY)
+    files.make_directory(f"data/{topic}-0")
     opening = {
         name: settings.pop(name) for name in ("recovery_point", "log_start_offset", "leader_epoch")
         if name in settings
@@ -38,7 +43,7 @@ def open_log(
     report = settings.pop("report", ignore_damage)
     services = LogServices(files, "data", report)
     stop = Stop(clean, **opening)
-    return PartitionLog(services, "orders", 0, config=config(**settings), stop=stop, now_ms=now_ms)
+    return PartitionLog(services, topic, 0, config=config(**settings), stop=stop, now_ms=now_ms)
 
 
 def batch(*values: bytes | None, key: bytes | None = None, **header: Any) -> bytearray:

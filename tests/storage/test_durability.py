@@ -188,7 +188,7 @@ def test_a_segment_that_is_removed_under_a_flush_is_closed_behind_it() -> None:
     flush.run()
     log.end_flush(flush)
     log.close(clean=False)
-    assert disk._open == {}, "a descriptor was left open"
+    assert disk.opened == {}, "a descriptor was left open"
 
 
 def test_the_snapshot_at_the_end_of_a_segment_that_was_dropped_is_synced() -> None:
@@ -255,7 +255,7 @@ def test_a_log_that_failed_does_not_stop_cleanly_and_closes_its_files() -> None:
     assert refused.value.code == Code.KAFKA_STORAGE_ERROR
     with pytest.raises(OSError, match="the disk failed"):
         log.close(clean=True)
-    assert disk._open == {}
+    assert disk.opened == {}
 
 
 def test_a_duplicate_after_a_crash_is_flushed_before_it_is_acknowledged() -> None:
@@ -272,11 +272,7 @@ def test_a_duplicate_after_a_crash_is_flushed_before_it_is_acknowledged() -> Non
 def test_segments_of_one_age_end_at_different_times_where_jitter_is_set() -> None:
     waited = set()
     for name in range(20):
-        disk = Disk()
-        disk.make_directory("data")
-        disk.make_directory(DIRECTORY)
-        log = open_log(disk, segment_ms=10_000, segment_jitter_ms=5_000)
-        log._name = f"orders-{name}"
+        log = open_log(topic=f"orders-{name}", segment_ms=10_000, segment_jitter_ms=5_000)
         log.append(batch(), now_ms=NOW_MS)
         log.roll(NOW_MS)
         log.append(batch(timestamp_ms=NOW_MS), now_ms=NOW_MS)

@@ -118,9 +118,9 @@ def test_a_pending_answer_survives_the_removal_of_its_file(name: str, is_open: b
         log.segments[0].close_for_now()
     ENDS[name](disk, log)
     assert whole(later) == expected
-    opened = len(disk._open)
+    opened = len(disk.opened)
     del later
-    assert len(disk._open) == opened - 1, "the file is closed with the last range of it"
+    assert len(disk.opened) == opened - 1, "the file is closed with the last range of it"
 
 
 def test_a_file_with_two_ranges_stays_open_until_both_are_gone() -> None:
@@ -142,12 +142,12 @@ def test_too_many_open_files_are_closed_under_a_range_and_opened_again() -> None
         found.append(log.find(offset, ReadLimits(SMALL, 1000, at_once=0)))
         offset = found[-1].next_offset
     assert len(found) > 3
-    assert len(disk._open) <= 2
+    assert len(disk.opened) <= 2
     offset = 0
     for later in found:
         assert whole(later) == whole(twin.find(offset, ReadLimits(SMALL, 1000)))
         offset = later.next_offset
-    assert len(disk._open) <= 2
+    assert len(disk.opened) <= 2
 
 
 def test_a_file_that_became_shorter_is_an_error_and_not_fewer_bytes() -> None:

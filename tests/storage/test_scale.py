@@ -42,10 +42,10 @@ def test_no_more_files_are_open_than_may_be_and_all_can_be_used(few: OpenFiles) 
     for _ in range(3):
         for log in logs:
             log.append(batch(), now_ms=NOW_MS)
-            assert sum(len(disk._open) for disk in disks) <= 3
+            assert sum(len(disk.opened) for disk in disks) <= 3
         for log in logs:
             everything(log)
-            assert sum(len(disk._open) for disk in disks) <= 3
+            assert sum(len(disk.opened) for disk in disks) <= 3
     assert [log.log_end_offset for log in logs] == [4] * 20
     assert len(everything(logs[7])) == 4
     assert len(few) == 3
@@ -80,7 +80,7 @@ def test_a_file_under_a_flush_is_closed_after_it(few: OpenFiles) -> None:
     flush.run()
     log.end_flush(flush)
     assert log.recovery_point == 1
-    assert disk._open == {}
+    assert disk.opened == {}
     log.append(batch(), now_ms=NOW_MS)
     assert len(everything(log)) == 2
 
@@ -123,12 +123,16 @@ def test_half_of_the_descriptors_are_left_to_sockets(monkeypatch: pytest.MonkeyP
 
 def test_the_last_descriptors_are_reserved_for_short_uses() -> None:
     """An index, a checkpoint, a module that is imported late, for want of which requests failed."""
-    made = OpenFiles(limit=1_000)
-    made._descriptors = 30
+
+    class Thirty(OpenFiles):
+        descriptors = 30
+
+    made = Thirty(limit=1_000)
     logs = [a_log("log", Disk(open_files=made)) for _ in range(2)]
     for taken, is_among_last in ((18, False), (19, True), (26, True)):
         disk = Disk(open_files=made)  # whose first descriptor is 3
-        disk._open = dict.fromkeys(range(3, 3 + taken))  # type: ignore[assignment]  # the test changes its fake disk
+        for number in range(taken):
+            disk.open(f"other {number}")
         before = len(made)
         logs.append(a_log("log", disk))
         assert len(made) == before + (not is_among_last)

@@ -146,10 +146,17 @@ def decode(api: str, version: int, frame: bytes) -> Answer:
 
 
 class Connection:
-    """One socket to a broker; `call` waits for each answer before the next request."""
+    """One socket to a broker; `call` waits for each answer before the next request.
 
-    def __init__(self, address: Address, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-        self._socket = socket.create_connection(address, timeout=timeout_s)
+    Args:
+        source: the host that it comes from; None: the system chooses.
+    """
+
+    def __init__(
+        self, address: Address, timeout_s: float = ANSWER_TIMEOUT_S, source: str | None = None
+    ) -> None:
+        source_address = None if source is None else (source, 0)
+        self._socket = socket.create_connection(address, timeout_s, source_address)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._timeout_s = timeout_s
         self._correlation_id = random.randrange(1, 1 << 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ottla.protocol.errors import Code
 from ottla.protocol.records import records_in
 from tests.broker.fakes import START_MS, in_virtual_time, settle
 from tests.broker.one_node import OneNode, one_node, read
+from tests.clocks import VirtualClock
 
 FETCH = ApiKey.FETCH
 VERSIONS = range(4, 19)
@@ -209,12 +211,6 @@ async def test_the_end_of_the_log_is_no_error(tmp_path: Path) -> None:
 # Waiting
 
 
-def pending_timers() -> set[float]:
-    """The times of the running loop's timers that are neither due nor cancelled."""
-    loop: Any = asyncio.get_running_loop()
-    return {round(timer.when(), 3) for timer in loop._scheduled if not timer.cancelled()}
-
-
 def begin(it: OneNode, *parts: tuple[Any, int, int], **fields: Any) -> tuple[Any, Any]:
     return it.begin(FETCH, 12, **asked(*parts, **{"max_wait_ms": 500, **fields}))
 
@@ -230,17 +226,21 @@ async def test_a_fetch_waits_for_max_wait_ms_and_answers_without_records(tmp_pat
 
 @in_virtual_time
 async def test_an_append_ends_the_wait(tmp_path: Path) -> None:
-    async with one_node(tmp_path) as it:
-        it.topic("orders", 2)
-        _, answered = begin(it, ("orders", 0, 0), ("orders", 1, 0), max_wait_ms=437)
-        await asyncio.sleep(0.2)
-        assert 0.437 in pending_timers()
-        it.append("orders", b"a", partition=1)
-        told = partitions(read(FETCH, 12, await answered))
-        assert [values(each) for each in told] == [[], [b"a"]]
-        assert asyncio.get_running_loop().time() == 0.2
-        assert 0.437 not in pending_timers()
-        assert it.node.fetch_waits._by_partition == {}
+    clock = VirtualClock()
+    it = OneNode(tmp_path, {}, clock)
+    it.topic("orders", 2)
+    await clock.advance_ms(1000)
+    before = Counter(clock.pending())
+    _, answered = begin(it, ("orders", 0, 0), ("orders", 1, 0), max_wait_ms=437)
+    await clock.advance_ms(200)
+    assert (Counter(clock.pending()) - before).total() == 1, "the end of the wait"
+    it.append("orders", b"a", partition=1)
+    told = partitions(read(FETCH, 12, await answered))
+    assert [values(each) for each in told] == [[], [b"a"]]
+    assert clock.monotonic_ms() == 1200
+    assert Counter(clock.pending()) == before
+    assert it.node.fetch_waits._by_partition == {}
+    it.node.close()
 
 
 @in_virtual_time

@@ -11,7 +11,7 @@ import pytest
 from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.net.outgoing import Outgoing, is_in_memory
 from tests.broker.fakes import correlation_ids, in_virtual_time, settle
-from tests.broker.net.peers import Peer, fetch, heartbeat, until_served
+from tests.broker.net.peers import Peer, heartbeat, until_served
 from tests.log_lines import LogLines
 
 CHUNK = 1000
@@ -66,7 +66,13 @@ def test_all_of_an_answer_comes_out_in_order_and_in_chunks(chunk: int) -> None:
 
 
 class SlowPeer(Peer):
-    """A peer that reads on demand, whose fetches are answered from files."""
+    """A peer that reads on demand; requests from number 100 on are answered from files.
+
+    Attributes:
+        later: the answer of these, if it is not there at once.
+    """
+
+    later: asyncio.Future[Any] | None = None
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines) -> None:
         super().__init__(monkeypatch, log_lines, CHUNK)
@@ -78,7 +84,7 @@ class SlowPeer(Peer):
         def answer_from_files(_: Any, frame: memoryview, info: Any) -> Any:
             context, reply = serve(dispatch, frame, info)
             if context.correlation_id >= 100:
-                reply = answer(context.correlation_id, *self.files)
+                reply = self.later or answer(context.correlation_id, *self.files)
             return context, reply
 
         monkeypatch.setattr(type(dispatch), "serve", answer_from_files)
@@ -196,16 +202,14 @@ async def test_a_connection_that_ends_lets_go_of_the_file(slow: Any, way: str) -
 @in_virtual_time
 async def test_a_fetch_that_waited_is_sent_in_chunks_as_well(slow: Any) -> None:
     it = slow()
-    it.send(fetch(1), heartbeat(2))
+    it.later = asyncio.get_running_loop().create_future()
+    it.send(heartbeat(100), heartbeat(2))
     await settle()
-    it.connection._busy.remove_done_callback(it.connection._answered)
-    done = asyncio.get_running_loop().create_future()
-    it.connection._busy = done
-    done.add_done_callback(it.connection._answered)
-    done.set_result(answer(1, *it.files))
+    assert it.read_bytes == 0
+    it.later.set_result(answer(100, *it.files))
     await settle()
     assert it.read_bytes <= CHUNK
     for _ in range(15):
         it.reads()
         await settle()
-    assert it.answered == [1, 2]
+    assert it.answered == [100, 2]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -257,7 +256,7 @@ def asked_of(host: str, port: int) -> list[dict[str, list[str]]]:
 
     def ask(address: str, step: Step) -> Mapping[str, Any] | None:
         if address not in connections:
-            connections[address] = _connected((host, port), address)
+            connections[address] = Connection((host, port), source=address)
         try:
             return connections[address].call(step.api, step.version, step.body)
         except (Closed, NoAnswer):
@@ -282,13 +281,6 @@ def record(host: str, port: int) -> None:
     """Write down what an Apache Kafka answers."""
     lines = [json.dumps(each) for each in asked_of(host, port)]
     ANSWERS.write_text('{"answers": [\n' + ",\n".join(lines) + "\n]}\n")
-
-
-def _connected(to: tuple[str, int], address: str) -> Connection:
-    connection = Connection(to)
-    connection.close()
-    connection._socket = socket.create_connection(to, timeout=20, source_address=(address, 0))
-    return connection
 
 
 if __name__ == "__main__":

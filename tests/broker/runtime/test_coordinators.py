@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -45,7 +45,11 @@ class FakeShard:
 
 
 def coordinator(
-    refused: Mapping[int, Code] = NOBODY, *, damaged: Collection[int] = ()
+    refused: Mapping[int, Code] = NOBODY,
+    *,
+    damaged: Collection[int] = (),
+    on_loaded: Callable[[Shard[Any]], None] = lambda shard: None,
+    on_unloaded: Callable[[Shard[Any]], None] = lambda shard: None,
 ) -> tuple[Coordinator[Any], list[FakeShard]]:
     made: list[FakeShard] = []
 
@@ -57,7 +61,10 @@ def coordinator(
             made[-1].damage = Refused(Code.CORRUPT_MESSAGE, "a bit")
         return cast(Shard[Any], made[-1])
 
-    return Coordinator("__consumer_offsets", make, Loading()), made
+    groups: Coordinator[Any] = Coordinator(
+        "__consumer_offsets", make, Loading(), on_loaded=on_loaded, on_unloaded=on_unloaded
+    )
+    return groups, made
 
 
 def all_of(count: int, *, epoch: int = 0) -> tuple[int, dict[int, int]]:
@@ -160,9 +167,10 @@ def test_partitions_that_move_to_another_node_are_unloaded_and_the_others_stay()
 
 def test_a_new_leader_epoch_is_a_new_shard() -> None:
     told: list[tuple[str, int]] = []
-    groups, made = coordinator()
-    groups._on_loaded = lambda shard: told.append(("loaded", shard.partition))
-    groups._on_unloaded = lambda shard: told.append(("unloaded", shard.partition))
+    groups, made = coordinator(
+        on_loaded=lambda shard: told.append(("loaded", shard.partition)),
+        on_unloaded=lambda shard: told.append(("unloaded", shard.partition)),
+    )
     groups.follow(2, {0: 0, 1: 0})
     groups.follow(2, {0: 0, 1: 1})
     assert [shard.closed for shard in made] == [0, 1, 0]

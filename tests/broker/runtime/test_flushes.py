@@ -319,7 +319,7 @@ async def test_a_log_that_is_deleted_under_a_sync_lets_go_and_is_no_trouble(brok
     told = await waiting
     assert told is not None
     assert broker.lines.lines == []
-    assert broker.disk._open == {}, "a descriptor was left open"
+    assert broker.disk.opened == {}, "a descriptor was left open"
 
 
 async def test_a_flush_retries_a_file_that_cannot_be_opened(broker: Broker) -> None:

@@ -12,8 +12,9 @@ from ottla.broker.events import (
     GroupConverted,
     GroupTransition,
 )
+from ottla.metadata.catalog import CONSUMER_OFFSETS, ResourceType
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.errors import Code, Refused
+from ottla.protocol.errors import Code
 from tests.broker.fakes import in_virtual_time
 from tests.broker.observing import Heard, hear
 from tests.broker.one_node import OneNode, one_node
@@ -183,19 +184,16 @@ async def test_a_decision_that_the_log_refuses_emits_a_refusal_and_no_transition
         heard = await prepared(it)
         await beat(it, "a")
         transitions(heard)
-
-        def refuse(*_: Any) -> None:
-            raise Refused(Code.NOT_ENOUGH_REPLICAS)
-
-        shard = it.node.groups.shard_at(0)
-        shard._check_may_append = refuse
+        configs = {"max.message.bytes": "1"}
+        it.node.controller.set_configs(ResourceType.TOPIC, CONSUMER_OFFSETS, configs)
         answer = await it.ask(ApiKey.DELETE_GROUPS, 1, groups_names=["unknown"])
         assert answer["results"][0]["error_code"] == Code.GROUP_ID_NOT_FOUND
         heard.events.clear()
         await it.clock.sleep_ms(46_000)
         refused = heard.of(DecisionRefused)
         assert refused
-        assert {each.code for each in refused} == {Code.NOT_ENOUGH_REPLICAS}
+        assert {each.code for each in refused} == {Code.MESSAGE_TOO_LARGE}
         assert transitions(heard) == []
+        shard = it.node.groups.shard_at(0)
         assert shard._group_transitions is not None
         assert shard._group_transitions._before is None

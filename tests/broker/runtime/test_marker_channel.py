@@ -15,7 +15,7 @@ from ottla.broker.runtime.work_limits import WorkLimits
 from ottla.broker.scheduling.turns import set_slice_s
 from ottla.coordinator.outcome import Outcome, Producer
 from ottla.coordinator.transactions.states import State
-from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE, ResourceType
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code, Malformed, Refused
@@ -244,24 +244,18 @@ async def test_a_marker_is_acknowledged_when_it_is_on_disk(tmp_path: Path) -> No
 
 
 @in_a_loop
-async def test_a_completion_that_the_log_does_not_take_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_completion_that_the_log_does_not_take_is_tried_again(tmp_path: Path) -> None:
     async with nodes(tmp_path, 2) as it:
         it.controller.create_internal_topic(TRANSACTION_STATE)
         (other,) = others_of(it)
         it.topic("orders", other)
         producer = prepare(it, ("orders", 0))
         end(it, producer)
-        shard = coordinator_of(it).transactions.shard_of(SHOP)
-
-        def too_few(log: object) -> None:
-            raise Refused(Code.NOT_ENOUGH_REPLICAS)
-
-        monkeypatch.setattr(shard, "_check_may_append", too_few)
+        transaction_state = ResourceType.TOPIC, TRANSACTION_STATE
+        it.controller.set_configs(*transaction_state, {"max.message.bytes": "1"})
         await until(lambda: coordinator_of(it).marker_channel.completions)
         assert state(it) is State.PREPARE_COMMIT
-        monkeypatch.undo()
+        it.controller.set_configs(*transaction_state, {"max.message.bytes": None})
         await until(lambda: state(it) is State.COMPLETE_COMMIT)
         assert markers_of(it, ("orders", 0)) == [(True, 0)]
 

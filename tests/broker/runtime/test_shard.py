@@ -93,9 +93,18 @@ def decode(key: bytes, value: bytes | None) -> Said | None:
 
 
 class Place:
-    """A shard over a log on a disk in memory, and what came of it."""
+    """A shard over a log on a disk in memory, and what came of it.
 
-    def __init__(self, disk: Disk | None = None) -> None:
+    Args:
+        disk: None: a new one.
+        carry_out: of the shard; None: `effects` has the effects.
+    """
+
+    def __init__(
+        self,
+        disk: Disk | None = None,
+        carry_out: Callable[[Shard[Any], Effect], None] | None = None,
+    ) -> None:
         self.disk = disk or Disk()
         self.log: PartitionLog = open_log(self.disk, clean=False)
         self.effects: list[Effect] = []
@@ -105,7 +114,7 @@ class Place:
             Words(),
             (encode, decode),
             ShardServices(LoopClock(), on_append=self._appended),
-            carry_out=self._carry_out,
+            carry_out=carry_out or self._carry_out,
         )
 
     def _carry_out(self, shard: Shard[Any], effect: Effect) -> None:
@@ -158,10 +167,11 @@ def log(log_lines: LogLines) -> LogLines:
 
 @in_virtual_time
 async def test_a_decision_is_appended_replayed_carried_out_and_replied() -> None:
-    place = Place()
     seen: list[tuple[int, int]] = []
-    place.shard._carry_out = lambda shard, effect: seen.append(
-        (place.log.log_end_offset, len(place.machine.words))
+    place = Place(
+        carry_out=lambda shard, effect: seen.append(
+            (place.log.log_end_offset, len(place.machine.words))
+        )
     )
     reply = await place.shard.run(saying("a", "b", reply="done", effects=(Bell("x"),)))
     assert reply == "done"
@@ -246,12 +256,11 @@ async def test_an_answer_marked_send_even_if_not_logged_is_sent_after_a_refused_
 @in_virtual_time
 async def test_an_effect_may_decide_again() -> None:
     """The marker channel does: when the markers are written it tells the machine so."""
-    place = Place()
 
     def again(shard: Shard[Any], effect: Effect) -> None:
         shard.run_now(saying("second"))
 
-    place.shard._carry_out = again
+    place = Place(carry_out=again)
     await place.shard.run(saying("first", effects=(Bell("x"),)))
     assert [said.word for said in place.machine.words] == ["first", "second"]
 

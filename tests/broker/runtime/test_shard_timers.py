@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -65,9 +65,18 @@ class Bell(Effect):
 
 
 class Place:
-    """A shard over a log on a disk in memory."""
+    """A shard over a log on a disk in memory.
 
-    def __init__(self, **settings: Any) -> None:
+    Args:
+        carry_out: of the shard.
+        settings: of the log.
+    """
+
+    def __init__(
+        self,
+        carry_out: Callable[[Shard[Any], Effect], None] = lambda shard, effect: None,
+        **settings: Any,
+    ) -> None:
         self.log: PartitionLog = open_log(Disk(), clean=False, **settings)
         self.machine = Chores()
         self.events = Events()
@@ -76,7 +85,7 @@ class Place:
             self.machine,
             (lambda record: (record.encode(), b""), lambda key, value: key.decode()),
             ShardServices(LoopClock(), on_append=lambda log: None, events=self.events),
-            carry_out=lambda shard, effect: None,
+            carry_out=carry_out,
         )
 
     def plan(self, *names: str, at_ms: int = 0) -> None:
@@ -311,15 +320,14 @@ async def test_failing_timers_are_logged_once_with_their_effect(said: LogLines) 
 
 @in_virtual_time
 async def test_an_effect_that_decides_while_a_tick_goes_on_does_not_tick_within_it() -> None:
-    place = Place()
     deep: list[int] = []
 
-    def carry_out(shard: Any, effect: Any) -> None:
+    def carry_out(shard: Shard[Any], effect: Effect) -> None:
         deep.append(len(place.machine.done))
-        place.shard.run_now(lambda machine, now: Outcome(None))
+        shard.run_now(lambda machine, now: Outcome(None))
 
+    place = Place(carry_out)
     place.machine.effects = (Bell(),)
-    place.shard._carry_out = carry_out
     place.plan("a", "b", "c", at_ms=1000)
     await asyncio.sleep(2)
     assert place.machine.done == ["a", "b", "c"]

@@ -47,6 +47,11 @@ class FakeTopics:
         self.version += 1
         self.newest_version = self.version
 
+    def put(self, topic: TopicMetadata) -> None:
+        """Add a topic, or replace the one of its name."""
+        self._topics[topic.name] = topic
+        self.version += 1
+
     def grow(self, name: str, count: int) -> None:
         self._topics[name] = self._topics[name]._replace(partition_count=count)
         self.version += 1

@@ -252,10 +252,8 @@ def test_a_regular_expression_that_is_not_valid_any_more_matches_nothing() -> No
 def test_the_hash_is_that_of_apache_kafka() -> None:
     """What Kafka 4.1.1 logged for two topics with these ids."""
     topics = FakeTopics()
-    topics._topics = {
-        name: TopicMetadata(uuid.UUID(topic_id), name, count)
-        for name, topic_id, count in HASHED_TOPICS
-    }
+    for name, topic_id, count in HASHED_TOPICS:
+        topics.put(TopicMetadata(uuid.UUID(topic_id), name, count))
     assert metadata_hash([name for name, _, _ in HASHED_TOPICS], topics) == KAFKAS_HASH
     assert metadata_hash(["unknown"], topics) == 0
 
@@ -263,8 +261,9 @@ def test_the_hash_is_that_of_apache_kafka() -> None:
 def test_the_hash_sees_racks() -> None:
     plain = FakeTopics(orders=2)
     racked = FakeTopics(orders=2)
-    facts = racked._topics["orders"]
-    racked._topics["orders"] = facts._replace(racks=(("a", "b"), ("a",)))
+    orders = racked.by_name("orders")
+    assert orders is not None
+    racked.put(orders._replace(racks=(("a", "b"), ("a",))))
     hashes = {metadata_hash(["orders"], topics) for topics in (plain, racked)}
     assert len(hashes) == 2
 
