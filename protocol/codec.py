@@ -1,20 +1,22 @@
 """Kafka's messages as classes, each made from its schema at first use.
 
-The schemas, objects and compiled encoders are kafka-python's. Its message classes are not used:
-they come a dozen per module, and making all of them would cost more than the rest of a broker's
-start. `import_alone` also avoids importing the library's clients.
+The schemas and objects are kafka-python's. Its message classes are not used: they come a dozen per
+module, and making all of them would cost more than the rest of a broker's start. `import_alone`
+also avoids importing the library's clients.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from functools import cache
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any, Final
 
+from . import encoding
 from .api_keys import ApiKey
 from .decoding import Decoder, compiled
+from .encoding import Encoder
 
 # Bit fields of authorized operations, which are sets here.
 _WITH_OPERATIONS: Final = frozenset(
@@ -115,15 +117,13 @@ def is_flexible(cls: Any, version: int) -> bool:
     return bool(lowest <= version <= highest)
 
 
+@cache
 def decoder(cls: Any, version: int) -> Decoder:
     """The compiled function (data, position, elements left) -> (message, end position)."""
     return compiled(cls._struct, version, cls, flexible=is_flexible(cls, version))
 
 
-def encoder(cls: Any, version: int) -> Callable[[Any, Any], None]:
-    """The compiled function (message, EncodeBuffer) -> None."""
-    flexible = is_flexible(cls, version)
-    function: Callable[[Any, Any], None] = cls._struct.compiled_encode_into(
-        version, compact=flexible, tagged=flexible
-    )
-    return function
+@cache
+def encoder(cls: Any, version: int) -> Encoder:
+    """The compiled function that appends a dict to a bytearray."""
+    return encoding.compiled(cls._struct, version, flexible=is_flexible(cls, version))

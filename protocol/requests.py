@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from . import codec
 from .api_keys import ApiKey
 from .decoding import skip_tagged_fields
+from .encoding import Body
 from .errors import Malformed
-from .messages import Body, built
 
 if TYPE_CHECKING:
     from .api_types.answers import ReadAnswer
@@ -34,22 +34,14 @@ def request_frame(
     Raises:
         KeyError: the request has no such field. ValueError: null where the schema allows none.
     """
-    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
-
     cls = codec.message_class(api_key, "Request")
     assert codec.is_flexible(cls, version), (api_key, version)
-    message = built(cls, version, body)
     name = client_id.encode()
-    with EncodeBufferPool.acquire() as out:
-        start = _HEADER.size + len(name)
-        out.buf[_HEADER.size : start] = name
-        out.buf[start] = 0  # no tagged fields
-        out.pos = start + 1
-        codec.encoder(cls, version)(message, out)
-        size = out.pos - 4
-        _HEADER.pack_into(out.buf, 0, size, api_key, version, correlation_id, len(name))
-        framed: bytearray = out.result()
-        return framed
+    framed = bytearray(_HEADER.size) + name + b"\0"  # no tagged fields
+    codec.encoder(cls, version)(body, framed)
+    size = len(framed) - 4
+    _HEADER.pack_into(framed, 0, size, api_key, version, correlation_id, len(name))
+    return framed
 
 
 def _with_overloads(function: Callable[[ApiKey, int, int, bytes], Any]) -> ReadAnswer:

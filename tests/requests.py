@@ -6,13 +6,14 @@ that the schema lacks, or a value that its type does not allow, fails in the tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from ottla.protocol import codec
 from ottla.protocol.api_keys import ApiKey
-from ottla.protocol.messages import RequestHeader, built, read_request
+from ottla.protocol.encoding import Encoder
+from ottla.protocol.messages import RequestHeader, read_request
 
 
 def request(api_key: ApiKey, version: int, /, **fields: Any) -> Any:
@@ -26,23 +27,18 @@ def request(api_key: ApiKey, version: int, /, **fields: Any) -> Any:
         KeyError: the version lacks a field of that name.
         ValueError: null for a field that is not nullable in that version.
     """
-    from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
-
     cls = codec.message_class(api_key, "Request")
     lowest, highest = cls.valid_versions
     assert lowest <= version <= highest, f"{cls.__name__} has no version {version}"
     check_names(cls._struct, fields, version)
-    with EncodeBufferPool.acquire() as out:
-        out.buf[0] = 0  # a flexible header has tagged fields; here it has none
-        out.pos = 1
-        _encoder(api_key, version)(built(cls, version, fields), out)
-        data = memoryview(bytes(out.result()))
+    data = bytearray(1)  # a flexible header has tagged fields; here it has none
+    _encoder(api_key, version)(fields, data)
     body_start = 0 if codec.is_flexible(cls, version) else 1
-    return read_request(RequestHeader(api_key, version, 0, None, body_start), data)
+    return read_request(RequestHeader(api_key, version, 0, None, body_start), memoryview(data))
 
 
 @cache
-def _encoder(api_key: ApiKey, version: int) -> Callable[[Any, Any], None]:
+def _encoder(api_key: ApiKey, version: int) -> Encoder:
     return codec.encoder(codec.message_class(api_key, "Request"), version)
 
 

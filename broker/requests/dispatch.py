@@ -295,7 +295,7 @@ def _is_large(context: Context, body: Body | None) -> bool:
     return has_more_elements(body, MOST_ELEMENTS)
 
 
-def _encoded(context: Context, body: Body | None, *, is_large: bool = False) -> Answer:
+def _encoded(context: Context, body: Body | None) -> Answer:
     key, version = context.api_key, context.version
     if body is None:
         return None
@@ -305,11 +305,11 @@ def _encoded(context: Context, body: Body | None, *, is_large: bool = False) -> 
         quickly = encode_produce_answer(version, context.correlation_id, body)
         if quickly is not None:
             return quickly
-    return answer(key, version, context.correlation_id, body, is_large=is_large)
+    return answer(key, version, context.correlation_id, body)
 
 
 def _large_answer(context: Context, body: Body | None) -> Answer:
-    encoded = _encoded(context, body, is_large=True)
+    encoded = _encoded(context, body)
     free_in_steps(body)
     return encoded
 

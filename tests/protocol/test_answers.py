@@ -48,13 +48,6 @@ def test_a_client_reads_the_answer(key: ApiKey, version: int) -> None:
         assert read(key, version, framed) == said, kind
 
 
-@every_version
-def test_a_large_answer_has_the_same_bytes(key: ApiKey, version: int) -> None:
-    for kind in KINDS:
-        said = Values(kind).of_struct(schema(key, "Response"), version)
-        assert answer(key, version, 7, said, is_large=True) == answer(key, version, 7, said), kind
-
-
 def test_the_elements_of_an_answer_are_counted_to_any_depth() -> None:
     body = {"error_code": 0, "topics": [{"name": "a", "partitions": [0, 1, 2]}, {"name": "b"}]}
     assert not has_more_elements(body, 5)
