@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ..protocol.errors import Malformed
 from ..protocol.messages import decode_data, encode_data
@@ -46,8 +46,7 @@ _INT64: Final = struct.Struct(">q")
 _TOPIC_ID_TAG: Final = b"\x01\x00\x10"  # one tagged field: 0, of 16 bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitted:
+class OffsetCommitted(NamedTuple):
     """A group's position in a partition.
 
     Attributes:

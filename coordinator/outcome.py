@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ..protocol.errors import Code
 
 Reply = TypeVar("Reply", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Producer:
+class Producer(NamedTuple):
     """A producer id with its epoch; both are -1 for none."""
 
     producer_id: int
@@ -54,8 +53,7 @@ PARKED: Final = Parked()
 """The reply of a request that waits for an `Answer` with its ticket."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Generic[Reply]):
+class Outcome(NamedTuple, Generic[Reply]):
     """The result of a decision: log the records, replay them, reply, carry out the effects.
 
     Attributes:

@@ -18,6 +18,7 @@ from .varints import signed
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size
 LOG_OVERHEAD: Final = 12  # base offset and length, which `length` does not count
+CRC_POSITION: Final = 17
 CRC_START: Final = 21  # the CRC covers everything from the attributes on
 MAGIC: Final = 2
 NO_PRODUCER_ID: Final = -1
@@ -148,17 +149,21 @@ def seal(data: bytearray, position: int = 0) -> None:
     """Compute the CRC of the batch at `position` again and write it into its header."""
     (length,) = _LENGTH.unpack_from(data, position + 8)
     covered = memoryview(data)[position + CRC_START : position + LOG_OVERHEAD + length]
-    _CRC.pack_into(data, position + 17, crc32c(covered))
+    _CRC.pack_into(data, position + CRC_POSITION, crc32c(covered))
 
 
 Pair = tuple[bytes | None, bytes | None]
 """Key and value of a record; a value of None is a tombstone."""
 
 
+_NULL: Final = signed(-1)
+
+
 def _record(offset_delta: int, record: Pair) -> bytes:
-    body = bytearray(b"\0\0") + signed(offset_delta)
-    for part in record:
-        body += signed(-1) if part is None else signed(len(part)) + part
+    key, value = record
+    body = b"\0\0" + signed(offset_delta)
+    body += _NULL if key is None else signed(len(key)) + key
+    body += _NULL if value is None else signed(len(value)) + value
     body += b"\0"
     return signed(len(body)) + body
 
@@ -205,15 +210,14 @@ def build(
     Returns:
         The whole batch, with its CRC.
     """
-    payload = bytearray()
+    data = bytearray(HEADER_SIZE)
     for delta, record in enumerate(records):
-        payload += _record(delta, record)
+        data += _record(delta, record)
     attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     count = len(records)
-    data = bytearray(HEADER_SIZE) + payload
     HEADER.pack_into(
         data, 0, base_offset, len(data) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes,
         count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count,
     )  # fmt: skip
-    seal(data)
+    _CRC.pack_into(data, CRC_POSITION, crc32c(memoryview(data)[CRC_START:]))
     return data

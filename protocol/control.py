@@ -5,7 +5,17 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from .batch import BatchHeader, Bytes, build
+from .batch import (
+    CONTROL,
+    HEADER,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_SEQUENCE,
+    TRANSACTIONAL,
+    BatchHeader,
+    Bytes,
+    seal,
+)
 from .errors import Code, Refused
 from .records import records_in
 
@@ -13,6 +23,10 @@ _KEY: Final = struct.Struct(">hh")  # version, type
 _VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
 _ABORT: Final = 0
 _COMMIT: Final = 1
+# A whole marker: its batch's header; the record's length, attributes, deltas and key length; key;
+# value length; value; number of headers.
+_BATCH: Final = struct.Struct(f"{HEADER.format}5b2hbhib")
+_RECORD_HEAD: Final = (16 << 1, 0, 0, 0, _KEY.size << 1)  # lengths are zig-zag numbers
 
 
 class Marker(NamedTuple):
@@ -39,17 +53,19 @@ def marker(
 
     Returns:
         A whole batch of one record, with its CRC; its offset is 0.
+
+    All markers have one size and layout, so one `pack` makes them, in a third of the time of
+    `build`; a test compares both.
     """
-    key = _KEY.pack(0, _COMMIT if commit else _ABORT)
-    value = _VALUE.pack(0, coordinator_epoch)
-    return build(
-        [(key, value)],
-        timestamp_ms=timestamp_ms,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=True,
-        control=True,
-    )
+    batch = bytearray(_BATCH.size)
+    _BATCH.pack_into(
+        batch, 0, 0, _BATCH.size - LOG_OVERHEAD, 0, MAGIC, 0, TRANSACTIONAL | CONTROL, 0,
+        timestamp_ms, timestamp_ms, producer_id, producer_epoch, NO_SEQUENCE, 1,
+        *_RECORD_HEAD, 0, _COMMIT if commit else _ABORT,
+        _VALUE.size << 1, 0, coordinator_epoch, 0,
+    )  # fmt: skip
+    seal(batch)
+    return batch
 
 
 def read_marker(data: Bytes, position: int, header: BatchHeader) -> Marker | None:

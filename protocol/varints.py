@@ -13,6 +13,8 @@ def unsigned(value: int) -> bytes:
     """A non-negative number: seven bits per byte, the least significant first."""
     if value < 0x80:
         return _OF_ONE_BYTE[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -23,6 +25,8 @@ def unsigned(value: int) -> bytes:
 
 def signed(value: int) -> bytes:
     """A signed number, zig-zag encoded, as in records."""
+    if 0 <= value < 0x40:  # nearly every number of a coordinator's record
+        return _OF_ONE_BYTE[value << 1]
     return unsigned((value << 1) ^ (value >> 63))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -455,7 +455,7 @@ class Shard(Generic[M]):
                 appended = span.stop
         except Refused:
             if appended and self._events.tell is not None:
-                part = replace(outcome, records=records[:appended], effects=())
+                part = outcome._replace(records=records[:appended], effects=())
                 self._tell_appended(part, now_ms, by_timer=by_timer)
             raise
 

@@ -8,7 +8,6 @@ JoinGroup.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import Code, Refused
@@ -85,7 +84,7 @@ class ConsumerKind(GroupKind):
         group = self.groups[request.group_id]
         if not group.members:  # a classic group takes its place
             outcome = self._classic.join(request, ticket=ticket, now=now)
-            return replace(outcome, records=(*group.removal(), *outcome.records))
+            return outcome._replace(records=(*group.removal(), *outcome.records))
         self._classic.check_session_timeout(request)
         try:
             return self._classic_members.join(group, request, now=now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ottla.protocol.batch import build, crc_is_right, read_header
 from ottla.protocol.control import Marker, marker, read_marker
@@ -49,6 +51,23 @@ def test_written_fields_read_back_equal(commit: bool, coordinator_epoch: int) ->
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (1 << 40, 32767, -1)
     assert crc_is_right(data, 0, header)
     assert read_marker(data, 0, header) == Marker(commit, coordinator_epoch)
+
+
+@given(
+    st.booleans(), st.integers(0, 2**63 - 1), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1),
+    st.integers(0, 2**62),
+)  # fmt: skip
+def test_a_marker_is_the_batch_of_its_control_record(
+    commit: bool, producer_id: int, producer_epoch: int, coordinator_epoch: int, timestamp_ms: int
+) -> None:
+    producer = {"producer_id": producer_id, "producer_epoch": producer_epoch}
+    key, value = struct.pack(">hh", 0, commit), struct.pack(">hi", 0, coordinator_epoch)
+    batch = build(
+        [(key, value)], timestamp_ms=timestamp_ms, transactional=True, control=True, **producer
+    )
+    assert batch == marker(
+        commit=commit, coordinator_epoch=coordinator_epoch, timestamp_ms=timestamp_ms, **producer
+    )
 
 
 def control_batch(key: bytes | None, value: bytes | None) -> bytearray:

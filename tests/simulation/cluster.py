@@ -582,8 +582,8 @@ def _as_logged(record: TransactionRecord | None) -> Transaction | None:
     if record is None or isinstance(record, Expired):
         return None
     if record.last_producer_epoch == NO_EPOCH:
-        record = replace(record, previous_producer_id=NO_PRODUCER_ID)
-    return replace(record, last_producer_epoch=NO_EPOCH)
+        record = record._replace(previous_producer_id=NO_PRODUCER_ID)
+    return record._replace(last_producer_epoch=NO_EPOCH)
 
 
 def _directory(partition: Partition) -> str:

@@ -66,7 +66,7 @@ def _every_epoch_is_the_owners() -> list[Patch]:
     right = machine_module._check_owner
 
     def check(known: Transaction, producer: Producer) -> None:
-        right(known, replace(producer, producer_epoch=known.producer_epoch))
+        right(known, producer._replace(producer_epoch=known.producer_epoch))
 
     return [(machine_module, "_check_owner", check)]
 
@@ -76,7 +76,7 @@ def _epochs_do_not_rise_at_the_end() -> list[Patch]:
     right = Transaction.prepared_and_bumped
 
     def prepared(self: Transaction, **arguments: Any) -> Transaction:
-        return replace(right(self, **arguments), producer_epoch=self.producer_epoch)
+        return right(self, **arguments)._replace(producer_epoch=self.producer_epoch)
 
     return [(Transaction, "prepared_and_bumped", prepared)]
 
@@ -86,7 +86,7 @@ def _the_old_id_stays_when_epochs_are_used_up() -> list[Patch]:
     right = Transaction.completed
 
     def completed(self: Transaction, *, now_ms: int) -> Transaction:
-        return replace(right(self, now_ms=now_ms), producer_id=self.producer_id)
+        return right(self, now_ms=now_ms)._replace(producer_id=self.producer_id)
 
     return [(Transaction, "completed", completed)]
 
@@ -98,7 +98,7 @@ def _a_retry_after_a_rotation_is_given_the_old_id() -> list[Patch]:
     def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
         outcome = right(self, name, producer, **arguments)
         if not outcome.records and outcome.reply.producer_id != producer.producer_id:
-            return replace(outcome, reply=Producer(producer.producer_id, 0))
+            return outcome._replace(reply=Producer(producer.producer_id, 0))
         return outcome
 
     return [(Transactions, "end_and_bump", end)]
@@ -178,7 +178,7 @@ def _nothing_times_out() -> list[Patch]:
 
     def tick(self: Transactions, now: Moment) -> Any:
         for outcome in right(self, now):
-            yield replace(outcome, records=(), effects=())
+            yield outcome._replace(records=(), effects=())
 
     return [(Transactions, "tick", tick)]
 
@@ -206,7 +206,7 @@ def _ids_expire_while_they_are_prepared() -> list[Patch]:
 
     def wait(self: Transactions, known: Transaction) -> None:
         is_prepared = known.state is State.PREPARE_COMMIT
-        right(self, replace(known, state=State.EMPTY) if is_prepared else known)
+        right(self, known._replace(state=State.EMPTY) if is_prepared else known)
 
     return [
         (Transactions, "_set_deadline", wait),
@@ -345,7 +345,7 @@ def _the_log_of_transactions_loses_a_partition() -> list[Patch]:
     def decode(key: bytes, value: bytes | None) -> Any:
         record = right(key, value)
         if isinstance(record, Transaction):
-            return replace(record, partitions=frozenset(sorted(record.partitions)[1:]))
+            return record._replace(partitions=frozenset(sorted(record.partitions)[1:]))
         return record
 
     return [(cluster, "decode", decode)]
@@ -358,7 +358,7 @@ def _the_log_of_transactions_loses_the_next_id() -> list[Patch]:
     def decode(key: bytes, value: bytes | None) -> Any:
         record = right(key, value)
         if isinstance(record, Transaction):
-            return replace(record, next_producer_id=-1)
+            return record._replace(next_producer_id=-1)
         return record
 
     return [(cluster, "decode", decode)]
@@ -446,6 +446,6 @@ def _offsets_count_before_their_transaction_ends() -> list[Patch]:
     right = Groups.commit_in_transaction
 
     def commit(self: Groups, *arguments: Any, **rest: Any) -> Any:
-        return replace(right(self, *arguments, **rest), producer=None)
+        return right(self, *arguments, **rest)._replace(producer=None)
 
     return [(Groups, "commit_in_transaction", commit)]

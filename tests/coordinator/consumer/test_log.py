@@ -62,7 +62,7 @@ def test_offsets_that_come_before_the_group_do_not_make_it_a_classic_one() -> No
     assert talk.epochs == ("Empty", 3, 0)
     assert talk.machine.describe(GROUP) is None
     assert talk.offset() == 5
-    talk.machine.replay_pending(replace(OFFSET, offset=6), Producer(7, 0))
+    talk.machine.replay_pending(OFFSET._replace(offset=6), Producer(7, 0))
     assert talk.machine.describe(GROUP) is None
 
 

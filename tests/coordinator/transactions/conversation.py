@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 
@@ -92,4 +91,4 @@ def begun(machine: Transactions, *, now_ms: int = NOW_MS) -> Producer:
 
 
 def next_epoch(producer: Producer, bumps: int = 1) -> Producer:
-    return replace(producer, producer_epoch=producer.producer_epoch + bumps)
+    return producer._replace(producer_epoch=producer.producer_epoch + bumps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,8 +24,8 @@ from tests.coordinator.transactions.conversation import (
 def machine() -> Transactions:
     """Two transactional ids: `open` since 20 ms, and `idle`, which never had a transaction."""
     machine = new_machine()
-    opened = replace(transaction_in(State.ONGOING), transactional_id="open", producer_id=1)
-    idle = replace(transaction_in(State.EMPTY), transactional_id="idle", producer_id=2)
+    opened = transaction_in(State.ONGOING)._replace(transactional_id="open", producer_id=1)
+    idle = transaction_in(State.EMPTY)._replace(transactional_id="idle", producer_id=2)
     machine.replay(opened)
     machine.replay(idle)
     return machine
@@ -81,7 +80,7 @@ def test_states_have_kafka_s_names() -> None:
 @pytest.mark.parametrize("before", STATES)
 def test_replay_takes_no_step_that_is_not_in_the_table(before: State, after: State) -> None:
     machine = machine_in(before)
-    record = replace(transaction_in(after), updated_ms=NOW_MS)
+    record = transaction_in(after)._replace(updated_ms=NOW_MS)
     if before in MAY_FOLLOW[after]:
         machine.replay(record)
         assert machine.describe(SHOP) == record

@@ -7,7 +7,7 @@ outcomes alone, and restarted from its records, compacted or not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
 
@@ -171,7 +171,7 @@ class Coordinator(RuleBasedStateMachine):
         if not bumps:
             assert reply == producer
         else:
-            is_next = reply == replace(producer, producer_epoch=producer.producer_epoch + 1)
+            is_next = reply == producer._replace(producer_epoch=producer.producer_epoch + 1)
             assert is_next or (producer.producer_epoch, reply.producer_epoch) == (32766, 0)
             self.goes_on_as(client, reply, hears=hears)
 
@@ -258,8 +258,8 @@ def _in(machine: Transactions, transactional_id: str) -> Transaction | None:
 
 def _but_for_the_last_epoch(known: Transaction | None) -> Transaction | None:
     if known is None or known.last_producer_epoch != -1:
-        return known and replace(known, last_producer_epoch=-1)
-    return replace(known, previous_producer_id=-1)
+        return known and known._replace(last_producer_epoch=-1)
+    return known._replace(previous_producer_id=-1)
 
 
 TestCoordinator = Coordinator.TestCase

@@ -10,7 +10,6 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -77,11 +76,11 @@ REQUESTS: dict[str, Callable[[Transactions, Producer], Outcome[Any]]] = {
 }
 WHO: dict[str, Callable[[Producer], Producer]] = {
     "owner": lambda owner: owner,
-    "retry": lambda owner: replace(owner, producer_epoch=owner.producer_epoch - 1),
-    "stale": lambda owner: replace(owner, producer_epoch=owner.producer_epoch - 1),
-    "older": lambda owner: replace(owner, producer_epoch=owner.producer_epoch - 2),
-    "newer": lambda owner: replace(owner, producer_epoch=owner.producer_epoch + 1),
-    "other": lambda owner: replace(owner, producer_id=owner.producer_id + 1),
+    "retry": lambda owner: owner._replace(producer_epoch=owner.producer_epoch - 1),
+    "stale": lambda owner: owner._replace(producer_epoch=owner.producer_epoch - 1),
+    "older": lambda owner: owner._replace(producer_epoch=owner.producer_epoch - 2),
+    "newer": lambda owner: owner._replace(producer_epoch=owner.producer_epoch + 1),
+    "other": lambda owner: owner._replace(producer_id=owner.producer_id + 1),
     "last": lambda owner: owner,
     "fenced at last": lambda owner: owner,
 }
@@ -94,10 +93,10 @@ WHO: dict[str, Callable[[Producer], Producer]] = {
 def known_in(state: State, who: str) -> Transaction:
     owner = PRODUCER
     if who.endswith("last"):
-        owner = replace(owner, producer_epoch=LAST_EPOCH + (who == "fenced at last"))
+        owner = owner._replace(producer_epoch=LAST_EPOCH + (who == "fenced at last"))
     known = transaction_in(state, owner)
     if who == "retry":
-        return replace(known, last_producer_epoch=owner.producer_epoch - 1)
+        return known._replace(last_producer_epoch=owner.producer_epoch - 1)
     return known
 
 
@@ -145,7 +144,7 @@ def reached_states() -> frozenset[tuple[State, bool]]:
     """
     start = transaction_in(State.EMPTY)
     waiting = [
-        replace(start, producer_epoch=epoch)
+        start._replace(producer_epoch=epoch)
         for epoch in (start.producer_epoch, LAST_EPOCH - 1, LAST_EPOCH)
     ]
     seen = {_distinct(each) for each in waiting}
