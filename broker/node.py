@@ -336,14 +336,6 @@ class Node:
         self._marker_channel = None
         self.start(advertised)
 
-    def _carry_out(self, shard: Shard[Transactions], effect: Effect) -> None:
-        from ..coordinator.transactions.states import WriteMarkers
-
-        if isinstance(effect, WriteMarkers):
-            self.marker_channel.write(shard, effect)
-        else:
-            raise TypeError(f"unknown effect {effect!r}")
-
     def stop_coordinating(self) -> None:
         """Unload all coordinators, so that waiting requests, as JoinGroup, end with an error."""
         self.is_stopping = True
@@ -381,11 +373,17 @@ class Node:
     def _transaction_shard(self, partition: int) -> Shard[Transactions]:
         from ..coordinator.transactions.coordinator import Transactions
         from ..coordinator.transactions.records import decode, encode, value_version_of
+        from ..coordinator.transactions.states import WriteMarkers
         from .runtime.append_errors import of_transactions
         from .runtime.shard import Shard
 
         def encode_now(record: TransactionRecord) -> tuple[bytes, bytes | None]:
             return encode(record, value_version_of(self.transaction_version))
+
+        def carry_out(shard: Shard[Transactions], effect: Effect) -> None:
+            if not isinstance(effect, WriteMarkers):
+                raise TypeError(f"unknown effect {effect!r}")
+            self.marker_channel.write(shard, effect)
 
         log = self._internal_log(TRANSACTION_STATE, partition)
         machine = Transactions(
@@ -403,7 +401,7 @@ class Node:
         )
         return Shard(
             log, machine, (encode_now, decode), self._shard_services,
-            carry_out=self._carry_out, code_for_clients=of_transactions,
+            carry_out=carry_out, code_for_clients=of_transactions,
         )  # fmt: skip
 
     def _group_shard(self, partition: int) -> Shard[Groups]:

@@ -28,14 +28,22 @@ class LeaderEpochs:
     Attributes:
         damage: why the file was invalid; empty if it was valid.
         is_unreadable: the disk could not read it.
+        is_written: it has the entries.
         is_checked: it has a valid checksum.
         is_learning: batches that may be newer than the file are being read.
         newest: the partition's epoch by the metadata; None: unknown.
     """
 
     __slots__ = (
-        "_directory", "_entries", "_files", "_written", "damage", "is_checked", "is_learning",
-        "is_unreadable", "newest",
+        "_directory",
+        "_entries",
+        "_files",
+        "damage",
+        "is_checked",
+        "is_learning",
+        "is_unreadable",
+        "is_written",
+        "newest",
     )  # fmt: skip
 
     def __init__(self, files: Files, directory: str) -> None:
@@ -47,7 +55,7 @@ class LeaderEpochs:
         self._entries: list[tuple[int, int]] = []
         failures: list[Damage] = []
         content = read_copy(files, self.path, failures.append)
-        self._written = content is not None
+        self.is_written = content is not None
         self.is_unreadable = bool(failures)
         if failures:
             self.damage = failures[0].why.partition(";")[0]
@@ -55,7 +63,7 @@ class LeaderEpochs:
             try:
                 self._entries, self.is_checked = _parse(content)
             except ValueError as wrong:
-                self.damage, self._written = str(wrong), False
+                self.damage, self.is_written = str(wrong), False
 
     @property
     def path(self) -> str:
@@ -78,11 +86,11 @@ class LeaderEpochs:
         while self._entries and self._entries[-1][1] >= start_offset:
             self._entries.pop()  # it wrote no record
         self._entries.append((epoch, start_offset))
-        self._written = False
+        self.is_written = False
 
     def replace(self, entries: Iterable[tuple[int, int]]) -> None:
         """Replace all entries."""
-        self._entries, self._written = list(entries), False
+        self._entries, self.is_written = list(entries), False
 
     def write(self, *, sync: bool = False) -> bool:
         """Write the entries if they changed; returns whether they had.
@@ -90,11 +98,11 @@ class LeaderEpochs:
         Args:
             sync: make them survive a loss of power too.
         """
-        if self._written:
+        if self.is_written:
             return False
         content = encode([f"{epoch} {offset}" for epoch, offset in self._entries])
         write_atomically(self._files, self.path, content, sync=sync)
-        self._written = True
+        self.is_written = True
         return True
 
     def epoch_of(self, offset: int) -> int:
@@ -149,7 +157,7 @@ class LeaderEpochs:
         first = [entry for entry in self._entries[:1] if 0 < entry[1] == end_offset]
         kept = first or [entry for entry in self._entries if entry[1] < end_offset]
         if len(kept) != len(self._entries):
-            self._entries, self._written = kept, False
+            self._entries, self.is_written = kept, False
 
     def truncate_start(self, start_offset: int) -> None:
         """Move the log's start: the epoch of its first record now begins there."""
@@ -158,7 +166,7 @@ class LeaderEpochs:
         if epoch != NO_EPOCH:
             kept.insert(0, (epoch, start_offset))
         if kept != self._entries:
-            self._entries, self._written = kept, False
+            self._entries, self.is_written = kept, False
 
 
 def _start_offset(entry: tuple[int, int]) -> int:

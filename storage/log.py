@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
-from ..protocol.control import read_marker
+from ..protocol.control import Marker, read_marker
 from ..protocol.errors import Code, Refused
 from . import aborted as transaction_index
 from . import producer_snapshot, validation
@@ -218,15 +218,21 @@ class PartitionLog:
             self._require_flush()
         return Appended(base_offset, self.log_end_offset - 1, append_time_ms, False)
 
-    def append_marker(self, marker: Bytes, *, now_ms: int) -> Appended:
+    def append_marker(
+        self, marker: Bytes, content: Marker | None = None, *, now_ms: int
+    ) -> Appended:
         """Append a control batch that ends its producer's transaction here, if one is open.
+
+        Args:
+            content: of the marker; None: it is read from the batch.
 
         Raises:
             Refused: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED; KAFKA_STORAGE_ERROR.
         """
         header = read_header(marker)
-        content = read_marker(marker, 0, header)
-        assert content is not None, "only commit and abort markers are written"
+        if content is None:
+            content = read_marker(marker, 0, header)
+            assert content is not None, "only commit and abort markers are written"
         marker, header = self._stamped(marker, header, now_ms)
         self._roll_if_due(header, now_ms)
         self.producers.check_marker(header, content)
@@ -279,7 +285,7 @@ class PartitionLog:
         try:
             if self.leader_epoch != self._epochs.latest:
                 self._epochs.assign(self.leader_epoch, base_offset)
-            if self._epochs.write():
+            if not self._epochs.is_written and self._epochs.write():
                 self._unsynced.add_files(active, f"{self._directory}/{EPOCHS}")
             _HEADER_START.pack_into(records, 0, base_offset, header.length, self.leader_epoch)
             active.append(records, header, last_offset, self.config.index_interval_bytes)

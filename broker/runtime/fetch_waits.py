@@ -78,7 +78,9 @@ class FetchWaits:
     def appended(self, topic: str, partition: int) -> None:
         """Wake the fetches that have enough after an append of records or a marker."""
         topic_partition = (topic, partition)
-        others = self._by_partition.get(topic_partition, _NONE_WAITING)
+        others = self._by_partition.get(topic_partition)
+        if others is None:
+            return
         if len(others) > MOST_IN_A_TURN:
             ready = [
                 one for one, enough in others.items() if enough is None or enough(topic_partition)

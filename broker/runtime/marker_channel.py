@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -170,7 +170,7 @@ class MarkerChannel:
             return  # the new leader of its partition writes them
         ending = Ending(shard, effect)
         self.unfinished[effect.transaction.transactional_id] = ending
-        self._route((ending, partition) for partition in sorted(ending.left))
+        self._route([(ending, partition) for partition in sorted(ending.left)])
         self._complete_if_written(ending)
 
     def without_marker(self, transaction: Transaction) -> Collection[Partition]:
@@ -227,15 +227,17 @@ class MarkerChannel:
 
     # Where to
 
-    def _route(self, entries: Iterable[Entry]) -> None:
-        turns, written, at_once = Turns(), 0, self._limits.markers_at_once
+    def _route(self, entries: Sequence[Entry]) -> None:
+        written, at_once = 0, self._limits.markers_at_once
+        # The usual few are surely written at once, and need no slice.
+        turns = Turns() if len(entries) * INTO_AN_EMPTY_LOG > at_once else None
         for entry in entries:
             ending, partition = entry
             leader_id = self._partitions.leader_of(*partition)
             if leader_id is None:
                 ending.left.discard(partition)  # deleted while the transaction was open
             elif leader_id == self._node_id:
-                if written < at_once or not turns.is_over():
+                if turns is None or written < at_once or not turns.is_over():
                     written += self._write_here(entry)
                 else:
                     self.unwritten.append(entry)
@@ -263,7 +265,7 @@ class MarkerChannel:
         if self._stopped:
             return
         endings = {entry[0] for entry in entries if not entry[0].shard.is_closed}
-        self._route(entry for entry in entries if entry[0] in endings)
+        self._route([entry for entry in entries if entry[0] in endings])
         for ending in endings:
             self._complete_if_written(ending)
 

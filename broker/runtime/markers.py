@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ...coordinator.outcome import Producer
 from ...coordinator.transactions.states import Partition
 from ...metadata.catalog import CONSUMER_OFFSETS
-from ...protocol.control import marker
+from ...protocol.control import Marker, marker
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
 
@@ -61,7 +61,7 @@ def append(
                 coordinator_epoch=coordinator_epoch,
                 timestamp_ms=now_ms,
             )
-            log.append_marker(batch, now_ms=now_ms)
+            log.append_marker(batch, Marker(commit, coordinator_epoch), now_ms=now_ms)
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
     partitions.wake_fetches(log)

@@ -27,7 +27,7 @@ from typing import (
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Answer, Effect, Outcome, Parked, Producer
 from ...protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
-from ...protocol.control import marker, read_marker
+from ...protocol.control import Marker, marker, read_marker
 from ...protocol.errors import Code, Malformed, Refused
 from ...protocol.records import records_in
 from ...storage.log import Origin, PartitionLog
@@ -270,7 +270,7 @@ class Shard(Generic[M]):
             coordinator_epoch=coordinator_epoch,
             timestamp_ms=now_ms,
         )
-        self.log.append_marker(batch, now_ms=now_ms)
+        self.log.append_marker(batch, Marker(commit, coordinator_epoch), now_ms=now_ms)
         machine.replay_marker(producer, commit=commit)
         if self._events.tell is not None:
             from ..events import OffsetsMaterialized

@@ -359,14 +359,13 @@ class Transactions:
 
     def next_wall_deadline(self) -> int | None:
         """When `tick` is next due, by the wall time in ms; None for never."""
-        deadlines = []
-        due_ms = self._timeouts.next()
-        if due_ms is not None:
-            deadlines.append(_next_check_ms(due_ms, self._timeout_check_ms))
-        due_ms = self._expirations.next()
-        if due_ms is not None:
-            deadlines.append(_next_check_ms(due_ms, self._expiration_check_ms))
-        return min(deadlines, default=None)
+        timeout_ms, expiration_ms = self._timeouts.next(), self._expirations.next()
+        if timeout_ms is not None:
+            timeout_ms = _next_check_ms(timeout_ms, self._timeout_check_ms)
+        if expiration_ms is None:
+            return timeout_ms
+        expiration_ms = _next_check_ms(expiration_ms, self._expiration_check_ms)
+        return expiration_ms if timeout_ms is None else min(timeout_ms, expiration_ms)
 
     def tick(self, now: Moment) -> Generator[Outcome[None]]:
         """Abort transactions past their timeout, under a new epoch that fences the producer.

@@ -175,10 +175,10 @@ def broken_markers(monkeypatch: pytest.MonkeyPatch, *places: tuple[str, int]) ->
     """No marker can be appended to these partitions."""
     working = PartitionLog.append_marker
 
-    def append_marker(self: PartitionLog, marker: Any, *, now_ms: int) -> Any:
+    def append_marker(self: PartitionLog, *arguments: Any, now_ms: int) -> Any:
         if (self.topic, self.partition) in places:
             raise OSError(5, "Input/output error")
-        return working(self, marker, now_ms=now_ms)
+        return working(self, *arguments, now_ms=now_ms)
 
     with monkeypatch.context() as patch:
         patch.setattr(PartitionLog, "append_marker", append_marker)

@@ -61,9 +61,9 @@ def refused(
     asked: list[Code] = []
     append_marker = PartitionLog.append_marker
 
-    def refusing(self: PartitionLog, marker: Any, *, now_ms: int) -> Any:
+    def refusing(self: PartitionLog, *arguments: Any, now_ms: int) -> Any:
         if (self.topic, self.partition) != place:
-            return append_marker(self, marker, now_ms=now_ms)
+            return append_marker(self, *arguments, now_ms=now_ms)
         asked.append(code)
         raise Refused(code)
 
