@@ -161,7 +161,7 @@ _NULL: Final = signed(-1)
 
 def _record(offset_delta: int, record: Pair) -> bytes:
     key, value = record
-    body = b"\0\0" + signed(offset_delta)
+    body = b"\0\0" + (signed(offset_delta) if offset_delta else b"\0")
     body += _NULL if key is None else signed(len(key)) + key
     body += _NULL if value is None else signed(len(value)) + value
     body += b"\0"

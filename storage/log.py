@@ -183,8 +183,10 @@ class PartitionLog:
         if origin is Origin.CLIENT:
             checked = check_at_once(records, self.rules(now_ms))
             return self.append_checked(checked, now_ms=now_ms)
-        records, header = self._stamped(records, read_header(records), now_ms)
-        validation.check_size(header.size_bytes, self.config.max_message_bytes)
+        header = read_header(records)
+        if self.config.stamps:
+            records, header = self._stamped(records, header, now_ms)
+        validation.check_size(header.length + LOG_OVERHEAD, self.config.max_message_bytes)
         return self._append(records, header, now_ms, origin)
 
     def rules(self, now_ms: int) -> Rules:
@@ -233,7 +235,8 @@ class PartitionLog:
         if content is None:
             content = read_marker(marker, 0, header)
             assert content is not None, "only commit and abort markers are written"
-        marker, header = self._stamped(marker, header, now_ms)
+        if self.config.stamps:
+            marker, header = self._stamped(marker, header, now_ms)
         self._roll_if_due(header, now_ms)
         self.producers.check_marker(header, content)
         offset = self._write(marker, header)
@@ -247,9 +250,7 @@ class PartitionLog:
     def _stamped(
         self, records: Bytes, header: BatchHeader, now_ms: int
     ) -> tuple[Bytes, BatchHeader]:
-        """The batch with the broker's timestamp, in a topic with LogAppendTime."""
-        if not self.config.stamps:
-            return records, header
+        """The batch with the broker's timestamp: for a topic with LogAppendTime."""
         header = validation.header_with_append_time(header, now_ms)
         return validation.records_with_times(records, header), header
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...coordinator.outcome import Producer
@@ -515,10 +514,12 @@ class _Membership:
             for each in () if unknown else topic_data.partition_data:
                 if each.records is None or not _is_transactional(each.records):
                     continue
-                with suppress(Refused):
+                try:
                     self._node.open_led_log(name, each.index)
-                    if name not in INTERNAL_TOPICS:
-                        partitions.append((name, each.index))
+                except Refused:
+                    continue
+                if name not in INTERNAL_TOPICS:
+                    partitions.append((name, each.index))
         return partitions
 
 

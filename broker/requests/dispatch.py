@@ -200,7 +200,7 @@ class Dispatch:
 
     def _handling(self, context: Context, request: object) -> Coroutine[object, None, Body | None]:
         """The coroutine of the handler, with its guard and quotas if there are any."""
-        handler = handler_of(context.api_key)
+        handler = _loaded.get(context.api_key) or handler_of(context.api_key)
         if self._node.authorizer is not None:
             handler = _guarded(context.api_key, handler)
         if context.started_s >= 0:

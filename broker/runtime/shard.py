@@ -207,7 +207,8 @@ class Shard(Generic[M]):
     ) -> Reply:
         """`run` for callers that cannot wait, with more arguments for the decision."""
         self._check_open()
-        now = self._now()
+        clock = self._clock
+        now = Moment(clock.now_ms(), clock.monotonic_ms())
         due_ms = self._timer_deadline_ms
         if due_ms is not None and due_ms <= now.monotonic_ms and not self._was_tick_refused:
             self.tick()  # due timers come first, however late the event loop is

@@ -349,17 +349,23 @@ class Transactions:
 
         It is due at the latest when the wall time has to be read again.
         """
-        due_ms = self.next_wall_deadline()
+        timeout_ms = self._timeouts.next()
+        due_ms = self._first_check_ms(timeout_ms)
         if due_ms is None:
             return None
-        recheck_ms = (
-            _EXPIRATION_RECHECK_MS if self._timeouts.next() is None else _TIMEOUT_RECHECK_MS
-        )
-        return now.monotonic_ms + min(max(0, due_ms - now.wall_ms), recheck_ms)
+        wait_ms = due_ms - now.wall_ms
+        if wait_ms <= 0:
+            return now.monotonic_ms
+        recheck_ms = _EXPIRATION_RECHECK_MS if timeout_ms is None else _TIMEOUT_RECHECK_MS
+        return now.monotonic_ms + (wait_ms if wait_ms < recheck_ms else recheck_ms)
 
     def next_wall_deadline(self) -> int | None:
         """When `tick` is next due, by the wall time in ms; None for never."""
-        timeout_ms, expiration_ms = self._timeouts.next(), self._expirations.next()
+        return self._first_check_ms(self._timeouts.next())
+
+    def _first_check_ms(self, timeout_ms: int | None) -> int | None:
+        """The check that finds the first timeout or expiration; `timeout_ms` is that timeout."""
+        expiration_ms = self._expirations.next()
         if timeout_ms is not None:
             timeout_ms = _next_check_ms(timeout_ms, self._timeout_check_ms)
         if expiration_ms is None:
@@ -397,10 +403,13 @@ class Transactions:
         if before is not None:  # a compacted log begins in any state
             after = record.state if isinstance(record, Transaction) else State.DEAD
             assert before.state in MAY_FOLLOW[after], (before, record)
-            self._ongoing.pop(transactional_id, None)
-            self._prepared.pop(transactional_id, None)
-            self._timeouts.cancel(transactional_id)
-            self._expirations.cancel(transactional_id)
+            if before.state is State.ONGOING:
+                del self._ongoing[transactional_id]
+                self._timeouts.cancel(transactional_id)
+            elif before.state in PREPARED:
+                del self._prepared[transactional_id]
+            else:
+                self._expirations.cancel(transactional_id)
         if isinstance(record, Transaction):
             self._by_id[transactional_id] = record
             self._set_deadline(record)
