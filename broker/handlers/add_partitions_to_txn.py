@@ -25,11 +25,12 @@ from ...metadata.catalog import INTERNAL_TOPICS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
-from ..requests.context import Context
+from ..requests.context import PAUSE_EVERY, Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
     from ...protocol.api_types.add_partitions_to_txn import (
+        AddPartitionsToTxnPartitionResult,
         AddPartitionsToTxnRequest,
         AddPartitionsToTxnResponse,
         AddPartitionsToTxnTopic,
@@ -106,7 +107,9 @@ async def _faults(
 ) -> Mapping[Partition, Code] | None:
     """The answer if one of the partitions cannot be added; None if all can."""
     faults: dict[Partition, Code] = {}
-    async for name, index in context.turns.each(_partitions_of(topics)):
+    for passed, (name, index) in enumerate(_partitions_of(topics), 1):
+        if passed % PAUSE_EVERY == 0:
+            await context.turns.pause()
         topic = node.catalog.topics.get(name)
         if is_client and name in INTERNAL_TOPICS:
             faults[name, index] = Code.TOPIC_AUTHORIZATION_FAILED
@@ -162,16 +165,18 @@ async def _verify(
 async def _results(
     context: Context, topics: Sequence[AddPartitionsToTxnTopic], faults: Mapping[Partition, Code]
 ) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        {
-            "name": topic.name,
-            "results_by_partition": [
-                {
-                    "partition_index": index,
-                    "partition_error_code": faults.get((topic.name, index), Code.NONE),
-                }
-                async for index in context.turns.each(topic.partitions)
-            ],
-        }
-        async for topic in context.turns.each(topics)
-    ]
+    answered: list[AddPartitionsToTxnTopicResult] = []
+    passed = 0
+    for topic in topics:
+        passed += 1
+        if passed % PAUSE_EVERY == 0:
+            await context.turns.pause()
+        results: list[AddPartitionsToTxnPartitionResult] = []
+        for index in topic.partitions:
+            passed += 1
+            if passed % PAUSE_EVERY == 0:
+                await context.turns.pause()
+            code = faults.get((topic.name, index), Code.NONE)
+            results.append({"partition_index": index, "partition_error_code": code})
+        answered.append({"name": topic.name, "results_by_partition": results})
+    return answered

@@ -24,7 +24,7 @@ from ...coordinator.offsets import OffsetToCommit
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
-from ..requests.context import Context
+from ..requests.context import PAUSE_EVERY, Context
 from ..requests.dispatch import serves
 
 if TYPE_CHECKING:
@@ -79,23 +79,29 @@ async def offsets_to_commit(
     node: Node, context: Context, topics: Iterable[OffsetCommitRequestTopic]
 ) -> list[OffsetToCommit]:
     """The offsets of a request for partitions that exist."""
-    offsets = []
+    offsets, passed = [], 0
     for topic in topics:
-        await context.turns.pause()
+        passed += 1
+        if passed % PAUSE_EVERY == 0:
+            await context.turns.pause()
         known = node.catalog.topics.get(topic.name)
         count, topic_id = (0, None) if known is None else (len(known.partitions), known.topic_id)
-        offsets += [
-            OffsetToCommit(
-                topic.name,
-                partition.partition_index,
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                partition.committed_metadata,
-                topic_id,
-            )
-            async for partition in context.turns.each(topic.partitions)
-            if 0 <= partition.partition_index < count
-        ]
+        for partition in topic.partitions:
+            passed += 1
+            if passed % PAUSE_EVERY == 0:
+                await context.turns.pause()
+            index = partition.partition_index
+            if 0 <= index < count:
+                offsets.append(
+                    OffsetToCommit(
+                        topic.name,
+                        index,
+                        partition.committed_offset,
+                        partition.committed_leader_epoch,
+                        partition.committed_metadata,
+                        topic_id,
+                    )
+                )
     return offsets
 
 
@@ -112,12 +118,18 @@ async def answers(
     """
     unknown = Code.UNKNOWN_TOPIC_OR_PARTITION
     answered: list[OffsetCommitResponseTopic] = []
-    are_known = True
-    async for topic in context.turns.each(topics):
+    are_known, passed = True, 0
+    for topic in topics:
+        passed += 1
+        if passed % PAUSE_EVERY == 0:
+            await context.turns.pause()
         if not topic.partitions and topic.name in node.catalog.topics:
             continue
         partitions: list[OffsetCommitResponsePartition] = []
-        async for partition in context.turns.each(topic.partitions):
+        for partition in topic.partitions:
+            passed += 1
+            if passed % PAUSE_EVERY == 0:
+                await context.turns.pause()
             index = partition.partition_index
             code = codes.get((topic.name, index))
             are_known = are_known and code is not None

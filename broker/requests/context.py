@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ..principals import ANONYMOUS
@@ -11,6 +11,14 @@ from ..scheduling.turns import RequestTurns
 
 if TYPE_CHECKING:
     from .complaints import Complaints
+
+
+PAUSE_EVERY: Final = 64
+"""The number of elements with little work between two pauses.
+
+A request with fewer needs no slice. Beginning one makes the event loop do a further turn, which
+takes longer than an element.
+"""
 
 
 class Disconnect(Exception):
