@@ -139,7 +139,9 @@ async def answers(
     if are_known and any(topic["partitions"] for topic in answered):
         return answered
     merged: dict[str, OffsetCommitResponseTopic] = {}
-    async for each in context.turns.each(answered):
+    for passed, each in enumerate(answered, 1):
+        if passed % PAUSE_EVERY == 0:
+            await context.turns.pause()
         merged.setdefault(each["name"], {"name": each["name"], "partitions": []})
         merged[each["name"]]["partitions"] += each["partitions"]
     return [*merged.values()]
