@@ -46,7 +46,7 @@ class LeaderEpochs:
         "newest",
     )  # fmt: skip
 
-    def __init__(self, files: Files, directory: str) -> None:
+    def __init__(self, files: Files, directory: str, *, is_new: bool = False) -> None:
         self._files = files
         self._directory = directory
         self.damage = ""
@@ -54,7 +54,7 @@ class LeaderEpochs:
         self.newest: int | None = None
         self._entries: list[tuple[int, int]] = []
         failures: list[Damage] = []
-        content = read_copy(files, self.path, failures.append)
+        content = None if is_new else read_copy(files, self.path, failures.append)
         self.is_written = content is not None
         self.is_unreadable = bool(failures)
         if failures:

@@ -13,6 +13,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from .checkpoint_file import decode, encode
@@ -91,16 +92,14 @@ class LogDirectory:
         self._cleaned_up_to = self._read_checkpoint(CLEANED_OFFSETS)
         self._names = set(files.names_in(path))
         self._checkpointed = (self._recovery_points, self._log_starts, self._high_watermarks)
-        # The checkpoints have rows of these deleted partitions: see `_forget`.
-        self._deleted = {
-            (topic, partition)
-            for known in self._checkpointed
-            for topic, partition in known
-            if f"{topic}-{partition}" not in self._names
-        }
+        # The checkpoints have rows of these deleted partitions, by topic: see `_forget`.
+        self._deleted: dict[str, set[int]] = {}
+        for topic, partition in chain.from_iterable(self._checkpointed):
+            if f"{topic}-{partition}" not in self._names:
+                self._deleted.setdefault(topic, set()).add(partition)
         self._cleaned_is_stale = False  # the checkpoint contains deleted logs
         self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
-        self._renamed: set[str] = set()  # partitions whose directory's rename is not synced
+        self._renamed: set[str] = set()  # topics of directories whose rename is not synced
 
     @property
     def report(self) -> Report:
@@ -212,6 +211,7 @@ class LogDirectory:
             log_start_offset=self._log_starts.get(key, 0),
             high_watermark=self._high_watermarks.get(key, 0),
             leader_epoch=leader_epoch,
+            is_new=is_new,
         )
         log = self._logs[key] = PartitionLog(
             self._services, topic, partition, config=config, stop=stop, now_ms=now_ms
@@ -251,7 +251,7 @@ class LogDirectory:
         self._names.discard(name)
         stray = _marked(name, STRAY_SUFFIX)
         self._files.rename(f"{self.path}/{name}", f"{self.path}/{stray}")
-        self._renamed.add(name)
+        self._renamed.add(topic)
         return stray
 
     def delete_log(self, topic: str, partition: int) -> None:
@@ -270,7 +270,7 @@ class LogDirectory:
             log.close(clean=False)
         doomed = f"{self.path}/{_marked(name, DELETED_SUFFIX)}"
         self._files.rename(f"{self.path}/{name}", doomed)
-        self._renamed.add(name)
+        self._renamed.add(topic)
         self._names.discard(name)
         if self.remove_directory is None:
             _remove_tree(self._files, doomed)
@@ -286,21 +286,22 @@ class LogDirectory:
         Raises:
             OSError: the topic must not be created now.
         """
-        if any(name.rpartition("-")[0] == topic for name in self._renamed):
+        if topic in self._renamed:
             self._files.sync_directory(self.path)
             self._renamed.clear()
-        if any(known == topic for known, _ in self._deleted):
+        if topic in self._deleted:
             self.checkpoint(sync=True)
 
     def _forget(self, key: TopicPartition) -> None:
         """Remove a partition from the checkpoints, so that no later topic inherits its rows."""
+        topic, partition = key
         if any(key in known for known in self._checkpointed):
-            self._deleted.add(key)
+            self._deleted.setdefault(topic, set()).add(partition)
         if self._cleaned_up_to.pop(key, None) is not None:
             try:
                 self._write_cleaned_up_to()
             except OSError:  # a full disk: the deletion makes room
-                self._deleted.add(key)
+                self._deleted.setdefault(topic, set()).add(partition)
                 self._cleaned_is_stale = True
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
@@ -363,7 +364,12 @@ class LogDirectory:
         self.checkpoint()
 
     def _without_deleted(self, checkpointed: Offsets) -> Offsets:
-        return {key: at for key, at in checkpointed.items() if key not in self._deleted}
+        deleted, none = self._deleted, frozenset[int]()
+        return {
+            key: offset
+            for key, offset in checkpointed.items()
+            if key[1] not in deleted.get(key[0], none)
+        }
 
     def _current_recovery_points(self) -> dict[TopicPartition, int]:
         """The recovery points; those of unopened logs as they were read."""

@@ -14,8 +14,8 @@ class WorkLimits(NamedTuple):
     Attributes:
         metadata_batch_records: the largest number of records in a batch of the metadata log, if
             a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH).
-        logs_made_at_once: of a request that creates many partitions, the logs that are created
-            before its answer; the others follow.
+        logs_made_at_once: of the partitions that are created in one turn of the event loop, the
+            logs that are created in it; the others follow.
         logs_made_in_a_turn: the number of these others in a turn of the event loop.
         load_at_once_bytes: logs of coordinators up to this total size are loaded in the same turn.
         load_slice_s: larger logs are loaded in slices of this time, with requests between them.

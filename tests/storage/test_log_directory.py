@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -326,6 +327,45 @@ def test_before_a_topic_is_made_it_is_on_disk_that_one_of_its_name_is_gone() -> 
         before = again.files.operations  # type: ignore[attr-defined]  # another type would fail the test
         again.finish_deletions_of("orders")
         assert again.files.operations == before, "no checkpoint knew of it"  # type: ignore[attr-defined]  # another type would fail the test
+
+
+def calls_to_open(found: LogDirectory, topic: str) -> int:
+    """Function calls and steps of generators that opening a new log of a topic takes."""
+    count = 0
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        found.open_log(topic, 0, topic_id=TOPIC_ID, config=LogConfig(), now_ms=NOW_MS)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_deleted_topics_do_not_slow_down_the_creation_of_others() -> None:
+    _, found = with_rows_in_all_checkpoints()
+    calls_to_open(found, "first")
+    without = calls_to_open(found, "second")
+    for number in range(50):
+        found.open_log(f"t{number}", 0, topic_id=TOPIC_ID, config=LogConfig(), now_ms=NOW_MS)
+    found.checkpoint()
+    for number in range(50):
+        found.delete_log(f"t{number}", 0)
+    assert calls_to_open(found, "third") <= without + 5
+
+
+def test_a_new_log_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk()
+    found = directory(disk)
+    reads: list[str] = []
+    for name in ("read", "names_in"):
+        right = getattr(disk, name)
+        monkeypatch.setattr(disk, name, lambda path, right=right: reads.append(path) or right(path))
+    log_in(found)
+    assert reads == []
 
 
 def test_making_a_topic_anew_writes_the_checkpoints_once() -> None:

@@ -51,6 +51,21 @@ def test_the_logs_of_many_new_partitions_are_made_while_others_have_their_turns(
     asyncio.run(scene())
 
 
+def test_many_topics_of_one_turn_share_the_limit_of_logs_made_at_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with one_node(tmp_path) as it:
+            before = len(list(it.node.log_directory.logs()))
+            for number in range(MANY):
+                it.topic(f"t{number}", 1)
+            logs = it.node.log_directory.logs
+            assert len(list(logs())) - before == WORK_LIMITS.logs_made_at_once
+            await until(lambda: len(list(logs())) - before == MANY)
+            it.topic("next", 1)
+            assert made(it, "next") == {0}
+
+    asyncio.run(scene())
+
+
 def test_partitions_that_come_to_a_topic_wait_for_their_logs_too(tmp_path: Path) -> None:
     async def scene() -> None:
         async with one_node(tmp_path) as it:
