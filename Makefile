@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -80,6 +80,9 @@ types: .venv/.installed .typing/ottla ## mypy, strict
 
 bench-start: .venv/.installed ## start time and idle memory
 	@$(PY) benchmarks/bench_start.py $(ARGS)
+
+bench: .venv/.installed ## beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/PERFORMANCE.md)
+	@$(PY) benchmarks/bench.py $(ARGS)
 
 bench-quick: .venv/.installed ## start time, memory, latency and throughput, in short
 	@$(PY) benchmarks/bench_start.py --quick
