@@ -29,7 +29,7 @@ _SIMPLE: Final = {
     **{"float64": "float", "bool": "bool", "string": "str", "bytes": "bytes"},
     "uuid": "UUID | None",  # the codec has None for the id that is zero
 }
-_READ: Final = {**_SIMPLE, "records": "bytes", "bitfield": "int"}
+_READ: Final = {**_SIMPLE, "records": "Bytes", "bitfield": "int"}
 # Records of a Fetch answer may be in their file until they are sent.
 _WRITTEN: Final = {**_SIMPLE, "records": "Bytes | Unread", "bitfield": "frozenset[int] | None"}
 _MODULES: Final = {

@@ -29,6 +29,9 @@ _FORMATS: Final = {
     "int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d",
     "bool": "?", "bitfield": "i",  # encoded from a set, decoded as a number
 }  # fmt: skip
+COPIED_BYTES: Final = 1 << 14
+"""Records up to this size are copied, so that a request that waits holds no larger buffer."""
+
 _NO_ID: Final = bytes(16)
 _CHEAPER_BITS: Final = 5  # a number in an array costs a thirtieth of a struct or string
 
@@ -156,6 +159,9 @@ class _Source:
                 self._line(f" pos += {length}")
             case "bytes" | "records":
                 length = self._length(field, target, name, "i")
+                if kind == "records":
+                    self._line(f"elif {length} > {COPIED_BYTES}:")
+                    self._line(f" {target} = data[pos:pos + {length}]; pos += {length}")
                 self._line("else:")
                 self._line(f" {target} = bytes(data[pos:pos + {length}])")
                 self._line(f" pos += {length}")

@@ -1,8 +1,10 @@
 """Splits the bytes of a connection into whole requests, without I/O.
 
 A frame is a length (int32, big-endian) and that many bytes. A cut frame waits for the rest; an
-impossible length is `Malformed`. Bytes are kept as received until their request is taken out, so
-that a million small requests cost no more memory than their bytes.
+impossible length is `Malformed`. Requests are views of the buffers that the socket writes into
+(`receive_buffers.py`): a large request gets a buffer of its own as soon as its length is known, and
+small ones stay in the shared buffer until the next read. `settle` copies what waits longer, so that
+a million small requests cost no more memory than their bytes.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ import struct
 from typing import Final
 
 from .errors import Malformed
+from .receive_buffers import ReceiveBuffers
 
 LENGTH: Final = struct.Struct(">i")
 SMALLEST_BYTES: Final = 10
 """Key, version, correlation id and client id length: Kafka closes the connection below this."""
 
 _LENGTH_BYTES: Final = LENGTH.size
-_LARGE_BYTES: Final = 1 << 14
 
 
 class BadLength(Malformed):
@@ -30,7 +32,11 @@ class BadLength(Malformed):
 class Frames:
     """The unread bytes of one connection.
 
+    Each read takes three calls: `room`, `received` and, once the requests are served, `settle`.
+    Other connections use the same buffers only before or after these.
+
     Args:
+        buffers: shared with other connections.
         size_limit_bytes: the largest request accepted (socket.request.max.bytes).
 
     Attributes:
@@ -38,39 +44,58 @@ class Frames:
     """
 
     __slots__ = (
-        "_at", "_parts", "_parts_bytes", "_size_limit_bytes", "_view", "_wanted", "is_empty",
+        "_at", "_behind", "_buffers", "_cut_bytes", "_filled_bytes", "_size_limit_bytes", "_view",
+        "_wanted", "_whole", "is_empty",
     )  # fmt: skip
 
-    def __init__(self, *, size_limit_bytes: int) -> None:
+    def __init__(self, buffers: ReceiveBuffers, *, size_limit_bytes: int) -> None:
+        self._buffers = buffers
         self._size_limit_bytes = size_limit_bytes
         self.is_empty = True
         self._view: memoryview | None = None  # holds the next requests, from `_at` on
         self._at = 0
-        # The bytes behind the view. Large parts are kept as received: one growing buffer would be
-        # copied again and again.
-        self._parts: list[bytes | bytearray] = []
-        self._parts_bytes = 0
-        self._wanted = _LENGTH_BYTES  # no frame is whole before the parts have so many bytes
+        self._cut_bytes = 0  # unread, if they are only the beginning of a small request
+        self._whole: memoryview | None = None  # the place of a large request that is being received
+        self._filled_bytes = 0  # of `_whole`
+        self._behind = bytearray()  # the bytes behind the view
+        self._wanted = _LENGTH_BYTES  # no frame is whole before `_behind` has so many bytes
 
     @property
     def unread_bytes(self) -> int:
         """The number of received bytes that `next` has not returned yet."""
+        if self._whole is not None:
+            return self._filled_bytes
         view = self._view
-        return self._parts_bytes + (0 if view is None else len(view) - self._at)
+        return len(self._behind) + (0 if view is None else len(view) - self._at)
 
-    def receive(self, data: bytes) -> None:
-        """Add received bytes."""
-        if self.is_empty:
-            self._view, self._at, self.is_empty = memoryview(data), 0, False
+    def room(self) -> bytearray | memoryview:
+        """The place for the bytes that are read next: at least one."""
+        whole = self._whole
+        if whole is not None:
+            return whole[self._filled_bytes :]
+        shared = self._buffers.for_reading()
+        cut_bytes = self._cut_bytes
+        if cut_bytes:
+            assert self._view is not None
+            shared[:cut_bytes] = self._view[self._at :]
+            return memoryview(shared)[cut_bytes:]
+        return shared
+
+    def received(self, size_bytes: int) -> None:
+        """Add the bytes that were written into `room`, from its beginning on."""
+        whole = self._whole
+        if whole is not None:
+            self._filled_bytes = size_bytes = self._filled_bytes + size_bytes
+            if size_bytes == len(whole):
+                self._view, self._at, self._whole = whole, 0, None
             return
-        self._parts_bytes += len(data)
-        parts = self._parts
-        if len(data) >= _LARGE_BYTES:
-            parts.append(data)
-        elif parts and type(parts[-1]) is bytearray and len(parts[-1]) < _LARGE_BYTES:
-            parts[-1] += data
+        cut_bytes = self._cut_bytes
+        if self.is_empty or cut_bytes:
+            self._view = memoryview(self._buffers.shared)[: cut_bytes + size_bytes]
+            self._at = self._cut_bytes = 0
+            self.is_empty = False
         else:
-            parts.append(bytearray(data))
+            self._behind += memoryview(self._buffers.shared)[:size_bytes]
 
     def next(self) -> memoryview | None:
         """Take out the oldest request; None if none is whole.
@@ -82,12 +107,10 @@ class Frames:
         while True:
             view = self._view
             if view is None:
-                if self._parts_bytes < self._wanted:
+                if len(self._behind) < self._wanted:
                     return None
-                parts, first = self._parts, self._parts[0]
-                is_one = len(parts) == 1 and type(first) is bytearray
-                view = self._view = memoryview(first if is_one else bytearray().join(parts))
-                self._parts, self._parts_bytes, self._at = [], 0, 0
+                view = self._view = memoryview(self._behind)
+                self._behind, self._at = bytearray(), 0
             at = self._at
             left, wanted = len(view) - at, _LENGTH_BYTES
             if left >= wanted:
@@ -99,14 +122,57 @@ class Frames:
                     self._at = end = at + wanted
                     if left == wanted:
                         self._view, self._wanted = None, _LENGTH_BYTES
-                        self.is_empty = not self._parts
+                        self.is_empty = not self._behind
                     return view[at + _LENGTH_BYTES : end]
-            self._gather(view, wanted)
+            if not self._behind:
+                self._wait_for_rest(view, wanted)
+                return None
+            joined = bytearray(view[at:])
+            joined += self._behind
+            self._view, self._at, self._behind = memoryview(joined), 0, bytearray()
 
-    def _gather(self, view: memoryview, wanted: int) -> None:
-        """Join the beginning of a request, at the view's end, with the bytes received after it."""
-        if self._at < len(view):
-            rest = bytearray(view[self._at :])
-            self._parts.insert(0, rest)
-            self._parts_bytes += len(rest)
-        self._view, self._wanted = None, wanted
+    def settle(self) -> None:
+        """Copy the unread bytes out of the shared buffer, which the next read overwrites."""
+        view = self._view
+        if view is None or view.obj is not self._buffers.shared:
+            return
+        at = self._at
+        left = len(view) - at
+        if left >= _LENGTH_BYTES:
+            (size_bytes,) = LENGTH.unpack_from(view, at)
+            if left < _LENGTH_BYTES + size_bytes <= self._size_limit_bytes:
+                self._wait_for_rest(view, _LENGTH_BYTES + size_bytes)
+                view = self._view
+                if view is None:
+                    return
+        self._view, self._at = memoryview(bytearray(view[at:])), 0
+
+    def kept(self, frame: memoryview) -> memoryview:
+        """A request that was taken out, to be served after the next read."""
+        if frame.obj is self._buffers.shared:
+            return memoryview(bytearray(frame))
+        return frame
+
+    def drop(self) -> None:
+        """Forget the unread bytes."""
+        self._view = self._whole = None
+        self._behind = bytearray()
+        self._cut_bytes, self._wanted, self.is_empty = 0, _LENGTH_BYTES, True
+
+    def _wait_for_rest(self, view: memoryview, wanted: int) -> None:
+        """Prepare to receive the rest of a request that begins at the end of the view.
+
+        Args:
+            wanted: the size of the request, with its length; or of the length alone.
+        """
+        at = self._at
+        left = len(view) - at
+        if wanted <= self._buffers.large_bytes:
+            self._cut_bytes = left
+            return
+        whole = self._buffers.take(wanted)
+        if whole is None:  # very large, or too many at a time: memory grows with what comes
+            self._view, self._behind, self._wanted = None, bytearray(view[at:]), wanted
+            return
+        whole[:left] = view[at:]
+        self._view, self._whole, self._filled_bytes = None, whole, left

@@ -25,12 +25,15 @@ from .payloads import PIECE_SIZES, Payload, PieceSizes, feed
 from .recompression import CODECS, PACKED_AT_ONCE_BYTES, recompressed
 from .record_errors import RecordErrors
 from .record_stream import RecordStream
-from .record_walk import ManyHeaders, Walked, walk
+from .record_walk import TakesLong, Walked, walk
 from .steps import Steps, at_once
 from .validation import MEANT, check_client_header, one_batch, records_with_times
 
-_AT_ONCE_RECORDS: Final = 1 << 12
+_AT_ONCE_RECORDS: Final = 1 << 15
+_OF_ANY_SIZES: Final = 1 << 12  # the same, if their sizes differ  # checked in one step
+_RUNS: Final = 16  # of one size, in a check of more records than that
 _ONE_BY_ONE_RECORDS: Final = 1 << 8  # the same, if records are read one by one
+_VIEWED_BYTES: Final = 1 << 8  # of a record; smaller ones are copied, since a view is read slower
 
 
 class Checked(NamedTuple):
@@ -120,20 +123,23 @@ def check(
     header = one_batch(records, config.max_message_bytes, header)
     check_client_header(header)
     size = header.length + LOG_OVERHEAD
-    start = 0
-    payload: bytes | bytearray | None
+    count, start = header.record_count, 0
+    payload: Bytes | None
     if header.attributes & COMPRESSION_MASK:
         payload = _payload(records, header, rules).at_hand()
     elif type(records) is bytearray and len(records) == size:
         payload, start = records, HEADER_SIZE
     else:
-        payload = bytes(memoryview(records)[HEADER_SIZE:size])
-    if payload is None or header.record_count > rules.at_once_records:
+        payload = memoryview(records)[HEADER_SIZE:size]
+        if len(payload) < _VIEWED_BYTES * count:
+            payload = bytes(payload)
+    if payload is None or count > rules.at_once_records:
         return _steps(records, header, rules)
     closely = rules.are_for_each_record
+    most_runs = _RUNS if count > _OF_ANY_SIZES else count
     try:
-        found = walk(payload, header.record_count, start, closely=closely)
-    except ManyHeaders:
+        found = walk(payload, count, start, closely=closely, most_runs=most_runs)
+    except TakesLong:
         return _steps(records, header, rules)
     max_timestamp_ms = header.base_timestamp_ms + found.largest_delta_ms
     if (  # a shortcut for nearly every batch

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed, read_size
-from .record_walk import IN_FULL, LEAST_BYTES, ManyHeaders, Walked, walk_in_full, walk_middle
+from .record_walk import IN_FULL, LEAST_BYTES, TakesLong, Walked, walk_in_full, walk_middle
 
 WHOLE_BYTES: Final = 1 << 20
 """A larger record is never whole in memory."""
@@ -105,7 +105,7 @@ class RecordStream:
         most = min(self._left - 1, _FULL_RECORDS_IN_A_STEP if closely else _RECORDS_IN_A_STEP)
         try:
             left, self._at = walk_middle(self._payload, self._at, most, self.found, closely=closely)
-        except ManyHeaders:
+        except TakesLong:
             return False
         self._left -= most - left
         return left < most
@@ -128,7 +128,7 @@ class RecordStream:
             return False
         try:
             walk_in_full(self._payload, self._at, 1, self.found)
-        except ManyHeaders:
+        except TakesLong:
             return False
         return True
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..protocol.batch import Bytes
 from ..protocol.errors import Code, Refused
 from ..protocol.varints import read_signed, read_size
 
@@ -21,16 +22,17 @@ LEAST_BYTES: Final = 6
 """A record without its length: attributes, two deltas, and three lengths."""
 
 _SHORTEST_RUN: Final = 8
-_LONGEST_RUN: Final = 1 << 14
-_BEFORE_ANOTHER_RUN: Final = 256
+_LONGEST_RUN: Final = 1 << 12
+_BEFORE_ANOTHER_RUN: Final = 256  # records that are walked over one by one
+_COUNTS_AS_RUNS: Final = 8  # what they count as
 _MANY_HEADERS: Final = 1 << 12
 _ASCII: Final = bytes(range(0x80))
 
-Payload = bytes | bytearray
+_UNLIMITED: Final = 1 << 31
 
 
-class ManyHeaders(Exception):
-    """A record has too many headers to read at once."""
+class TakesLong(Exception):
+    """The check would take long: too many sizes of records, or headers of one record."""
 
 
 class Walked:
@@ -55,23 +57,34 @@ class Walked:
             self.smallest_delta_ms = delta_ms
 
 
-def walk(payload: Payload, record_count: int, start: int = 0, *, closely: bool = False) -> Walked:
+def walk(
+    payload: Bytes,
+    record_count: int,
+    start: int = 0,
+    *,
+    closely: bool = False,
+    most_runs: int = _UNLIMITED,
+) -> Walked:
     """Check that `payload` from `start` on consists of exactly `record_count` records.
 
     Args:
         record_count: at least 1.
         closely: check every record in full.
+        most_runs: the largest number of runs of records of one size, so that a walk over many
+            records is short; other records count as runs too.
 
     Raises:
         Refused: INVALID_RECORD if lengths, count and payload do not match.
-        ManyHeaders: the check would take long.
+        TakesLong: the check would take long.
     """
     found = Walked()
     if record_count <= IN_FULL:
         left, at = walk_in_full(payload, start, record_count, found)
     else:
         left, at = walk_in_full(payload, start, 1, found)
-        left, at = walk_middle(payload, at, record_count - 2 + left, found, closely=closely)
+        left, at = walk_middle(
+            payload, at, record_count - 2 + left, found, closely=closely, most_runs=most_runs
+        )
         left, at = walk_in_full(payload, at, 1 + left, found)
     if left:
         raise Refused(Code.INVALID_RECORD, "a record is truncated")
@@ -81,7 +94,13 @@ def walk(payload: Payload, record_count: int, start: int = 0, *, closely: bool =
 
 
 def walk_middle(
-    payload: Payload, at: int, record_count: int, found: Walked, *, closely: bool
+    payload: Bytes,
+    at: int,
+    record_count: int,
+    found: Walked,
+    *,
+    closely: bool,
+    most_runs: int = _UNLIMITED,
 ) -> tuple[int, int]:
     """Walk over those of the next `record_count` records that are whole in the payload.
 
@@ -89,16 +108,20 @@ def walk_middle(
         The number of records left, and the position of the first of them.
 
     Raises:
-        Refused: INVALID_RECORD. ManyHeaders.
+        Refused: INVALID_RECORD. TakesLong.
     """
     step = walk_in_full if closely else _walk_from_start_to_start
     left = record_count
     while left:
+        if most_runs <= 0:
+            raise TakesLong
         if left >= _SHORTEST_RUN:
             run, at = _run_at(payload, at, min(left, _LONGEST_RUN), found, closely=closely)
             left -= run
             if run:
+                most_runs -= 1
                 continue
+        most_runs -= _COUNTS_AS_RUNS
         wanted = min(left, _BEFORE_ANOTHER_RUN)
         missing, at = step(payload, at, wanted, found)
         left -= wanted - missing
@@ -108,7 +131,7 @@ def walk_middle(
 
 
 def _walk_from_start_to_start(
-    payload: Payload, at: int, record_count: int, found: Walked
+    payload: Bytes, at: int, record_count: int, found: Walked
 ) -> tuple[int, int]:
     """Follow the records' sizes. Returns as above."""
     largest, end = found.largest_delta_ms, len(payload)
@@ -146,7 +169,7 @@ def _walk_from_start_to_start(
 
 
 def _run_at(
-    payload: Payload, start: int, most: int, found: Walked, *, closely: bool
+    payload: Bytes, start: int, most: int, found: Walked, *, closely: bool
 ) -> tuple[int, int]:
     """The number of consecutive records from `start` on with one size, or 0; and their end.
 
@@ -160,12 +183,12 @@ def _run_at(
     size = body + length - start
     run = min(most, (len(payload) - start) // size) if length >= LEAST_BYTES else 0
     for at in range(start, body):
-        column = payload[at : start + run * size : size]
+        column = bytes(payload[at : start + run * size : size])
         run -= len(column.lstrip(column[:1]))
         if run < _SHORTEST_RUN:
             return 0, start
     behind = start + run * size
-    deltas = payload[body + 1 : behind : size]
+    deltas = bytes(payload[body + 1 : behind : size])
     if not deltas.isascii() or (closely and not _are_alike(payload, start, body, run, found)):
         return 0, start  # the deltas have several bytes
     for zigzag in set(deltas):
@@ -173,7 +196,7 @@ def _run_at(
     return run, behind
 
 
-def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked) -> bool:
+def _are_alike(payload: Bytes, start: int, body: int, run: int, found: Walked) -> bool:
     """Whether all records of a run, which begins at `start`, have the first one's field lengths.
 
     Their offset deltas may differ, but not in size.
@@ -183,18 +206,18 @@ def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked)
     if walk_in_full(payload, start, 1, Walked())[0]:
         return False
     at = body + 2
-    column = payload[at:behind:size]
+    column = bytes(payload[at:behind:size])
     while not column.isascii():
         if at - body > 5 or column.translate(None, _ASCII) != column:
             return False
         at += 1
-        column = payload[at:behind:size]
+        column = bytes(payload[at:behind:size])
     at += 1
     key_at = at
     for _ in ("key", "value", "headers"):
         length, rest = read_size(payload, at)
         for column_start in range(at, rest):
-            column = payload[column_start:behind:size]
+            column = bytes(payload[column_start:behind:size])
             if column.lstrip(column[:1]):
                 return False
         if at == key_at and length < 0:
@@ -203,7 +226,7 @@ def _are_alike(payload: Payload, start: int, body: int, run: int, found: Walked)
     return at == last  # the number of headers is 0
 
 
-def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) -> tuple[int, int]:
+def walk_in_full(payload: Bytes, at: int, record_count: int, found: Walked) -> tuple[int, int]:
     """As `walk_middle`, with a check of every length and count (DefaultRecord.readFrom)."""
     largest, smallest, end = found.largest_delta_ms, found.smallest_delta_ms, len(payload)
     start = at
@@ -275,7 +298,7 @@ def walk_in_full(payload: Payload, at: int, record_count: int, found: Walked) ->
     return record_count, start
 
 
-def _behind_headers(payload: Payload, at: int) -> int:
+def _behind_headers(payload: Bytes, at: int) -> int:
     """The position behind a record's headers."""
     header_count = payload[at]
     at += 1
@@ -286,7 +309,7 @@ def _behind_headers(payload: Payload, at: int) -> int:
     if header_count < 0:
         raise Refused(Code.INVALID_RECORD, "a negative number of headers")
     if header_count > _MANY_HEADERS:
-        raise ManyHeaders
+        raise TakesLong
     for _ in range(header_count):
         length = payload[at]
         at += 1

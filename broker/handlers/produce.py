@@ -28,6 +28,7 @@ from ...protocol.batch import (
     MAGIC,
     TRANSACTIONAL,
     BatchHeader,
+    Bytes,
     Compression,
     read_header,
 )
@@ -222,7 +223,7 @@ def _may_use_id(node: Node, context: Context, transactional_id: str | None) -> b
     return may(node, context, Operation.WRITE, resource, transactional_id)
 
 
-def _is_transactional(records: bytes) -> bool:
+def _is_transactional(records: Bytes) -> bool:
     # Checks only two bytes: most batches have their header read once, at the append.
     return (
         len(records) >= HEADER_SIZE and records[16] == MAGIC and bool(records[22] & TRANSACTIONAL)
@@ -272,7 +273,7 @@ def _append(
     node: Node,
     rules: _Rules,
     partition: Partition,
-    records: bytes | None,
+    records: Bytes | None,
     checked: Checked | Refused | None,
 ) -> tuple[PartitionProduceResponse, tuple[PartitionLog, ...]]:
     """Append one partition's batch.

@@ -16,6 +16,7 @@ from ...protocol.batch import Bytes
 from ...protocol.errors import Malformed
 from ...protocol.frames import BadLength, Frames
 from ...protocol.messages import read_request_header
+from ...protocol.receive_buffers import ReceiveBuffers
 from ..clock import Clock, Timer
 from ..log_output import Log
 from ..principals import NODE
@@ -39,6 +40,7 @@ class Shared(NamedTuple):
 
     Attributes:
         turns: schedules the connections.
+        buffers: what the sockets are read into.
         requests, answers: count the memory that each connection holds for them.
         complaints: limits the log lines about clients.
         clock: the time.
@@ -46,6 +48,7 @@ class Shared(NamedTuple):
     """
 
     turns: FairTurns
+    buffers: ReceiveBuffers
     requests: RequestMemory
     answers: AnswerMemory
     complaints: Complaints
@@ -53,7 +56,7 @@ class Shared(NamedTuple):
     chunk_bytes: int = _CHUNK_BYTES
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A client's connection.
 
     Args:
@@ -89,11 +92,12 @@ class Connection(asyncio.Protocol):
         nodes: Container[str] = (),
     ) -> None:
         self._dispatch = dispatch
-        self._turns, self._requests, self._answers, self._complaints = shared[:4]
-        self._clock, self._chunk_bytes = shared.clock, shared.chunk_bytes
+        self._turns, self._requests, self._answers = shared.turns, shared.requests, shared.answers
+        self._complaints, self._clock = shared.complaints, shared.clock
+        self._chunk_bytes = shared.chunk_bytes
         self._now_s = shared.clock.monotonic_s
         self._counts = [False, False]  # whether its memory for requests, for answers is counted
-        self._frames = Frames(size_limit_bytes=size_limit_bytes)
+        self._frames = Frames(shared.buffers, size_limit_bytes=size_limit_bytes)
         self._number = number
         self._advertised = advertised
         self._on_closed = on_closed
@@ -193,20 +197,28 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.abort()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray | memoryview:
+        return self._frames.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._draining:
             return
         self._used_s = self._now_s()
         frames = self._frames
-        frames.receive(data)
-        if len(data) > SMALL_BYTES:
-            self._turns.received(self, len(data))
+        frames.received(nbytes)
+        if nbytes >= SMALL_BYTES // 2:
+            self._turns.received(self, nbytes)
         if self._busy is None:
             self._turns.take(self)
         else:
             self._hasten()
-        if frames.is_empty and not self._counts[0]:
-            return
+        if self._ahead is not None:
+            self._ahead = frames.kept(self._ahead)
+        if frames.is_empty:
+            if not self._counts[0]:
+                return
+        else:
+            frames.settle()
         self._count_requests()
         if not self._reading:
             return
@@ -416,7 +428,7 @@ class Connection(asyncio.Protocol):
 
     def _drop_requests(self) -> None:
         self._ahead = None
-        self._frames = Frames(size_limit_bytes=0)
+        self._frames.drop()
 
     def _answered(self, reply: asyncio.Future[Answer]) -> None:
         context = self._context

@@ -12,6 +12,7 @@ from collections.abc import Container
 from functools import partial
 from typing import Final
 
+from ...protocol.receive_buffers import ReceiveBuffers
 from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
 from ..clock import Clock, Timer, within_ms
 from ..event_stream import Events
@@ -70,7 +71,10 @@ class NodeSockets:
         self._connections: set[Connection] = set()
         requests = RequestMemory(_request_memory_bytes(config), clock, give_back_freed_memory)
         turns = FairTurns(clock.monotonic_s)
-        self._shared = Shared(turns, requests, AnswerMemory(), Complaints(clock), clock)
+        self._buffers = ReceiveBuffers()
+        self._shared = Shared(
+            turns, self._buffers, requests, AnswerMemory(), Complaints(clock), clock
+        )
         self._limits = ConnectionLimits(config)
         self._rates = CreationRates(config, clock, self._admit)
         self._waiting: dict[Connection, str] = {}  # over max.connections, with listeners
@@ -222,6 +226,7 @@ class NodeSockets:
         if limit_s >= 0:
             for connection in [each for each in self._served if each.is_idle_since(limit_s)]:
                 connection.end()
+        self._buffers.free_unused()
         pause_s = min(max(limit_s / 10, _IDLE_CHECK_S[0]), _IDLE_CHECK_S[1])
         self._idle_check = self._clock.call_after_ms(pause_s * 1000, self._close_idle)
 

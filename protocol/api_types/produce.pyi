@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import NotRequired, Protocol, TypedDict
 from uuid import UUID
 
+from ..batch import Bytes
+
 class PartitionProduceData(Protocol):
     @property
     def index(self) -> int: ...
     @property
-    def records(self) -> bytes | None: ...
+    def records(self) -> Bytes | None: ...
 
 class TopicProduceData(Protocol):
     @property

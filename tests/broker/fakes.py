@@ -77,7 +77,7 @@ class FakeTransport(asyncio.Transport):
         unsent_bytes: what it says that its buffer has.
     """
 
-    def __init__(self, protocol: asyncio.Protocol) -> None:
+    def __init__(self, protocol: asyncio.BufferedProtocol) -> None:
         super().__init__({"sockname": ("127.0.0.1", 9092), "peername": ("10.0.0.7", 50123)})
         self.writes: list[bytes] = []
         self.reading = True
@@ -120,6 +120,18 @@ class FakeTransport(asyncio.Transport):
 
     def abort(self) -> None:
         self.close()
+
+
+def deliver(connection: asyncio.BufferedProtocol, data: bytes) -> None:
+    """Received bytes, as a transport passes them: by as many reads as the buffers make."""
+    left = memoryview(data)
+    while left:
+        room = memoryview(connection.get_buffer(-1))
+        size = min(len(room), len(left))
+        room[:size] = left[:size]
+        del room
+        connection.buffer_updated(size)
+        left = left[size:]
 
 
 def frame(key: ApiKey, version: int, *, correlation_id: int = 0, **fields: Any) -> bytes:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ottla.protocol.errors import Refused
 from ottla.storage.record_copy import Entry, RecordCopy
 from ottla.storage.record_stream import WHOLE_BYTES, Head, RecordStream, Wants
-from ottla.storage.record_walk import ManyHeaders, walk
+from ottla.storage.record_walk import TakesLong, walk
 from tests.protocol.bombs import one_record, zeros
 from tests.wire.batches import record, varint
 
@@ -60,7 +60,7 @@ def walked(payload: bytes, count: int, *, closely: bool) -> Found:
         found = walk(payload, count, closely=closely)
     except Refused as refused:
         return refused.code.name
-    except ManyHeaders:
+    except TakesLong:
         return streamed(payload, count, [], closely=closely)  # like every caller of a walk
     if not closely:
         return found.largest_delta_ms, None, None

@@ -18,7 +18,8 @@ from ottla.broker.requests.context import Context, Disconnect
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code, Refused
-from tests.broker.fakes import FakeTransport, correlation_ids, framed
+from ottla.protocol.receive_buffers import ReceiveBuffers
+from tests.broker.fakes import FakeTransport, correlation_ids, deliver, framed
 from tests.broker.idle_node import idle_node
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
@@ -65,7 +66,9 @@ class Peer:
         self.turns = FairTurns(lambda: self.now_s, read_bytes=1 << 40)
         clock = LoopClock()
         self.memory = RequestMemory(REQUESTS_BYTES, clock), AnswerMemory(ANSWERS_BYTES)
-        self.shared = Shared(self.turns, *self.memory, Complaints(clock), clock, chunk_bytes)
+        self.shared = Shared(
+            self.turns, ReceiveBuffers(), *self.memory, Complaints(clock), clock, chunk_bytes
+        )
         self.now_s = self.request_s = 0.0
         self.connection, self.transport = self.another()
 
@@ -87,7 +90,7 @@ class Peer:
 
     def send(self, *frames: bytes) -> None:
         """All in one piece."""
-        self.connection.data_received(b"".join(frames))
+        deliver(self.connection, b"".join(frames))
 
     @property
     def answered(self) -> list[int]:

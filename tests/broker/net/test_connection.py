@@ -14,7 +14,14 @@ from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.requests.dispatch import Dispatch
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from tests.broker.fakes import FakeTransport, correlation_ids, framed, in_virtual_time, settle
+from tests.broker.fakes import (
+    FakeTransport,
+    correlation_ids,
+    deliver,
+    framed,
+    in_virtual_time,
+    settle,
+)
 from tests.broker.net.peers import (
     HEARTBEAT,
     LIMIT,
@@ -98,7 +105,7 @@ async def test_connections_do_not_wait_for_each_other(peer: Any) -> None:
     other, transport = it.another()
     it.send(fetch(1))
     await settle()
-    other.data_received(heartbeat(2))
+    deliver(other, heartbeat(2))
     assert (it.answered, correlation_ids(transport.written)) == ([], [2])
 
 
@@ -190,7 +197,7 @@ async def test_a_malformed_request_closes_the_connection_with_one_log_line(
     assert (level, event) == ("warning", "connection closed")
     assert fields["connection"] == it.connection.info.id
     assert fields["reason"]
-    other.data_received(heartbeat(1))
+    deliver(other, heartbeat(1))
     assert correlation_ids(transport.written) == [1]
 
 
@@ -198,7 +205,7 @@ async def test_a_malformed_request_closes_the_connection_with_one_log_line(
 async def test_requests_before_a_close_are_answered_and_later_ones_are_not(peer: Any) -> None:
     it = peer()
     it.send(heartbeat(1), heartbeat(2), BAD["an unknown API"], heartbeat(3))
-    it.connection.data_received(heartbeat(4))
+    deliver(it.connection, heartbeat(4))
     await settle()
     assert it.answered == it.handled == [1, 2]
     assert len(it.log.lines) == 1
@@ -529,7 +536,7 @@ async def test_a_connection_too_many_is_closed_after_a_while_and_never_served(
     it = peer()
     monkeypatch.setattr(Dispatch, "refusal_ms", lambda *_: 1000)
     connection, transport = it.another()
-    connection.data_received(heartbeat(1))
+    deliver(connection, heartbeat(1))
     assert (transport.written, transport.closed, transport.reading) == (b"", False, False)
     await asyncio.sleep(1.1)
     assert transport.closed

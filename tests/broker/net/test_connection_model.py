@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.net.fair_turns import SLICE_S
-from tests.broker.fakes import FakeTransport, correlation_ids, in_virtual_time, settle
+from tests.broker.fakes import FakeTransport, correlation_ids, deliver, in_virtual_time, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, list_offsets, produce, until_served
 from tests.log_lines import LogLines
 
@@ -48,7 +48,7 @@ class Client:
         if self.transport.reading and self._unsent:
             size = self._chance.choice([1, 7, 1000, 65_536, 1 << 18])
             part, self._unsent = self._unsent[:size], self._unsent[size:]
-            self.connection.data_received(part)
+            deliver(self.connection, part)
 
     def pause(self) -> None:
         if not self.is_paused:

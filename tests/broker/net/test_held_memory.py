@@ -14,7 +14,7 @@ from ottla.broker.net.held_memory import MUCH_BYTES, SMALL_BYTES, STALLED_S, Req
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.requests.complaints import LINES
 from ottla.broker.settings.config import BrokerConfig
-from tests.broker.fakes import FakeTransport, correlation_ids, in_virtual_time, settle
+from tests.broker.fakes import FakeTransport, correlation_ids, deliver, in_virtual_time, settle
 from tests.broker.net.peers import ANSWERS_BYTES, REQUESTS_BYTES, Peer, heartbeat
 from tests.clocks import LoopClock, VirtualClock
 from tests.log_lines import LogLines
@@ -44,7 +44,7 @@ class Sender:
 
     def send(self, chunks: int = 1000) -> None:
         while self._left and self.transport.reading and chunks:
-            self.connection.data_received(self._left[:CHUNK])
+            deliver(self.connection, self._left[:CHUNK])
             self._left = self._left[CHUNK:]
             chunks -= 1
 
@@ -136,7 +136,7 @@ async def test_a_slow_sender_keeps_its_connection(peer: Any) -> None:
     at = 0
     while at < len(request):
         if transport.reading:
-            slow.data_received(request[at : at + SMALL_BYTES])
+            deliver(slow, request[at : at + SMALL_BYTES])
             at += SMALL_BYTES
         await asyncio.sleep(STALLED_S / 2)
     assert correlation_ids(transport.written) == [99]
@@ -214,7 +214,7 @@ def unread(it: Peer, number: int, size_bytes: int) -> tuple[Connection, FakeTran
     """A client that was answered and has not read so much of it."""
     connection, transport = it.another()
     transport.high_water_bytes, transport.unsent_bytes = 0, size_bytes
-    connection.data_received(heartbeat(number))
+    deliver(connection, heartbeat(number))
     return connection, transport
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ottla.broker.net.fair_turns import SLICE_S
 from ottla.broker.net.outgoing import Outgoing, is_in_memory
-from tests.broker.fakes import correlation_ids, in_virtual_time, settle
+from tests.broker.fakes import correlation_ids, deliver, in_virtual_time, settle
 from tests.broker.net.peers import Peer, heartbeat, until_served
 from tests.log_lines import LogLines
 
@@ -143,7 +143,7 @@ async def test_a_reader_that_reads_fast_has_its_slices_as_all_have(slow: Any) ->
     it.turns.now_s = lambda: next(clock) * SLICE_S / 4
     it.send(heartbeat(100), heartbeat(1))
     other, transport = it.another()
-    other.data_received(heartbeat(7))
+    deliver(other, heartbeat(7))
     await asyncio.sleep(0)
     assert correlation_ids(transport.written) == [7]
     assert it.read_bytes < 120 * CHUNK

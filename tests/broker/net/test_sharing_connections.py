@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.net.fair_turns import SLICE_S, TURN_S
-from tests.broker.fakes import correlation_ids, in_virtual_time, settle
+from tests.broker.fakes import correlation_ids, deliver, in_virtual_time, settle
 from tests.broker.net.peers import Peer, fetch, heartbeat, produce, until_served
 from tests.log_lines import LogLines
 
@@ -32,7 +32,7 @@ async def test_a_flood_of_requests_gives_way_to_the_others(
     assert it.handled == list(range(10)), "a slice of them"
     other, transport = it.another()
     for number in range(1000, 1005):
-        other.data_received(heartbeat(number))
+        deliver(other, heartbeat(number))
         await asyncio.sleep(0)
     assert correlation_ids(transport.written) == list(range(1000, 1005))
     assert len(it.handled) < 500
@@ -49,7 +49,7 @@ async def test_the_loop_does_other_work_between_two_slices(peer: Any) -> None:
     it.request_s = SLICE_S / 10
     many = [it.another()[0] for _ in range(20)]
     for connection in many:
-        connection.data_received(b"".join(map(heartbeat, range(100))))
+        deliver(connection, b"".join(map(heartbeat, range(100))))
     most = round(TURN_S / it.request_s) + 10
     assert len(it.handled) <= most
     while len(it.handled) < 20 * 100:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.requests.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
-from tests.broker.fakes import in_virtual_time
+from tests.broker.fakes import deliver, in_virtual_time
 from tests.broker.net.peers import Peer, heartbeat
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
@@ -28,7 +28,7 @@ async def test_a_client_that_speaks_tls_again_and_again_makes_a_few_lines_and_a_
     it = Peer(monkeypatch, log_lines)
     for _ in range(1000):
         connection, transport = it.another()
-        connection.data_received(TLS_HELLO)
+        deliver(connection, TLS_HELLO)
         assert transport.closed
     assert len(it.log.lines) == LINES
     await asyncio.sleep(WINDOW_S + 1)
