@@ -408,7 +408,7 @@ MUTANTS: Final = (
         "    except BufferError:\n        return False",
         "    except BufferError:\n        return True",
         "records of one client are written over those of another",
-        ("tests/protocol/test_receive_buffers.py", "tests/broker/test_receiving.py"),
+        ("tests/protocol/test_receive_buffers.py", "tests/broker/net/test_receiving.py"),
     ),
     Mutant(
         "the-beginning-of-a-large-request-is-not-copied",

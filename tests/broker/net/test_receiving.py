@@ -11,8 +11,8 @@ import pytest
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.protocol.api_keys import ApiKey
-from tests.broker.doors import door
 from tests.broker.fakes import START_MS, framed, in_virtual_time
+from tests.broker.net.listening_node import listening_node
 from tests.wire import batches
 
 RECORDS_BYTES = [100, 15_000, 17_000, 33_000, 70_000, 300_000, 1_040_000, 2_500_000]
@@ -90,7 +90,7 @@ def stored(node: Node, topic: str, partition: int) -> list[bytes]:
 @pytest.mark.parametrize("flush_messages", ["1", "1000000"])
 async def test_the_log_has_the_bytes_that_were_sent(tmp_path: Path, flush_messages: str) -> None:
     """With a flush each request waits while the next ones are received."""
-    async with door(tmp_path) as (node, sockets):
+    async with listening_node(tmp_path) as (node, sockets):
         configs = {"flush.messages": flush_messages, "max.message.bytes": str(4 << 20)}
         topics = [f"topic-{number}" for number in range(CLIENTS)]
         for topic in topics:
@@ -110,7 +110,7 @@ async def test_the_log_has_the_bytes_that_were_sent(tmp_path: Path, flush_messag
 
 @in_virtual_time
 async def test_buffers_that_are_not_needed_are_freed_after_some_minutes(tmp_path: Path) -> None:
-    async with door(tmp_path) as (_, sockets):
+    async with listening_node(tmp_path) as (_, sockets):
         buffers = sockets._shared.buffers
         assert buffers.take(1 << 20)
         assert buffers.held_bytes > 1 << 20
