@@ -128,8 +128,9 @@ class Frames:
                 self._wait_for_rest(view, wanted)
                 return None
             joined = bytearray(view[at:])
-            joined += self._behind
-            self._view, self._at, self._behind = memoryview(joined), 0, bytearray()
+            joined += self._behind[: wanted - left]
+            del self._behind[: wanted - left]
+            self._view, self._at = memoryview(joined), 0
 
     def settle(self) -> None:
         """Copy the unread bytes out of the shared buffer, which the next read overwrites."""
