@@ -29,8 +29,8 @@ from .record_walk import TakesLong, Walked, walk
 from .steps import Steps, at_once
 from .validation import MEANT, check_client_header, one_batch, records_with_times
 
-_AT_ONCE_RECORDS: Final = 1 << 15
-_OF_ANY_SIZES: Final = 1 << 12  # the same, if their sizes differ  # checked in one step
+_AT_ONCE_RECORDS: Final = 1 << 15  # checked in one step
+_OF_ANY_SIZES: Final = 1 << 12  # the same, if their sizes differ
 _RUNS: Final = 16  # of one size, in a check of more records than that
 _ONE_BY_ONE_RECORDS: Final = 1 << 8  # the same, if records are read one by one
 _VIEWED_BYTES: Final = 1 << 8  # of a record; smaller ones are copied, since a view is read slower
