@@ -55,7 +55,7 @@ class Frames:
         self._view: memoryview | None = None  # holds the next requests, from `_at` on
         self._at = 0
         self._cut_bytes = 0  # unread, if they are only the beginning of a small request
-        self._whole: memoryview | None = None  # the place of a large request that is being received
+        self._whole: memoryview | None = None  # a large request that is being received
         self._filled_bytes = 0  # of `_whole`
         self._behind = bytearray()  # the bytes behind the view
         self._wanted = _LENGTH_BYTES  # no frame is whole before `_behind` has so many bytes

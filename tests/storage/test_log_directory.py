@@ -357,15 +357,28 @@ def test_deleted_topics_do_not_slow_down_the_creation_of_others() -> None:
     assert calls_to_open(found, "third") <= without + 5
 
 
-def test_a_new_log_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = Disk()
+class ReadDisk(Disk):
+    """A disk that lists the files and directories that were read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[str] = []
+
+    def read(self, path: str) -> bytes:
+        self.reads.append(path)
+        return super().read(path)
+
+    def names_in(self, path: str) -> list[str]:
+        self.reads.append(path)
+        return super().names_in(path)
+
+
+def test_a_new_log_reads_no_file() -> None:
+    disk = ReadDisk()
     found = directory(disk)
-    reads: list[str] = []
-    for name in ("read", "names_in"):
-        right = getattr(disk, name)
-        monkeypatch.setattr(disk, name, lambda path, right=right: reads.append(path) or right(path))
+    disk.reads.clear()
     log_in(found)
-    assert reads == []
+    assert disk.reads == []
 
 
 def test_making_a_topic_anew_writes_the_checkpoints_once() -> None:
