@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from ottla.broker.clock import SystemClock
+from ottla.broker.clock import Clock, SystemClock
 from ottla.broker.net.sockets import NodeSockets
 from ottla.broker.node import Node
 from ottla.broker.requests.dispatch import Dispatch
@@ -28,11 +28,15 @@ class SeveralNodes:
     """Nodes by id, and a client's view of them."""
 
     def __init__(
-        self, directory: Path, settings: dict[str, str], count: int, limits: WorkLimits
+        self,
+        directory: Path,
+        settings: dict[str, str],
+        count: int,
+        limits: WorkLimits,
+        clock: Clock,
     ) -> None:
         listeners = {"listeners": "PLAINTEXT://127.0.0.1:0", **settings}
         configs = configs_of(BrokerConfig.from_settings(listeners), count)
-        clock = SystemClock()
         first = Node(configs[0], directory, clock, limits=limits)
         others = [Node(config, directory, clock, cluster=first.cluster) for config in configs[1:]]
         self.nodes = {node.node_id: node for node in (first, *others)}
@@ -82,11 +86,16 @@ class SeveralNodes:
 
 @asynccontextmanager
 async def several_nodes(
-    directory: Path, count: int = 3, limits: WorkLimits = WORK_LIMITS, /, **settings: str
+    directory: Path,
+    count: int = 3,
+    limits: WorkLimits = WORK_LIMITS,
+    clock: Clock | None = None,
+    /,
+    **settings: str,
 ) -> AsyncIterator[SeveralNodes]:
     """Settings have _ for their dots."""
     given = {key.replace("_", "."): value for key, value in settings.items()}
-    several = SeveralNodes(directory, given, count, limits)
+    several = SeveralNodes(directory, given, count, limits, clock or SystemClock())
     await several.begin()
     try:
         yield several

@@ -10,6 +10,7 @@ import pytest
 
 from ottla.broker.requests.cluster_description import brokers_alive
 from ottla.broker.requests.context import ConnectionInfo, Context
+from ottla.broker.runtime.work_limits import WORK_LIMITS
 from ottla.broker.settings.config import BadSetting, BrokerConfig
 from ottla.broker.settings.node_configs import configs_of
 from ottla.metadata.catalog import CONSUMER_OFFSETS, TRANSACTION_STATE
@@ -17,6 +18,10 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import build
 from ottla.protocol.errors import Code
 from tests.broker.several_nodes import SeveralNodes, in_a_loop, several_nodes, until
+from tests.clocks import VirtualClock
+
+BALANCED_EACH_MS = 300_000
+"""The default of leader.imbalance.check.interval.seconds."""
 
 
 async def produce(
@@ -396,20 +401,29 @@ async def test_settings_of_one_broker_are_its_own(tmp_path: Path) -> None:
 
 @in_a_loop
 async def test_preferred_replicas_lead_again_after_a_while(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, leader_imbalance_check_interval_seconds="1") as it:
+    clock = VirtualClock()
+    async with several_nodes(tmp_path, 3, WORK_LIMITS, clock) as it:
         it.topic("orders", 1, 2, 3, replicas=3)
         it.topic("alone", 2)
         await it.stop(2)
         await it.start(2)
+        await clock.advance_ms(BALANCED_EACH_MS - 1)
         assert it.partition("orders", 1).leader_id == 1
-        await until(lambda: it.partition("orders", 1).leader_id == 2)
+        await clock.advance_ms(1)
+        assert it.partition("orders", 1).leader_id == 2
         assert [it.partition("orders", index).leader_epoch for index in range(3)] == [0, 2, 0]
 
 
 @in_a_loop
 async def test_leaders_stay_where_they_are_when_that_is_wanted(tmp_path: Path) -> None:
-    async with several_nodes(tmp_path, 2, auto_leader_rebalance_enable="false") as it:
-        assert it.cluster._balancing is None
+    clock = VirtualClock()
+    settings = {"auto_leader_rebalance_enable": "false"}
+    async with several_nodes(tmp_path, 2, WORK_LIMITS, clock, **settings) as it:
+        it.topic("orders", 2, replicas=2)
+        await it.stop(2)
+        await it.start(2)
+        await clock.advance_ms(2 * BALANCED_EACH_MS)
+        assert it.partition("orders").leader_id == 1
 
 
 @in_a_loop

@@ -2,6 +2,12 @@
 
 Decide, append, replay, carry out effects, reply; timers that are due run first. A restart loads the
 log, complete or compacted, and must restore the earlier state.
+
+This repeats the order of broker/runtime/shard.py instead of running it. The log here has records
+and no bytes, so that it can be compacted at random and the oracle sees each record; a request is a
+decision and no message, and it is parked without a future. The broker's Shard runs with the same
+machine in tests/simulation/cluster.py, where it holds the offsets of transactions; its parking and
+its timers are tested in tests/broker/runtime/test_shard.py and test_shard_timers.py.
 """
 
 from __future__ import annotations
