@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -52,19 +53,26 @@ def _text(data: bytes | None) -> str:
     return text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}... {len(data)} bytes"
 
 
+def _field_names(value: Any) -> Sequence[str] | None:
+    """The public fields of a dataclass or a named tuple; None for other values."""
+    if isinstance(value, tuple):
+        named: Sequence[str] | None = getattr(value, "_fields", None)
+        return named
+    if is_dataclass(value) and not isinstance(value, type):
+        return [each.name for each in fields(value) if not each.name.startswith("_")]
+    return None
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, Enum):
         return value.name
-    if is_dataclass(value) and not isinstance(value, type):
-        inner = ", ".join(
-            f"{each.name}={_shown(getattr(value, each.name))}"
-            for each in fields(value)
-            if not each.name.startswith("_")
-        )
+    names = _field_names(value)
+    if names is not None:
+        inner = ", ".join(f"{name}={_shown(getattr(value, name))}" for name in names)
         return f"{type(value).__name__}({inner})"
     if isinstance(value, frozenset | set):
         return "{" + ", ".join(sorted(map(_shown, value))) + "}"
-    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+    if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_shown, value)) + "]"
     if isinstance(value, bytes):
         return _text(value)

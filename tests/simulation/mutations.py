@@ -7,7 +7,6 @@ Each replaces functions of the coordinator, the logs or the channel inside `Plan
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 from ottla.broker.handlers import produce
@@ -125,7 +124,7 @@ def _commits_without_preparing() -> list[Patch]:
         def end(self: Transactions, name: str, producer: Producer, **arguments: Any) -> Any:
             outcome = right(self, name, producer, **arguments)
             completed = tuple(each.completed(now_ms=0) for each in outcome.records)
-            return replace(outcome, records=completed)
+            return outcome._replace(records=completed)
 
         return end
 
@@ -279,7 +278,7 @@ def _markers_are_sent_before_the_decision_is_on_disk() -> list[Patch]:
     right = Shard._commit
 
     def commit(self: Any, outcome: Any, now_ms: int, **how: Any) -> None:
-        right(self, replace(outcome, effects=()), now_ms, **how)
+        right(self, outcome._replace(effects=()), now_ms, **how)
         self._carry_out_all(outcome.effects)
 
     return [(Shard, "_commit", commit)]
