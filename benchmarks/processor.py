@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+from tests.kafka.processes import TICKS_PER_S, cpu_seconds
+
 CORES = os.cpu_count() or 1
 
 
@@ -31,12 +32,6 @@ class Usage:
     client_s: float = 0.0
     others_share: float = 0.0
     broker_peak_mb: float = 0.0
-
-
-def broker_cpu_s(process_id: int) -> float:
-    """User and system time of a process, in seconds."""
-    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 def peak_mb(process_id: int) -> float:
@@ -64,9 +59,9 @@ def _busy_s() -> float:
 def used(broker_process_id: int) -> Iterator[Usage]:
     """Measure the body of a `with`; the result is filled in at its end."""
     usage = Usage()
-    before = (time.perf_counter(), broker_cpu_s(broker_process_id), _client_cpu_s(), _busy_s())
+    before = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), _busy_s())
     yield usage
-    after = (time.perf_counter(), broker_cpu_s(broker_process_id), _client_cpu_s(), _busy_s())
+    after = (time.perf_counter(), cpu_seconds(broker_process_id), _client_cpu_s(), _busy_s())
     usage.wall_s, usage.broker_s, usage.client_s, busy_s = (
         late - early for early, late in zip(before, after, strict=True)
     )
