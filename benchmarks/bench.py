@@ -3,7 +3,7 @@
 The brokers run one after another in each round, in changing order, after a warm-up. The table shows
 the median of the ratios Ottla / peer over the rounds, with the smallest and the largest. A sample
 during which other processes used more than 0.3 of the machine is repeated, at most twice, and
-marked if that does not help. --write makes docs/PERFORMANCE.md.
+marked if that does not help. --write makes docs/PERFORMANCE.md and its flame graphs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks import flame_graphs
 from benchmarks.goals import GOALS, Goal
 from benchmarks.machine_limits import limits
 from benchmarks.peers import Peer, running_peers
@@ -28,7 +29,6 @@ from benchmarks.stock_clients import MEASURES, Sample
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "PERFORMANCE.md"
-FLAME_GRAPHS = ("librdkafka produce 1 KB", "librdkafka fetch 1 KB", "transactions of 1")
 LOAD_TIMEOUT_S = 300
 MOST_OTHERS = 0.3
 ATTEMPTS = 3
@@ -173,6 +173,15 @@ Limits of that machine, one thread, in 10^6 bytes per second:
 """
 
 
+def pictures(names: list[str]) -> str:
+    """The flame graphs of the page, in Markdown."""
+    if not names:
+        return ""
+    drawn = [f"![{name}](flame_graphs/{name}.svg)" for name in names]
+    loads = ", ".join(f"{name} ({flame_graphs.LOADS[name]})" for name in names)
+    return "\n".join(["", f"Where the broker's time goes under {loads}:", "", *drawn, ""])
+
+
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
@@ -199,6 +208,8 @@ def main() -> int:
         print(HEAD, flush=True)
         results = run(peers, measures, given.rounds, given.seconds)
         text = page(results, peers, given.rounds, given.seconds)
+        if given.write:
+            text += pictures(flame_graphs.draw(next(p for p in peers if p.name == "ottla")))
     if given.json:
         plain = {
             measure: {peer: [asdict(s) for s in samples] for peer, samples in by_peer.items()}
