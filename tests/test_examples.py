@@ -1,0 +1,146 @@
+"""Every example in the documents runs: Python blocks, pytest blocks and shell blocks.
+
+A block is an example of its own: it imports what it uses. A broker at 127.0.0.1:9092 stands for the
+reader's; here it is a broker of the session. Blocks of other languages are tested elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from ottla.testing import RunningBroker, running_broker
+
+from .project_files import FILES, name
+
+DOCUMENTS = [path for path in FILES if path.suffix == ".md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+READERS_BROKER = re.compile(r"\b(?:127\.0\.0\.1|localhost):9092\b")
+TIMEOUT_S = 60
+SPARK_TIMEOUT_S = 180
+# Languages whose blocks have tests of their own, or are pictures and data.
+NOT_RUN = {"", "mermaid", "properties", "text", "json", "console"}
+# Programs of a reader's machine that are not part of Ottla.
+FOREIGN = {"docker", "git", "make", "pip", "podman", "uv", "uvx"}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A fenced block of a document: its place ("README.md:12"), its language and its text."""
+
+    place: str
+    language: str
+    text: str
+
+    @property
+    def is_for_pytest(self) -> bool:
+        """Whether it defines tests."""
+        return re.search(r"^(?:async )?def test_", self.text, re.MULTILINE) is not None
+
+
+def examples(*languages: str) -> list[ParameterSet]:
+    """The examples in these languages, as parameters of a test."""
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text()
+        for block in BLOCK.finditer(text):
+            language, body = block.groups()
+            if language in languages:
+                place = f"{name(path)}:{text.count(chr(10), 0, block.start()) + 1}"
+                marks = [pytest.mark.spark] if "spark" in body.lower() else []
+                found.append(pytest.param(Example(place, language, body), id=place, marks=marks))
+    return found
+
+
+@pytest.fixture(scope="session")
+def readers_broker() -> Iterator[RunningBroker]:
+    """The broker that stands for the reader's at 127.0.0.1:9092."""
+    with running_broker(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
+        yield broker
+
+
+def run(command: list[str], directory: Path, timeout_s: float) -> None:
+    """Run a program; fail with all that it printed."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+    )
+    assert done.returncode == 0, f"{shlex.join(command)}:\n{done.stdout[-4000:]}"
+
+
+@pytest.mark.timeout(SPARK_TIMEOUT_S + 20)
+@pytest.mark.parametrize("example", examples("python"))
+def test_a_python_example_runs(
+    example: Example, readers_broker: RunningBroker, tmp_path: Path
+) -> None:
+    file = tmp_path / "test_example.py"
+    file.write_text(READERS_BROKER.sub(readers_broker.bootstrap, example.text))
+    command = [sys.executable, "-P"]
+    command += ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if example.is_for_pytest else []
+    limit_s = SPARK_TIMEOUT_S if "spark" in example.text.lower() else TIMEOUT_S
+    run([*command, str(file)], tmp_path, limit_s)
+
+
+@pytest.mark.parametrize("example", examples("sh"))
+def test_the_commands_of_a_shell_example_run(
+    example: Example, readers_broker: RunningBroker, tmp_path: Path
+) -> None:
+    """`ottla serve` must get ready and stop at SIGTERM; every other command must succeed."""
+    for line in commands(example.text):
+        words = shlex.split(line, comments=True)
+        if not words or words[0] in FOREIGN:
+            continue
+        if words[:2] == ["ottla", "serve"]:
+            serve_until_ready(words, tmp_path)
+        else:
+            run(["bash", "-euc", READERS_BROKER.sub(readers_broker.bootstrap, line)], tmp_path, 60)
+
+
+def commands(text: str) -> list[str]:
+    """The command lines of a block; a backslash at the end joins two lines."""
+    joined = text.replace("\\\n", " ")
+    return [line.removeprefix("$ ").strip() for line in joined.splitlines()]
+
+
+def serve_until_ready(words: list[str], directory: Path) -> None:
+    """Run a broker command as printed, but on free ports; stop it when it is ready."""
+    ready = directory / "ready"
+    ready.unlink(missing_ok=True)
+    program = [sys.executable, "-P", "-m", *words, "--ready-file", str(ready)]
+    if "--listen" not in words:
+        program += ["--listen", "127.0.0.1:0"]
+    with (directory / "serve.log").open("w+") as log:
+        broker = subprocess.Popen(program, cwd=directory, stdout=log, stderr=log)
+        try:
+            ends = time.monotonic() + TIMEOUT_S
+            while not ready.exists() and broker.poll() is None and time.monotonic() < ends:
+                time.sleep(0.01)
+            assert ready.exists(), (directory / "serve.log").read_text()
+        finally:
+            broker.send_signal(signal.SIGTERM)
+            broker.wait(TIMEOUT_S)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_every_block_has_a_language_that_is_known(path: Path) -> None:
+    """A misspelt language would hide an example from these tests."""
+    known = NOT_RUN | {"python", "sh", "java", "go", "javascript", "yaml"}
+    found = {block[1] for block in BLOCK.finditer(path.read_text())}
+    assert found <= known
