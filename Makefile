@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -96,6 +96,9 @@ bench-groups: .venv/.installed ## 1,000 groups of 5 and one of 500: time and mem
 
 bench-partitions: .venv/.installed ## 10,000 partitions: create, idle, stop, restart
 	@$(PY) benchmarks/bench_partitions.py $(ARGS)
+
+loop-lag: .venv/.installed ## requests and tasks that hold the event loop for longer than 20 ms (ARGS='data members')
+	@$(PY) benchmarks/loop_lag.py $(ARGS)
 
 bench-compaction: .venv/.installed ## p50 and p99 of a producer, with and without compaction
 	@$(PY) benchmarks/bench_compaction.py $(ARGS)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..coordinator.transactions.coordinator import Transactions
     from .cluster_node import ClusterNode
     from .runtime.shard import Shard
+    from .scheduling.holds import Holds
 
 _MOST_ELECTIONS: Final = 1000
 _log = Log("nodes")
@@ -65,6 +66,7 @@ class Cluster:
         directory_watch: detects that the data directory is removed.
         peers: addresses, HOST:PORT, from which nodes connect to each other.
         workers: threads for long work that needs no state of the broker.
+        holds: how long work holds the event loop; None if it is not measured.
         long_work: checks large batches in steps between requests.
 
     Raises:
@@ -90,6 +92,7 @@ class Cluster:
         self.limits = limits
         self.fetch_waits = FetchWaits(limits.awaited_partitions)
         self.loading = Loading(limits)
+        self.holds: Holds | None = None
         self.workers = Workers()
         self.large_requests = LargeRequests()
         self.long_work = LongWork(self.workers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
@@ -22,9 +23,11 @@ from prometheus_client.registry import Collector
 
 from .metrics_page import Page
 from .runtime.transaction_metrics import BUCKETS_S, Histogram, TransactionMetrics
+from .scheduling.holds import BUCKETS_S as HOLD_BUCKETS_S
 
 if TYPE_CHECKING:
     from .node import Node
+    from .scheduling.holds import Holds
 
 _COLLECT_TIMEOUT_S: Final = 5.0
 
@@ -93,6 +96,9 @@ def collect(nodes: Iterable[Node]) -> Iterator[Metric]:
         yield from family(listed)
     if listed:
         yield _lags(listed[0])
+        holds = listed[0].cluster.holds
+        if holds is not None:
+            yield from _holds(holds)
 
 
 def _counted(node: Node) -> tuple[list[str], TransactionMetrics]:
@@ -212,3 +218,29 @@ def _lags(node: Node) -> Metric:
         if lag:
             family.add_metric([log.topic, str(log.partition)], lag)
     return family
+
+
+def _holds(holds: Holds) -> Iterator[Metric]:
+    """The metrics of the event loop, which all nodes share."""
+    for name, what, durations in (
+        ("ottla_loop_hold_seconds", "How long pieces of work hold the event loop", holds.pieces),
+        ("ottla_loop_lag_seconds", "How late timers are called", holds.lags),
+    ):
+        histogram = HistogramMetricFamily(name, what)
+        bounds, counts = [*map(str, HOLD_BUCKETS_S), "+Inf"], accumulate(durations.counts)
+        buckets = [(bound, float(count)) for bound, count in zip(bounds, counts, strict=True)]
+        histogram.add_metric([], buckets, durations.sum_s)
+        yield histogram
+    longest = GaugeMetricFamily(
+        "ottla_loop_longest_hold_seconds",
+        "The longest piece of each kind of work since the last scrape",
+        labels=["work"],
+    )
+    for work, took_s in sorted(holds.take_longest().items()):
+        longest.add_metric([work], took_s)
+    over = CounterMetricFamily(
+        "ottla_loop_long_holds", "Pieces of work longer than 20 ms", labels=["work"]
+    )
+    for work, count in sorted(holds.over_limit.items()):
+        over.add_metric([work], count)
+    yield from (longest, over)

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ..metadata.catalog import ResourceType
@@ -63,7 +64,12 @@ def serve(
     try:
         server = _Server(config, directory, is_temporary, cluster_id)
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
-        return uvloop.run(running)
+        if metrics is None:
+            return uvloop.run(running)
+        from .scheduling.holds import Holds
+        from .scheduling.measured_loop import MeasuredLoop
+
+        return uvloop.run(running, loop_factory=partial(MeasuredLoop, Holds()))
     except (OSError, RuntimeError, Refused, Malformed) as trouble:  # its text names the damage
         sys.stderr.write(f"ottla: {_with_path(trouble, directory)}\n")
         return 1
@@ -146,6 +152,7 @@ class _Server:
         clock = SystemClock()
         doors = [NodeSockets(config, clock) for config in configs]
         first = Node(configs[0], self._directory, clock, cluster_id=self._cluster_id)
+        first.cluster.holds = getattr(loop, "holds", None)
         others = [
             Node(config, self._directory, clock, cluster=first.cluster) for config in configs[1:]
         ]

@@ -117,7 +117,7 @@ class NodeSockets:
 
     async def open(self, node: Node) -> None:
         """Accept connections for a node."""
-        self._dispatch = Dispatch(node)
+        self._dispatch = _dispatch_of(node)
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
         self._events, self._node_id = node.events, node.node_id
@@ -252,6 +252,14 @@ def _request_memory_bytes(config: BrokerConfig) -> int:
     given = int(config["queued.max.request.bytes"])
     largest = int(config["socket.request.max.bytes"])
     return given if given > 0 else max(UNLIMITED_REQUESTS_BYTES, 2 * largest)
+
+
+def _dispatch_of(node: Node) -> Dispatch:
+    if node.cluster.holds is None:
+        return Dispatch(node)
+    from ..requests.measured_dispatch import MeasuredDispatch
+
+    return MeasuredDispatch(node, node.cluster.holds)
 
 
 def _bound(listener: Listener) -> socket.socket:

@@ -212,7 +212,7 @@ class Dispatch:
         context: Context, answering: Coroutine[object, None, Answer]
     ) -> asyncio.Future[Answer]:
         """The task of a request that is not answered in this turn."""
-        later = asyncio.ensure_future(answering)
+        later = asyncio.get_running_loop().create_task(answering, name=context.api_key.name)
         later.add_done_callback(lambda _: context.release())
         return later
 

@@ -62,7 +62,7 @@ class Loading:
         shard.begin_loading()
         self._queue.append((shard, done))
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="loading")
 
     def stop(self) -> None:
         """Load no further shards."""

@@ -66,17 +66,18 @@ class Background:
         config = self._config
         # Unlike in Kafka, a job with a shorter interval does not wait for the whole delay.
         first_ms = config["log.initial.task.delay.ms"]
-        for delay_ms, interval_ms, job in (
-            (first_ms, config["log.retention.check.interval.ms"], self._retain),
-            (first_ms, config["log.flush.scheduler.interval.ms"], self._flush),
-            (_NEVER_MS, config["producer.id.expiration.check.interval.ms"], self._forget_producers),
-            (first_ms, _REMOVE_INTERVAL_MS, self._remove_deleted),
+        expiry_ms = config["producer.id.expiration.check.interval.ms"]
+        for name, delay_ms, interval_ms, job in (
+            ("retention", first_ms, config["log.retention.check.interval.ms"], self._retain),
+            ("flush", first_ms, config["log.flush.scheduler.interval.ms"], self._flush),
+            ("expiry of producers", _NEVER_MS, expiry_ms, self._forget_producers),
+            ("removal of segments", first_ms, _REMOVE_INTERVAL_MS, self._remove_deleted),
         ):
             going = self._over_all_logs(min(delay_ms, interval_ms), interval_ms, job)
-            self._tasks.append(asyncio.create_task(going))
+            self._tasks.append(asyncio.create_task(going, name=name))
         interval_ms = config["log.flush.offset.checkpoint.interval.ms"]
         going = self._checkpoint(min(first_ms, interval_ms), interval_ms)
-        self._tasks.append(asyncio.create_task(going))
+        self._tasks.append(asyncio.create_task(going, name="checkpoints"))
 
         self._cleaner.start()
 

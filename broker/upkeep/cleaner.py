@@ -71,7 +71,7 @@ class Cleaner:
         for number in range(self._config["log.cleaner.threads"]):
             if number not in self._tasks:
                 run = self._run(number)
-                self._tasks[number] = asyncio.get_running_loop().create_task(run)
+                self._tasks[number] = asyncio.get_running_loop().create_task(run, name="compaction")
 
     def stop(self) -> None:
         """Stop; a round in progress leaves the log as it was before or as it is afterwards."""

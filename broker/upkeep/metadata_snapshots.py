@@ -69,7 +69,7 @@ class MetadataSnapshots:
         if not self._runs or self._task is not None:
             return
         if self._metadata_log.snapshot_is_due(self._clock.now_ms()):
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="snapshot")
 
     async def _run(self) -> None:
         try:

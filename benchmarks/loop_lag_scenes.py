@@ -1,0 +1,406 @@
+"""The scenes of loop_lag.py: large requests of each kind, groups, upkeep."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.group_members import KINDS, Groups, Member
+from benchmarks.loop_lag import Bench
+from tests.wire.batches import batch
+from tests.wire.client import decode, encode, error_name
+
+MANY: Final = 9_990  # a request for more partitions is refused
+THOUSAND: Final = 1_000
+GZIP: Final = 1
+BIG: Final = "big"
+INCREMENTAL_SET: Final = 0
+
+
+def create(bench: Bench, names: Iterable[str], partitions: int = 1, **configs: str) -> None:
+    """Create topics by one request."""
+    given = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
+    topics = [
+        {"name": name, "num_partitions": partitions, "replication_factor": 1, "configs": given}
+        for name in names
+    ]
+    answer = bench.call("CreateTopics", 5, {"topics": topics, "timeout_ms": 60_000})
+    assert all(each["error_code"] == 0 for each in answer["topics"]), answer["topics"][0]
+
+
+def names(count: int) -> list[str]:
+    """Names of topics."""
+    return [f"t{number:05}" for number in range(count)]
+
+
+def produce(topic: str, data: bytes, partitions: Iterable[int], **fields: Any) -> bytes:
+    """The frame of a Produce of the same batch to some partitions."""
+    stored = [{"index": index, "records": data} for index in partitions]
+    body = {
+        "transactional_id": None, "acks": -1, "timeout_ms": 60_000,
+        "topic_data": [{"name": topic, "partition_data": stored}], **fields,
+    }  # fmt: skip
+    return encode("Produce", 9, body, correlation_id=1)
+
+
+def fetch(topic: str, partitions: Iterable[int], **fields: Any) -> bytes:
+    """The frame of a Fetch."""
+    wanted = [
+        {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+        for index in partitions
+    ]
+    body = {
+        "max_wait_ms": 0, "min_bytes": 0, "max_bytes": 52_428_800, "session_epoch": 0,
+        "topics": [{"topic": topic, "partitions": wanted}], **fields,
+    }  # fmt: skip
+    return encode("Fetch", 12, body, correlation_id=1)
+
+
+def request(bench: Bench, name: str, api: str, version: int, body: dict[str, Any]) -> None:
+    """Measure one request."""
+    frame, answers = encode(api, version, body, correlation_id=1), list[bytes]()
+    bench.measured(name, lambda: answers.append(bench.send(frame)))
+    errors = Counter(map(error_name, error_codes(decode(api, version, answers[0]))))
+    if errors.keys() - {"NONE"}:
+        print(f"    {dict(errors)}")
+
+
+def error_codes(answer: Any) -> Iterator[int]:
+    """All error codes in an answer. Any: as JSON."""
+    if isinstance(answer, list):
+        for element in answer:
+            yield from error_codes(element)
+    elif isinstance(answer, dict):
+        for name, value in answer.items():
+            if name == "error_code":
+                yield value
+            else:
+                yield from error_codes(value)
+
+
+def topics(bench: Bench) -> None:
+    """Creating and deleting topics and partitions."""
+    bench.measured("CreateTopics, 1 of 10,000", lambda: create(bench, [BIG], MANY))
+    bench.measured("CreateTopics, 1,000 of 1", lambda: create(bench, names(THOUSAND)))
+    request(bench, "DeleteTopics, 1,000 of 1", "DeleteTopics", 5,
+            {"topic_names": names(THOUSAND), "timeout_ms": 60_000})  # fmt: skip
+    request(bench, "DeleteTopics, 1 of 10,000", "DeleteTopics", 5,
+            {"topic_names": [BIG], "timeout_ms": 60_000})  # fmt: skip
+    create(bench, ["grows"])
+    request(bench, "CreatePartitions, 1 to 10,000", "CreatePartitions", 3,
+            {"topics": [{"name": "grows", "count": MANY, "assignments": None}],
+             "timeout_ms": 60_000, "validate_only": False})  # fmt: skip
+
+
+def data(bench: Bench) -> None:
+    """Produce and Fetch."""
+    create(bench, [BIG], MANY)
+    create(bench, ["wide"], THOUSAND)
+    create(bench, ["deep"], 1, max_message_bytes="60000000")
+    create(bench, ["compact"], 1, max_message_bytes="60000000", cleanup_policy="compact")
+    create(bench, ["times"], 1, max_message_bytes="60000000",
+           message_timestamp_type="LogAppendTime", compression_type="zstd")  # fmt: skip
+    kilobytes = batch([b"x" * 50_000])
+    frame = produce("wide", kilobytes, range(THOUSAND))
+    bench.measured("Produce, 50 MB to 1,000 partitions", lambda: bench.send(frame))
+    few = produce(BIG, batch([b"x"]), range(MANY))
+    bench.measured("Produce, 10,000 partitions, first", lambda: bench.send(few))
+    bench.measured("Produce, 10,000 partitions, again", lambda: bench.send(few))
+    size = 1 << 20
+    zipped = produce("deep", batch([b"x" * 100] * (size // 110), compression=GZIP), [0])
+    bench.measured("Produce, gzip of 1 MB", lambda: bench.send(zipped))
+    zipped = produce("deep", batch([b"x" * 100] * (40 * size // 110), compression=GZIP), [0])
+    bench.measured("Produce, gzip of 40 MB", lambda: bench.send(zipped))
+    values = [b"x" * 20] * 400_000
+    small = produce("deep", batch(values), [0])
+    bench.measured("Produce, 400,000 records, uncompressed", lambda: bench.send(small))
+    small = produce("times", batch(values), [0])
+    bench.measured("Produce, 400,000 records, to be recompressed", lambda: bench.send(small))
+    keyed = batch(values, keys=[b"k%d" % number for number in range(len(values))])
+    frame = produce("compact", keyed, [0])
+    bench.measured("Produce, 400,000 records with keys, compacted", lambda: bench.send(frame))
+    whole = produce("deep", batch([b"x" * 50_000_000]), [0])
+    bench.measured("Produce, one record of 50 MB", lambda: bench.send(whole))
+    reads(bench)
+
+
+def reads(bench: Bench) -> None:
+    """Fetch, ListOffsets and the like on the topics of `data`."""
+    frame = fetch("wide", range(THOUSAND))
+    bench.measured("Fetch, 50 MB of 1,000 partitions", lambda: bench.send(frame))
+    frame = fetch("deep", [0], max_bytes=1 << 30)
+    bench.measured("Fetch, 1 partition", lambda: bench.send(frame))
+    whole = fetch(BIG, range(MANY))
+    bench.measured("Fetch, 10,000 partitions, new session", lambda: bench.send(whole))
+    session = int.from_bytes(bench.send(whole)[11:15], "big")
+    frame = fetch(BIG, [], session_id=session, session_epoch=1)
+    bench.measured("Fetch, session of 10,000 partitions", lambda: bench.send(frame))
+    moved = fetch(BIG, range(MANY), session_id=session, session_epoch=2)
+    bench.measured("Fetch, session, 10,000 partitions changed", lambda: bench.send(moved))
+    session = int.from_bytes(bench.send(fetch(BIG, range(MANY), max_bytes=1))[11:15], "big")
+    waits = fetch(BIG, range(MANY), max_wait_ms=300, min_bytes=1 << 30)
+    bench.measured("Fetch, 10,000 partitions, waits 300 ms", lambda: bench.send(waits))
+    for name, timestamp in (("latest", -1), ("earliest", -2), ("maximum", -3), ("by time", 1)):
+        request(bench, f"ListOffsets, 10,000 partitions, {name}", "ListOffsets", 7,
+                {"replica_id": -1, "isolation_level": 0, "topics": [{"name": BIG, "partitions": [
+                    {"partition_index": index, "timestamp": timestamp}
+                    for index in range(MANY)]}]})  # fmt: skip
+    request(bench, "ListOffsets, deep, maximum", "ListOffsets", 7,
+            {"replica_id": -1, "isolation_level": 0, "topics": [{"name": "deep", "partitions": [
+                {"partition_index": 0, "timestamp": -3}]}]})  # fmt: skip
+    request(bench, "OffsetForLeaderEpoch, 10,000", "OffsetForLeaderEpoch", 4,
+            {"replica_id": -1, "topics": [{"topic": BIG, "partitions": [
+                {"partition": index, "leader_epoch": 0} for index in range(MANY)]}]})  # fmt: skip
+    request(bench, "DescribeProducers, 10,000 partitions", "DescribeProducers", 0,
+            {"topics": [{"name": BIG, "partition_indexes": [*range(MANY)]}]})  # fmt: skip
+    request(bench, "DescribeLogDirs, all", "DescribeLogDirs", 4, {"topics": None})
+    request(bench, "DeleteRecords, 10,000 partitions", "DeleteRecords", 2,
+            {"timeout_ms": 60_000, "topics": [{"name": BIG, "partitions": [
+                {"partition_index": index, "offset": -1} for index in range(MANY)]}]})  # fmt: skip
+
+
+def metadata(bench: Bench) -> None:
+    """Metadata, settings, ACLs."""
+    create(bench, [BIG], MANY)
+    create(bench, names(THOUSAND))
+    request(bench, "Metadata, 10,000 partitions", "Metadata", 12,
+            {"topics": [{"topic_id": uuid.UUID(int=0), "name": BIG}]})  # fmt: skip
+    request(bench, "Metadata, all topics", "Metadata", 12, {"topics": None})
+    request(bench, "Metadata, 1,000 topics by name", "Metadata", 12, {"topics": [
+        {"topic_id": uuid.UUID(int=0), "name": name} for name in names(THOUSAND)]})  # fmt: skip
+    request(bench, "DescribeTopicPartitions, all", "DescribeTopicPartitions", 0,
+            {"topics": [], "response_partition_limit": 2000, "cursor": None})  # fmt: skip
+    configs(bench)
+    acls(bench)
+    many = {"topic_partitions": None, "timeout_ms": 60_000, "election_type": 0}
+    request(bench, "ElectLeaders, all", "ElectLeaders", 2, many)
+    request(bench, "ListPartitionReassignments, all", "ListPartitionReassignments", 0,
+            {"topics": None, "timeout_ms": 60_000})  # fmt: skip
+
+
+def configs(bench: Bench) -> None:
+    """DescribeConfigs and changes of settings."""
+    resources = [{"resource_type": 2, "resource_name": name} for name in names(THOUSAND)]
+    request(bench, "DescribeConfigs, 1,000 topics", "DescribeConfigs", 4, {
+        "include_synonyms": True, "include_documentation": True,
+        "resources": [{**each, "configuration_keys": None} for each in resources]})  # fmt: skip
+    changed = [{"name": "retention.ms", "value": "86400000"}]
+    request(bench, "AlterConfigs, 1,000 topics", "AlterConfigs", 2, {
+        "validate_only": False,
+        "resources": [{**each, "configs": changed} for each in resources]})  # fmt: skip
+    set_ones = [{"name": "segment.bytes", "value": "1000000", "config_operation": INCREMENTAL_SET}]
+    request(bench, "IncrementalAlterConfigs, 1,000 topics", "IncrementalAlterConfigs", 1, {
+        "validate_only": False,
+        "resources": [{**each, "configs": set_ones} for each in resources]})  # fmt: skip
+    request(bench, "IncrementalAlterConfigs, topic of 10,000", "IncrementalAlterConfigs", 1, {
+        "validate_only": False, "resources": [
+            {"resource_type": 2, "resource_name": BIG, "configs": set_ones}]})  # fmt: skip
+    request(bench, "IncrementalAlterConfigs, the broker", "IncrementalAlterConfigs", 1, {
+        "validate_only": False, "resources": [
+            {"resource_type": 4, "resource_name": "", "configs": [
+                {"name": "log.retention.ms", "value": "86400000",
+                 "config_operation": INCREMENTAL_SET}]}]})  # fmt: skip
+    request(bench, "ListConfigResources", "ListConfigResources", 1, {"resource_types": [2]})
+
+
+def acls(bench: Bench) -> None:
+    """10,000 ACLs."""
+    bindings = [
+        {"resource_type": 2, "resource_name": f"t{number}", "resource_pattern_type": 3,
+         "principal": "User:a", "host": "*", "operation": 3, "permission_type": 3}
+        for number in range(MANY)
+    ]  # fmt: skip
+    request(bench, "CreateAcls, 10,000", "CreateAcls", 3, {"creations": bindings})
+    any_one = {
+        "resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1,
+        "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1,
+    }  # fmt: skip
+    request(bench, "DescribeAcls, 10,000", "DescribeAcls", 3, any_one)
+    filters = [
+        {**any_one, "resource_type_filter": 2, "resource_name_filter": f"t{number}",
+         "pattern_type_filter": 3}
+        for number in range(THOUSAND)
+    ]  # fmt: skip
+    request(bench, "DeleteAcls, 1,000 filters on 10,000", "DeleteAcls", 3, {"filters": filters})
+    request(bench, "DeleteAcls, the rest by one filter", "DeleteAcls", 3, {"filters": [any_one]})
+
+
+def offsets(bench: Bench) -> None:
+    """Committed offsets of 10,000 partitions, and transactions on them."""
+    create(bench, [BIG], MANY)
+    every = [{"partition_index": index, "committed_offset": 0} for index in range(MANY)]
+    request(bench, "OffsetCommit, 10,000 partitions", "OffsetCommit", 8, {
+        "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "",
+        "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
+    request(bench, "OffsetFetch, 10,000 partitions", "OffsetFetch", 8, {"groups": [
+        {"group_id": "g", "topics": [
+            {"name": BIG, "partition_indexes": [*range(MANY)]}]}]})  # fmt: skip
+    request(bench, "OffsetFetch, all", "OffsetFetch", 8,
+            {"groups": [{"group_id": "g", "topics": None}]})  # fmt: skip
+    request(bench, "OffsetDelete, 10,000 partitions", "OffsetDelete", 0, {
+        "group_id": "g", "topics": [{"name": BIG, "partitions": [
+            {"partition_index": index} for index in range(MANY)]}]})  # fmt: skip
+    for committed in (True, False):
+        transaction(bench, every, committed=committed)
+    request(bench, "DeleteGroups, one with 10,000 offsets", "DeleteGroups", 2,
+            {"groups_names": ["g"]})  # fmt: skip
+    bench.call("OffsetCommit", 8, {
+        "group_id": "h", "generation_id_or_member_epoch": -1, "member_id": "",
+        "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
+    request(bench, "DeleteTopics, 10,000 offsets of it", "DeleteTopics", 5,
+            {"topic_names": [BIG], "timeout_ms": 60_000})  # fmt: skip
+
+
+def transaction(bench: Bench, every: list[dict[str, Any]], *, committed: bool) -> None:
+    """A transaction on 10,000 partitions and offsets."""
+    producer = bench.broker.producer()
+    mine = {
+        "transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+    }  # fmt: skip
+    result = "commit" if committed else "abort"
+    request(bench, f"AddPartitionsToTxn, 10,000, {result}", "AddPartitionsToTxn", 3, {
+        f"v3_and_below_{name}": value for name, value in mine.items()} | {
+            "v3_and_below_topics": [{"name": BIG, "partitions": [*range(MANY)]}]})  # fmt: skip
+    bench.call("AddOffsetsToTxn", 3, {**mine, "group_id": "g"})
+    request(bench, f"TxnOffsetCommit, 10,000, {result}", "TxnOffsetCommit", 3, {
+        **mine, "group_id": "g", "generation_id": -1, "member_id": "",
+        "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
+    request(bench, f"DescribeTransactions, 10,000, {result}", "DescribeTransactions", 0,
+            {"transactional_ids": [producer.transactional_id]})  # fmt: skip
+    request(bench, f"EndTxn, 10,000 partitions, {result}", "EndTxn", 3,
+            {**mine, "committed": committed})  # fmt: skip
+
+
+def groups(bench: Bench) -> None:
+    """5,000 groups, 5,000 transactional ids."""
+    create(bench, [BIG], THOUSAND)
+    ids = [f"g{number:05}" for number in range(MANY // 2)]
+    for group in ids:
+        bench.call("OffsetCommit", 8, {
+            "group_id": group, "generation_id_or_member_epoch": -1, "member_id": "",
+            "topics": [{"name": BIG, "partitions": [
+                {"partition_index": 0, "committed_offset": 0}]}]})  # fmt: skip
+    request(bench, "ListGroups, 5,000", "ListGroups", 4, {"states_filter": []})
+    request(bench, "DescribeGroups, 5,000", "DescribeGroups", 5, {"groups": ids})
+    request(bench, "OffsetFetch, 5,000 groups", "OffsetFetch", 8,
+            {"groups": [{"group_id": group, "topics": None} for group in ids]})  # fmt: skip
+    request(bench, "FindCoordinator, 5,000", "FindCoordinator", 4,
+            {"key_type": 0, "coordinator_keys": ids})  # fmt: skip
+    request(bench, "DeleteGroups, 5,000", "DeleteGroups", 2, {"groups_names": ids})
+    transactional = [f"x{number:05}" for number in range(MANY // 2)]
+    for one in transactional:
+        bench.call("InitProducerId", 4, {
+            "transactional_id": one, "transaction_timeout_ms": 60_000, "producer_id": -1,
+            "producer_epoch": -1})  # fmt: skip
+    request(bench, "ListTransactions, 5,000", "ListTransactions", 0,
+            {"state_filters": [], "producer_id_filters": []})  # fmt: skip
+    request(bench, "DescribeTransactions, 5,000", "DescribeTransactions", 0,
+            {"transactional_ids": transactional})  # fmt: skip
+    create(bench, ["many"], 1)
+    for number in range(MANY):
+        frame = produce("many", batch([b"x"], producer_id=5_000_000 + number, epoch=0, sequence=0),
+                        [0])  # fmt: skip
+        bench.send(frame)
+    request(bench, "DescribeProducers, 10,000 producers", "DescribeProducers", 0,
+            {"topics": [{"name": "many", "partition_indexes": [0]}]})  # fmt: skip
+
+
+def members(bench: Bench) -> None:
+    """Groups of 500 members."""
+    create(bench, [BIG], THOUSAND)
+    for protocol in ("classic", "consumer"):
+        member = KINDS[protocol]
+        every = Groups([[member(bench.address, f"{protocol}-500", BIG) for _ in range(500)]])
+        loop = asyncio.new_event_loop()
+
+        def formed(loop: asyncio.AbstractEventLoop = loop, every: Groups = every) -> None:
+            loop.run_until_complete(every.form())
+
+        def shrunk(loop: asyncio.AbstractEventLoop = loop, every: Groups = every) -> None:
+            loop.run_until_complete(every.shrink())
+
+        bench.measured(f"{protocol} group of 500, joining", formed)
+        bench.measured(f"{protocol} group of 500, one leaves", shrunk)
+        api = "DescribeGroups" if protocol == "classic" else "ConsumerGroupDescribe"
+        body = (
+            {"groups": [f"{protocol}-500"]}
+            if protocol == "classic"
+            else {"group_ids": [f"{protocol}-500"]}
+        )
+        request(bench, f"{api}, 500 members", api, 5 if protocol == "classic" else 0, body)
+        loop.run_until_complete(every.end())
+        left = every.groups[0]
+
+        def closed(left: list[Member] = left) -> None:
+            for each in left:
+                each.close()
+
+        bench.measured(f"{protocol} group of 500, connections close", closed)
+        if protocol == "classic":
+            ids = [{"member_id": each._member_id, "group_instance_id": None} for each in left]
+            request(bench, "LeaveGroup, 499 members", "LeaveGroup", 4,
+                    {"group_id": "classic-500", "members": ids})  # fmt: skip
+        loop.close()
+
+
+def connections(bench: Bench) -> None:
+    """Thousands of connections."""
+    opened: list[socket.socket] = []
+
+    def open_all() -> None:
+        opened.extend(socket.create_connection(bench.address) for _ in range(3000))
+
+    def ask_all() -> None:
+        frame = encode("ApiVersions", 3, {}, correlation_id=1)
+        for each in opened:
+            each.sendall(frame)
+
+    def close_all() -> None:
+        for each in opened:
+            each.close()
+
+    bench.measured("3,000 connections open", open_all)
+    bench.measured("3,000 connections ask", ask_all)
+    bench.measured("3,000 connections close", close_all)
+
+
+def upkeep(bench: Bench) -> None:
+    """Compaction, retention."""
+    create(bench, ["compact"], 1, cleanup_policy="compact", max_message_bytes="60000000",
+           segment_bytes="8000000", min_cleanable_dirty_ratio="0.01")  # fmt: skip
+    many = [
+        produce("compact", batch([b"x" * 100] * 10_000, keys=[
+            b"k%d" % (number * 37 % 50_000 + turn) for number in range(10_000)]), [0])
+        for turn in range(40)
+    ]  # fmt: skip
+    large = [
+        produce("compact", batch([b"x" * 100] * 10_000, compression=GZIP, keys=[
+            b"k%d" % (number * 37 % 50_000 + turn) for number in range(10_000)]), [0])
+        for turn in range(20)
+    ]  # fmt: skip
+
+    def write_all() -> None:
+        for frame in (*many, *large):
+            bench.send(frame)
+
+    bench.measured("compaction, 600,000 records", write_all, wait_s=4.0)
+    create(bench, [BIG], MANY, retention_ms="1", segment_bytes="1048576")
+    frame = produce(BIG, batch([b"x"], timestamp=1_000_000), range(MANY))
+    bench.measured("retention, 10,000 partitions",
+                   lambda: [bench.send(frame), bench.send(frame)], wait_s=6.0)  # fmt: skip
+    bench.measured("idle, 10,000 partitions", lambda: None, wait_s=10.0)
+
+
+SCENES: Final[dict[str, Callable[[Bench], None]]] = {
+    "topics": topics, "data": data, "metadata": metadata, "offsets": offsets, "groups": groups,
+    "members": members, "connections": connections, "upkeep": upkeep,
+}  # fmt: skip
