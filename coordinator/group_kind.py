@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..protocol.errors import Code, Refused
+from ..protocol.lazy_dataclass import dataclass
 from .moment import Moment
 from .outcome import Outcome, Parked
 

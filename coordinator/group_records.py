@@ -11,12 +11,13 @@ from __future__ import annotations
 import struct
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from ..protocol.errors import Malformed
+from ..protocol.lazy_dataclass import dataclass
 from ..protocol.messages import decode_data, encode_data
 from ..protocol.varints import unsigned
 from .group_kinds import GROUP_KINDS, KindRecord

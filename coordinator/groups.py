@@ -7,11 +7,11 @@ group's kind through the interface `GroupKind`. Offsets are the same for all kin
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
+from ..protocol.lazy_dataclass import dataclass
 from .classic.group import Member, State
 from .classic.requests import (
     GroupSettings,

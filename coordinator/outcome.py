@@ -7,10 +7,10 @@ the effects and replies. Durable state changes by the replay alone; see `volatil
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ..protocol.errors import Code
+from ..protocol.lazy_dataclass import dataclass
 
 Reply = TypeVar("Reply", covariant=True)
 

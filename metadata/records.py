@@ -8,7 +8,7 @@ only Apache Kafka knows are kept unchanged (`ForeignRecord`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from ..protocol import codec
 from ..protocol.batch import Bytes
 from ..protocol.decoding import Decoder
 from ..protocol.errors import Malformed
+from ..protocol.lazy_dataclass import dataclass
 from ..protocol.messages import encode_data
 from ..protocol.varints import read_unsigned
 

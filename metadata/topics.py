@@ -6,11 +6,11 @@ Other modules import them from `metadata/catalog.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
 from uuid import UUID
 
+from ..protocol.lazy_dataclass import dataclass
 from .records import (
     LEADER_UNCHANGED,
     EndPoint,

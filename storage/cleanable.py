@@ -7,9 +7,9 @@ than `min.compaction.lag.ms`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ..protocol.lazy_dataclass import dataclass
 from .log import PartitionLog
 from .log_config import LONG_MAX
 from .segment import Segment

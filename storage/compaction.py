@@ -9,7 +9,6 @@ may change; blocking work is yielded, to be run on any thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import add, gt
 from typing import Final
@@ -26,6 +25,7 @@ from ..protocol.batch import (
 )
 from ..protocol.compression import packer
 from ..protocol.errors import Code, Refused
+from ..protocol.lazy_dataclass import dataclass
 from . import aborted as transaction_index
 from .aborted import AbortedTransaction
 from .cleanable import Cleanable

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ..metadata.catalog import CLUSTER_METADATA, ResourceType
 from ..protocol.errors import Refused
+from ..protocol.lazy_dataclass import dataclass
 from .damage import Damage
 from .files import read_if_exists
 from .inspection import PartitionReport, ReadOnlyFiles, inspect_partition

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from ..protocol.batch import BatchHeader
 from ..protocol.control import read_marker
 from ..protocol.errors import Refused
+from ..protocol.lazy_dataclass import dataclass
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions

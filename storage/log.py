@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from ..protocol.batch import LOG_OVERHEAD, NO_TIMESTAMP, BatchHeader, read_header
 from ..protocol.control import Marker, read_marker
 from ..protocol.errors import Code, Refused
+from ..protocol.lazy_dataclass import dataclass
 from . import aborted as transaction_index
 from . import producer_snapshot, validation
 from .aborted import AbortedTransaction, AbortedTransactions

@@ -6,10 +6,11 @@ are those of Kafka's LogConfig class, with underscores for dots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from ..protocol.checksum import crc32c
+from ..protocol.lazy_dataclass import dataclass
 
 LONG_MAX: Final = 0x7FFFFFFFFFFFFFFF
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -19,6 +18,7 @@ from ..metadata.catalog import CLUSTER_METADATA, Catalog
 from ..metadata.records import MetadataRecord, decode, encode
 from ..protocol.batch import BatchHeader, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
+from ..protocol.lazy_dataclass import dataclass
 from ..protocol.records import records_in
 from .log import Origin, PartitionLog
 from .log_config import LONG_MAX, LogConfig
@@ -122,7 +122,7 @@ class MetadataLog:
         directory: LogDirectory,
         *,
         now_ms: int,
-        config: MetadataLogConfig = MetadataLogConfig(),
+        config: MetadataLogConfig = MetadataLogConfig(),  # noqa: B008
     ) -> MetadataLog:
         """Open the metadata log of a data directory; create it if it is missing.
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from ..protocol.batch import build
+from ..protocol.lazy_dataclass import dataclass
 from ..protocol.varints import read_unsigned, unsigned
 from .files import Files, read_if_exists, write_atomically
 

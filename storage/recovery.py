@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ..protocol.batch import BatchHeader
 from ..protocol.control import read_marker
 from ..protocol.errors import Refused
+from ..protocol.lazy_dataclass import dataclass
 from . import aborted as transaction_index
 from . import producer_snapshot
 from .aborted import AbortedTransaction, AbortedTransactions

@@ -7,7 +7,6 @@ the first quota is set.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from ...metadata.client_quotas import (
@@ -18,6 +17,7 @@ from ...metadata.client_quotas import (
 )
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Refused
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import has_field
 from ..runtime.quotas import Exceeded
 

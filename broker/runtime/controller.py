@@ -7,7 +7,6 @@ the catalog, then changes the logs on disk and calls the hooks. No change waits:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
@@ -41,6 +40,7 @@ from ...metadata.records import (
 )
 from ...metadata.topic_names import check_topic_name
 from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
 from ...storage.log_directory import LogDirectory, WrongDirectory
 from ...storage.quorum import ReplicaKey, Voter
 from ..event_stream import Events

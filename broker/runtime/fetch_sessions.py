@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0

@@ -9,7 +9,6 @@ This module is imported when the first quota is set.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...metadata.client_quotas import (
@@ -25,6 +24,7 @@ from ...metadata.client_quotas import (
     entity_of,
 )
 from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
 from .memo import Memo, texts_bytes
 from .quota_rates import Rate, TokenBucket, Window
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -29,6 +29,7 @@ from ...coordinator.outcome import Answer, Effect, Outcome, Parked, Producer
 from ...protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
 from ...protocol.control import Marker, marker, read_marker
 from ...protocol.errors import Code, Malformed, Refused
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.records import records_in
 from ...storage.log import Origin, PartitionLog
 from ..clock import Clock, Timer, is_in_event_loop

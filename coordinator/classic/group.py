@@ -10,11 +10,12 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
 from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
 from ..group_records import GroupStored, OffsetCommitted, StoredMember
 from ..volatile import Volatile
 

@@ -6,10 +6,11 @@ They are the same for all versions of the protocol; the handlers translate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.limits import MAX_TEXT_BYTES
 from .group import Protocols
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...protocol.lazy_dataclass import dataclass
 from .member import Assignment
 
 TopicIds = frozenset[uuid.UUID]

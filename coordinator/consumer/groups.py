@@ -7,10 +7,11 @@ group changes by replay. A heartbeat without changes costs a few look-ups.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, NamedTuple
 
 from ...protocol.errors import Code, Refused
+from ...protocol.lazy_dataclass import dataclass
 from ..classic.group import ClassicGroup
 from ..group_records import GroupRemoved, GroupStored
 from ..moment import Moment

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, Protocol
+
+from ...protocol.lazy_dataclass import dataclass
 
 Assignment = Mapping[uuid.UUID, frozenset[int]]
 """Partition indexes by topic id; each topic has at least one."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from ...protocol.lazy_dataclass import dataclass
 from ...protocol.messages import decode_data, encode_data
 from ..group_kinds import CONSUMER, KindRecord
 from .member import Assignment, ClassicMember, ConsumerMember, MemberState

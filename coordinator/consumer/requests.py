@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from ...protocol.lazy_dataclass import dataclass
 from ..classic.requests import MAX_INT
 from .member import Assignment, ConsumerMember
 

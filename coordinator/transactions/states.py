@@ -7,10 +7,10 @@ is also the record of `__transaction_state`: replay makes it the new state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from ...protocol.lazy_dataclass import dataclass
 from ..outcome import Effect, Producer
 
 Partition = tuple[str, int]  # a topic and the index of its partition
