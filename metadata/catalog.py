@@ -116,6 +116,7 @@ class Catalog:
         self.quotas = ClientQuotas()
         self.foreign = ForeignRecords()
         self._names: dict[UUID, str] = {}
+        self._partitions = 0  # of all topics
         self._collisions: dict[str, list[str]] = {}
         self._overrides: dict[tuple[int, str], dict[str, str]] = {}
         self._undecided: list[MetadataRecord] | None = None
@@ -182,6 +183,7 @@ class Catalog:
         assignments: Assignments | None = None,
         configs: Mapping[str, str] = _NO_OVERRIDES,
         beside: Container[str] = (),
+        after: int = 0,
     ) -> tuple[MetadataRecord, ...]:
         """CreateTopics: the records of one topic.
 
@@ -190,6 +192,7 @@ class Catalog:
                 lists the replicas of each partition.
             configs: valid settings.
             beside: see `check_free`.
+            after: the number of partitions that the same batch creates before this topic.
 
         Raises:
             Refused: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR,
@@ -199,7 +202,7 @@ class Catalog:
         if assignments:
             replicas = placement.assigned(self.brokers, assignments, partitions, replication_factor)
         else:
-            replicas = self._placed(partitions, replication_factor)
+            replicas = self._placed(partitions, replication_factor, after)
         return (
             TopicRecord(name, topic_id),
             *self.set_configs(ResourceType.TOPIC, name, configs, is_new=True),
@@ -342,11 +345,11 @@ class Catalog:
         after = first + PRODUCER_ID_BLOCK_SIZE
         return first, (ProducerIdsRecord(node_id, broker.epoch, after),)
 
-    def _placed(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+    def _placed(
+        self, partitions: int, replication_factor: int, after: int = 0
+    ) -> list[tuple[int, ...]]:
         """Replicas round-robin over the nodes, starting where the last topic ended."""
-        start = 0
-        if len(self.brokers) > 1:
-            start = sum(len(topic.partitions) for topic in self.topics.values())
+        start = self._partitions + after
         return placement.placed(self.brokers, partitions, replication_factor, start=start)
 
     def _new_partition(
@@ -453,6 +456,7 @@ class Catalog:
             partitions = (*topic.partitions, partition)
         else:
             partitions = tuple(sorted((*others, partition), key=lambda known: known.index))
+        self._partitions += len(partitions) - len(topic.partitions)
         self.topics[topic.name] = replace(topic, partitions=partitions)
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
@@ -463,7 +467,7 @@ class Catalog:
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         name = self._names.pop(record.topic_id)
-        del self.topics[name]
+        self._partitions -= len(self.topics.pop(name).partitions)
         self._overrides.pop((ResourceType.TOPIC, name), None)
         if has_collision_characters(name):
             alike = self._collisions[unified(name)]

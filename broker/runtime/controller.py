@@ -7,7 +7,7 @@ the catalog, then changes the logs on disk and calls the hooks. No change waits:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID, uuid4
 
 from ...metadata.catalog import (
@@ -97,6 +97,13 @@ _INTERNAL: Final = {
         {"compression.type": "producer", "cleanup.policy": "delete", "retention.ms": "-1"},
     ),
 }
+
+
+class NewTopic(NamedTuple):
+    """A topic that is decided and not yet created, and its records."""
+
+    topic: Topic
+    records: tuple[MetadataRecord, ...]
 
 
 def random_topic_id() -> UUID:
@@ -340,16 +347,38 @@ class Controller:
         assignments: Assignments | Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str | None] = _NO_CONFIGS,
         beside: Container[str] = (),
-        validate_only: bool = False,
     ) -> Topic:
-        """Create a topic and its logs.
+        """Create a topic and its logs; see `new_topic`, which raises the same errors."""
+        new = self.new_topic(
+            name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=assignments,
+            configs=configs,
+            beside=beside,
+        )
+        self.create_topics([new])
+        return self.catalog.topics[name]
+
+    def new_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Assignments | Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str | None] = _NO_CONFIGS,
+        beside: Container[str] = (),
+        after: int = 0,
+    ) -> NewTopic:
+        """Decide a topic, for `create_topics` in the same turn of the event loop.
 
         Args:
             partitions, replication_factor: -1 is the broker's default; both must be -1 if
                 `assignments` gives the replicas of each partition.
             configs: the topic's own settings.
             beside: see `Catalog.check_free`.
-            validate_only: return the topic without creating it.
+            after: see `Catalog.create_topic`.
 
         Raises:
             Refused: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_CONFIG, and the errors
@@ -374,18 +403,28 @@ class Controller:
             assignments=_pairs(assignments),
             configs=settings,
             beside=beside,
+            after=after,
         )
-        if validate_only:
-            return topic_of(records)
+        return NewTopic(topic_of(records), records)
+
+    def create_topics(self, new: Sequence[NewTopic]) -> None:
+        """Create topics, all or none, with one append to the metadata log.
+
+        Args:
+            new: from `new_topic`, of different names, all in this turn of the event loop.
+
+        Raises:
+            Refused: KAFKA_STORAGE_ERROR.
+        """
         try:
-            self._directory.finish_deletions_of(name)
+            for topic, _ in new:
+                self._directory.finish_deletions_of(topic.name)
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
-        self._commit(records)
-        topic = self.catalog.topics[name]
-        self.topic_logs.make_of(topic)
-        _call_hooks(self.on_topic_created, topic)
-        return topic
+        self._commit([record for each in new for record in each.records])
+        for topic, _ in new:
+            self.topic_logs.make_of(topic)
+            _call_hooks(self.on_topic_created, topic)
 
     def _checked_configs(self, configs: Mapping[str, str | None]) -> dict[str, str]:
         nulls = [name for name, value in configs.items() if value is None]

@@ -14,9 +14,11 @@ class WorkLimits(NamedTuple):
     Attributes:
         metadata_batch_records: the largest number of records in a batch of the metadata log, if
             a decision may be several (QuorumController.MAX_RECORDS_PER_BATCH).
-        logs_made_at_once: of the partitions that are created in one turn of the event loop, the
-            logs that are created in it; the others follow.
-        logs_made_in_a_turn: the number of these others in a turn of the event loop.
+        logs_made_at_once: of the partitions that are created within `logs_wait_ms`, the logs that
+            are created with them; the others follow.
+        logs_made_in_a_turn: the number of these others in a turn of the event loop. One takes
+            0.1 to 0.5 ms.
+        logs_wait_ms: the pause before each of these turns, for the requests of clients.
         load_at_once_bytes: logs of coordinators up to this total size are loaded in the same turn.
         load_slice_s: larger logs are loaded in slices of this time, with requests between them.
         markers_at_once: of a transaction, the markers that its node writes in the turn of the
@@ -28,8 +30,9 @@ class WorkLimits(NamedTuple):
     """
 
     metadata_batch_records: int = 10_000
-    logs_made_at_once: int = 100
-    logs_made_in_a_turn: int = 10
+    logs_made_at_once: int = 10
+    logs_made_in_a_turn: int = 5
+    logs_wait_ms: int = 2
     load_at_once_bytes: int = 16 << 10
     load_slice_s: float = 0.002
     markers_at_once: int = 50

@@ -116,7 +116,7 @@ def test_validating_makes_nothing() -> None:
     told: list[str] = []
     life.controller.on_topic_created.append(lambda topic: told.append(topic.name))
     offset = life.catalog.last_offset
-    topic = life.controller.create_topic("orders", partitions=3, validate_only=True)
+    topic = life.controller.new_topic("orders", partitions=3).topic
     assert len(topic.partitions) == 3
     life.controller.create_topic("real")
     life.controller.create_partitions("real", 7, validate_only=True)
