@@ -8,7 +8,7 @@ it with the codec, version by version.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from .batch import Bytes
@@ -26,6 +26,8 @@ class Unread(Protocol):
 
 Body = Mapping[str, Any]
 Pieces = list[Bytes | Unread]
+
+PARTITIONS_IN_A_STEP: Final = 64
 
 _ANSWER: Final = struct.Struct(">ii")  # size, correlation id
 _SIZE: Final = struct.Struct(">i")
@@ -53,6 +55,40 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
         body: FetchResponse in snake case, as the Fetch handler returns it; of the tagged fields
             only `diverging_epoch`, `current_leader` and `node_endpoints`.
     """
+    pieces = _begin(version, correlation_id, body)
+    flexible = version >= _FLEXIBLE_SINCE
+    for topic in body["responses"]:
+        _begin_topic(_last(pieces), topic, version, flexible)
+        for partition in topic["partitions"]:
+            _partition(pieces, partition, version, flexible)
+        if flexible:
+            _last(pieces).append(0)
+    return _end(pieces, body, flexible)
+
+
+def fetch_answer_in_steps(
+    version: int, correlation_id: int, body: Body
+) -> Generator[None, None, Pieces]:
+    """`encode_fetch_answer` in steps of PARTITIONS_IN_A_STEP, for an answer with very many."""
+    pieces = _begin(version, correlation_id, body)
+    flexible = version >= _FLEXIBLE_SINCE
+    count = 0
+    for topic in body["responses"]:
+        _begin_topic(_last(pieces), topic, version, flexible)
+        for partition in topic["partitions"]:
+            count += 1
+            if count % PARTITIONS_IN_A_STEP == 0:
+                yield
+            _partition(pieces, partition, version, flexible)
+        if flexible:
+            _last(pieces).append(0)
+        count += 1
+        if count % PARTITIONS_IN_A_STEP == 0:
+            yield
+    return _end(pieces, body, flexible)
+
+
+def _begin(version: int, correlation_id: int, body: Body) -> Pieces:
     flexible = version >= _FLEXIBLE_SINCE
     head = bytearray(_ANSWER.pack(0, correlation_id))
     if flexible:
@@ -60,31 +96,27 @@ def encode_fetch_answer(version: int, correlation_id: int, body: Body) -> Pieces
     head += _SIZE.pack(body.get("throttle_time_ms", 0))
     if version >= _SESSIONS_SINCE:
         head += _ERROR_AND_SESSION.pack(body.get("error_code", 0), body.get("session_id", 0))
-    topics = body["responses"]
-    head += length(len(topics), flexible)
-    pieces: Pieces = [head]
-    for topic in topics:
-        _topic(pieces, topic, version, flexible)
+    head += length(len(body["responses"]), flexible)
+    return [head]
+
+
+def _end(pieces: Pieces, body: Body, flexible: bool) -> Pieces:
     if flexible:
         _endpoints(_last(pieces), body.get("node_endpoints"))
+    head = pieces[0]
+    assert isinstance(head, bytearray)
     _SIZE.pack_into(head, 0, sum(map(len, pieces)) - _SIZE.size)
     return pieces
 
 
-def _topic(pieces: Pieces, topic: Body, version: int, flexible: bool) -> None:
-    out = _last(pieces)
+def _begin_topic(out: bytearray, topic: Body, version: int, flexible: bool) -> None:
     if version >= _IDS_SINCE:
         out += topic["topic_id"].bytes
     else:
         name = topic["topic"].encode()
         out += length(len(name), True) if flexible else _INT16.pack(len(name))
         out += name
-    partitions = topic["partitions"]
-    out += length(len(partitions), flexible)
-    for partition in partitions:
-        _partition(pieces, partition, version, flexible)
-    if flexible:
-        _last(pieces).append(0)
+    out += length(len(topic["partitions"]), flexible)
 
 
 def _partition(pieces: Pieces, partition: Body, version: int, flexible: bool) -> None:

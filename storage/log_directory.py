@@ -34,6 +34,7 @@ CLEANED_OFFSETS: Final = "cleaner-offset-checkpoint"
 DELETED_SUFFIX: Final = "-delete"
 STRAY_SUFFIX: Final = "-stray"
 _NO_ID: Final = uuid.UUID(int=0)
+_LOGS_IN_A_STEP: Final = 1_000
 
 TopicPartition = tuple[str, int]
 Offsets = dict[TopicPartition, int]
@@ -332,11 +333,18 @@ class LogDirectory:
         Raises:
             OSError: not all files were written.
         """
-        for name, checkpointed, current in (
-            (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points()),
-            (LOG_STARTS, self._log_starts, self._current_log_starts()),
-            (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks()),
+        for _ in self._checkpoint_steps(sync=sync):
+            pass
+
+    def _checkpoint_steps(self, *, sync: bool) -> Iterator[None]:
+        """`checkpoint`, one file in each step: its content is of the moment it is written."""
+        deleted = {topic: set(partitions) for topic, partitions in self._deleted.items()}
+        for name, checkpointed, current_offsets in (
+            (RECOVERY_POINTS, self._recovery_points, self._current_recovery_points),
+            (LOG_STARTS, self._log_starts, self._current_log_starts),
+            (HIGH_WATERMARKS, self._high_watermarks, self._current_high_watermarks),
         ):
+            current = current_offsets()
             if current != checkpointed or (sync and name in self._not_synced):
                 # The others can be determined again; the start of a log cannot.
                 is_start = name == LOG_STARTS
@@ -347,9 +355,11 @@ class LogDirectory:
                 self._write_checkpoint(name, current, sync=sync or is_start)
                 checkpointed.clear()
                 checkpointed.update(current)
+            yield
         if self._cleaned_is_stale:
             self._write_cleaned_up_to(sync=sync)
-        self._deleted.clear()
+        if self._deleted == deleted:  # else the first files may have rows of deleted partitions
+            self._deleted.clear()
 
     def checkpoint_in_steps(self) -> Iterator[None]:
         """`checkpoint` in steps of one file, between which other work can run.
@@ -357,14 +367,19 @@ class LogDirectory:
         Raises:
             OSError: not all files were written.
         """
-        for key, log in list(self._logs.items()):
+        for count, (key, log) in enumerate(list(self._logs.items()), 1):
             if log.log_start_offset != self._log_starts.get(key, log.segments[0].base_offset):
                 log.write_epochs()
                 yield
-        self.checkpoint()
+            elif count % _LOGS_IN_A_STEP == 0:
+                yield
+        yield
+        yield from self._checkpoint_steps(sync=False)
 
     def _without_deleted(self, checkpointed: Offsets) -> Offsets:
         deleted, none = self._deleted, frozenset[int]()
+        if not deleted:
+            return dict(checkpointed)
         return {
             key: offset
             for key, offset in checkpointed.items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Protocol
 from weakref import ref
@@ -19,6 +20,8 @@ _FEWEST: Final = 16
 RESERVED: Final = 16
 """Descriptors that sockets leave free; data files leave half of them free."""
 _MORE_THAN_ENOUGH: Final = 32  # files to close when the process has no descriptor left
+_SPARED_AT_ONCE: Final = 256
+"""Used files that one pass spares; beyond it the next file is closed, used or not."""
 _NONE_LEFT: Final = (errno.EMFILE, errno.ENFILE)
 
 
@@ -45,7 +48,9 @@ class OpenFiles:
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._descriptors = 0
-        self._open: dict[int, ref[Closable]] = {}
+        # Finding the first key of a dict takes as long as there are keys removed before it: 70 ms
+        # for a Fetch of 1,000 partitions.
+        self._open: OrderedDict[int, ref[Closable]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -98,14 +103,19 @@ class OpenFiles:
 
     def _close_one(self) -> None:
         """Close one file; a file used since the last pass is spared once."""
+        spared = 0
         while self._open:
-            segment = self._open.pop(next(iter(self._open)))()
+            key, known = next(iter(self._open.items()))
+            segment = known()
             if segment is None:
+                self._open.pop(key, None)
                 continue
-            if segment.was_used:
+            if segment.was_used and spared < _SPARED_AT_ONCE:
                 segment.was_used = False
-                self._add(segment)
+                self._open.move_to_end(key)
+                spared += 1
                 continue
+            self._open.pop(key, None)
             segment.close_for_now()
             return
 

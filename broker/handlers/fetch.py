@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
-from ...storage.reads import FileRange
 from ..requests.awaited_bytes import AwaitedBytes
 from ..requests.cluster_description import NewLeaders
 from ..requests.context import Context
@@ -160,10 +159,7 @@ async def _answer(
     if len(parts) <= MANY:
         _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
         return _with_leaders(node, context, plan, topics, parts)
-    # A thread must not free a file range, which counts its readers.
-    context.is_large = len(parts) > MOST_ELEMENTS and not any(
-        isinstance(part.records, FileRange) for part in parts
-    )
+    context.is_large = len(parts) > MOST_ELEMENTS
     for some in _in_steps(parts):
         if some is not parts:
             await context.turns.pause()

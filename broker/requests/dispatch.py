@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import TooManyElements
 from ...protocol.errors import Code, Malformed, Refused
-from ...protocol.fetch_answer import Pieces, encode_fetch_answer
+from ...protocol.fetch_answer import Pieces, encode_fetch_answer, fetch_answer_in_steps
 from ...protocol.messages import (
     RequestHeader,
     answer,
@@ -234,9 +234,11 @@ class Dispatch:
         """The encoded answer of a handler that is still running; may raise Disconnect."""
         try:
             body = await rest
-            if _is_large(context, body):
-                return await self._node.workers.run(partial(_large_answer, context, body))
-            return _encoded(context, body)
+            if not _is_large(context, body):
+                return _encoded(context, body)
+            if context.api_key is ApiKey.FETCH and body is not None:
+                return await _large_fetch_answer(context, body)
+            return await self._node.workers.run(partial(_large_answer, context, body))
         except Refused as refused:
             return _refusal(context, refused)
         except Disconnect:
@@ -306,6 +308,18 @@ def _encoded(context: Context, body: Body | None) -> Answer:
         if quickly is not None:
             return quickly
     return answer(key, version, context.correlation_id, body)
+
+
+async def _large_fetch_answer(context: Context, body: Body) -> Answer:
+    """Encode a Fetch in slices: a thread must not free a file range, which counts its readers."""
+    steps = fetch_answer_in_steps(context.version, context.correlation_id, body)
+    try:
+        while True:
+            next(steps)
+            await context.turns.pause()
+    except StopIteration as done:
+        pieces: Answer = done.value
+        return pieces
 
 
 def _large_answer(context: Context, body: Body | None) -> Answer:

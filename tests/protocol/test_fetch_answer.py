@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -12,7 +13,12 @@ from ottla.broker.requests.served_apis import HANDLERS
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Bytes
 from ottla.protocol.errors import Code
-from ottla.protocol.fetch_answer import encode_fetch_answer
+from ottla.protocol.fetch_answer import (
+    PARTITIONS_IN_A_STEP,
+    Pieces,
+    encode_fetch_answer,
+    fetch_answer_in_steps,
+)
 from ottla.protocol.messages import answer
 from tests.protocol.pieces import joined
 
@@ -84,6 +90,21 @@ def test_the_pieces_equal_the_output_of_the_codec(version: int) -> None:
         said = body(seed, version)
         expected = answer(ApiKey.FETCH, version, 1000 + seed, said)
         assert joined(encode_fetch_answer(version, 1000 + seed, said)) == expected, seed
+
+
+@every_version
+def test_an_answer_encoded_in_steps_is_the_same(version: int) -> None:
+    for seed in range(12):
+        said = body(seed, version)
+        encoded: list[Pieces] = []
+
+        def steps(said: Any = said, seed: int = seed) -> Iterator[None]:
+            encoded.append((yield from fetch_answer_in_steps(version, seed, said)))  # noqa: B023
+
+        count = len([*steps()])
+        assert joined(encoded[0]) == joined(encode_fetch_answer(version, seed, said)), seed
+        partitions = sum(len(topic["partitions"]) for topic in said["responses"])
+        assert count >= partitions // PARTITIONS_IN_A_STEP
 
 
 @every_version

@@ -421,3 +421,22 @@ def test_checkpoints_that_kafka_made_and_had_nothing_to_write_into_are_no_damage
     assert damages == []
     (tmp_path / "cleaner-offset-checkpoint").write_bytes(b"")
     assert inspect_directory(str(tmp_path)).damages == []
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_a_partition_that_is_deleted_between_two_files_of_a_checkpoint_is_in_none(
+    steps: int,
+) -> None:
+    disk, found = with_rows_in_all_checkpoints()
+    for log in found.logs():
+        log.append(batch(), now_ms=NOW_MS)
+    checkpointing = found.checkpoint_in_steps()
+    for _ in range(steps):
+        next(checkpointing)
+    found.delete_log("orders", 1)
+    for _ in checkpointing:
+        pass
+    found.finish_deletions_of("orders")
+    for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
+        rows = disk.read(f"data/{name}-checkpoint").decode().splitlines()[2:]
+        assert [row.rstrip().rpartition(" ")[0] for row in rows] == ["orders 0"], name

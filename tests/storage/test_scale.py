@@ -189,3 +189,32 @@ def test_opened_logs_hold_no_descriptors_and_partitions_few_bytes(tmp_path: Path
     assert held / 200 < 6_000
     assert not any(is_open(log) for log in directory.logs())
     directory.close()
+
+
+class Used:
+    """A file that is always in use, and counts how often it was asked."""
+
+    asked = 0
+
+    @property
+    def was_used(self) -> bool:
+        type(self).asked += 1
+        return True
+
+    @was_used.setter
+    def was_used(self, used: bool) -> None:
+        pass
+
+    def close_for_now(self) -> None:
+        pass
+
+
+def test_one_more_file_does_not_look_at_all_open_ones() -> None:
+    files = OpenFiles(limit=2_000)
+    segments = [Used() for _ in range(2_001)]
+    for segment in segments[:-1]:
+        files.open(segment, lambda _: 1, "")
+    assert Used.asked == 0
+    files.open(segments[-1], lambda _: 1, "")
+    assert 0 < Used.asked < 300
+    assert len(files) == 2_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -213,3 +214,16 @@ async def test_a_fetch_that_waited_is_sent_in_chunks_as_well(slow: Any) -> None:
         it.reads()
         await settle()
     assert it.answered == [100, 2]
+
+
+def test_few_files_are_read_at_once() -> None:
+    files = [File(numbered(10)) for _ in range(100)]
+    outgoing = Outgoing(answer(1, *files))
+    counts, taken = [0], b""
+    while outgoing:
+        taken += b"".join(outgoing.take(1 << 20))
+        counts.append(sum(len(file.parts) for file in files))
+    steps = [after - before for before, after in pairwise(counts)]
+    assert len(steps) == 4
+    assert max(steps) == 32
+    assert taken[8:] == b"".join(file.data + b"tail" for file in files)

@@ -153,6 +153,29 @@ async def test_a_large_fetch_that_waits_keeps_no_other_large_request_waiting(
         waiting.cancel()
 
 
+async def test_a_large_fetch_is_answered_with_records_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop encodes it in slices: a thread must not free the range of a file."""
+    encoded = Threads(monkeypatch, "fetch_answer_in_steps")
+    async with one_node(tmp_path) as one:
+        one.topic("wide", partitions=MANY)
+        for index in (0, 700, MANY - 1):
+            one.append("wide", b"v" * 300_000, partition=index)  # more than is read at once
+        partitions = [
+            {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1_000_000}
+            for index in range(MANY)
+        ]
+        told = await one.ask(
+            ApiKey.FETCH, 12, topics=[{"topic": "wide", "partitions": partitions}],
+            max_wait_ms=0, min_bytes=0, max_bytes=10_000_000, session_epoch=-1,
+        )  # fmt: skip
+    answered = told["responses"][0]["partitions"]
+    assert [each["partition_index"] for each in answered] == [*range(MANY)]
+    assert [each["partition_index"] for each in answered if each["records"]] == [0, 700, MANY - 1]
+    assert encoded.is_the_loops()
+
+
 async def test_more_offsets_than_a_batch_has_room_for_are_refused_without_making_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
