@@ -121,7 +121,8 @@ def read_header(data: Bytes, position: int = 0) -> BatchHeader:
     Raises:
         struct.error: fewer than 61 bytes are left.
     """
-    return BatchHeader._make(HEADER.unpack_from(data, position))
+    # A third of the time of `_make`; each append does it.
+    return tuple.__new__(BatchHeader, HEADER.unpack_from(data, position))
 
 
 def headers_in(data: Bytes) -> Iterator[tuple[int, BatchHeader]]:

@@ -19,34 +19,38 @@ TIME_ENTRY: Final = struct.Struct(">qi")
 
 
 class OffsetIndex:
-    """Last offset of a batch -> position of the batch in the data file; both rise."""
+    """Last offset of a batch -> position of the batch in the data file; both rise.
 
-    __slots__ = ("_offsets", "_positions")
+    Attributes:
+        offsets: of the entries, read-only.
+    """
+
+    __slots__ = ("_positions", "offsets")
 
     def __init__(self) -> None:
-        self._offsets = array("i")
+        self.offsets = array("i")
         self._positions = array("i")
 
     def __len__(self) -> int:
-        return len(self._offsets)
+        return len(self.offsets)
 
     def add(self, relative_offset: int, position: int) -> None:
-        self._offsets.append(relative_offset)
+        self.offsets.append(relative_offset)
         self._positions.append(position)
 
     def position_before(self, relative_offset: int) -> int:
         """The position to start the search for the batch that contains an offset."""
-        at = bisect_right(self._offsets, relative_offset)
+        at = bisect_right(self.offsets, relative_offset)
         return self._positions[at - 1] if at else 0
 
     def entry_before(self, relative_offset: int) -> tuple[int, int] | None:
         """The entry that `position_before` uses."""
-        at = bisect_right(self._offsets, relative_offset)
-        return (self._offsets[at - 1], self._positions[at - 1]) if at else None
+        at = bisect_right(self.offsets, relative_offset)
+        return (self.offsets[at - 1], self._positions[at - 1]) if at else None
 
     def entries(self) -> list[tuple[int, int]]:
         """Pairs (relative offset, position), both rising."""
-        return list(zip(self._offsets, self._positions, strict=True))
+        return list(zip(self.offsets, self._positions, strict=True))
 
     def position_up_to(self, position: int) -> int:
         """The position of the last indexed batch that begins at or before a position."""
@@ -56,12 +60,12 @@ class OffsetIndex:
     def truncate(self, size_bytes: int) -> None:
         """Remove batches that begin at or behind `size_bytes`."""
         keep = bisect_left(self._positions, size_bytes)
-        del self._offsets[keep:], self._positions[keep:]
+        del self.offsets[keep:], self._positions[keep:]
 
     def encode(self) -> bytes:
         """The content of an `.index` file."""
-        pairs = array("i", bytes(len(self._offsets) * OFFSET_ENTRY_SIZE))
-        pairs[0::2], pairs[1::2] = self._offsets, self._positions
+        pairs = array("i", bytes(len(self.offsets) * OFFSET_ENTRY_SIZE))
+        pairs[0::2], pairs[1::2] = self.offsets, self._positions
         if sys.byteorder == "little":
             pairs.byteswap()
         return pairs.tobytes()
@@ -77,32 +81,36 @@ class OffsetIndex:
         if sys.byteorder == "little":
             pairs.byteswap()
         index = cls()
-        index._offsets, index._positions = pairs[0::2], pairs[1::2]
+        index.offsets, index._positions = pairs[0::2], pairs[1::2]
         end = next((at for at, p in enumerate(index._positions) if p == 0), len(index))
-        del index._offsets[end:], index._positions[end:]
-        if not _rises(index._offsets) or not _rises(index._positions):
+        del index.offsets[end:], index._positions[end:]
+        if not _rises(index.offsets) or not _rises(index._positions):
             return None
-        if len(index) and (index._positions[-1] >= size_bytes or index._offsets[0] < 0):
+        if len(index) and (index._positions[-1] >= size_bytes or index.offsets[0] < 0):
             return None
         return index
 
 
 class TimeIndex:
-    """Largest timestamp so far -> offset of its batch's last record; timestamps rise."""
+    """Largest timestamp so far -> offset of its batch's last record; timestamps rise.
 
-    __slots__ = ("_offsets", "_timestamps")
+    Attributes:
+        timestamps: of the entries, read-only.
+    """
+
+    __slots__ = ("_offsets", "timestamps")
 
     def __init__(self) -> None:
-        self._timestamps = array("q")
+        self.timestamps = array("q")
         self._offsets = array("i")
 
     def __len__(self) -> int:
-        return len(self._timestamps)
+        return len(self.timestamps)
 
     def add(self, timestamp_ms: int, relative_offset: int) -> None:
         """Add an entry if it is later than the last one; the search needs no others."""
-        if not self._timestamps or timestamp_ms > self._timestamps[-1]:
-            self._timestamps.append(timestamp_ms)
+        if not self.timestamps or timestamp_ms > self.timestamps[-1]:
+            self.timestamps.append(timestamp_ms)
             self._offsets.append(relative_offset)
 
     def offset_before(self, timestamp_ms: int, *, skip: int = 0) -> int:
@@ -111,25 +119,25 @@ class TimeIndex:
         Args:
             skip: use the entry that many entries earlier.
         """
-        at = bisect_right(self._timestamps, timestamp_ms) - skip
+        at = bisect_right(self.timestamps, timestamp_ms) - skip
         return self._offsets[at - 1] if at > 0 else 0
 
     def last(self) -> tuple[int, int] | None:
         """(timestamp, relative offset) of the latest entry; None without entries."""
-        return (self._timestamps[-1], self._offsets[-1]) if self._timestamps else None
+        return (self.timestamps[-1], self._offsets[-1]) if self.timestamps else None
 
     def entries(self) -> list[tuple[int, int]]:
         """Pairs (timestamp, relative offset), the timestamps rising."""
-        return list(zip(self._timestamps, self._offsets, strict=True))
+        return list(zip(self.timestamps, self._offsets, strict=True))
 
     def truncate(self, relative_offset: int) -> None:
         """Remove entries for offsets at or behind the new end."""
         keep = bisect_left(self._offsets, relative_offset)
-        del self._timestamps[keep:], self._offsets[keep:]
+        del self.timestamps[keep:], self._offsets[keep:]
 
     def encode(self) -> bytes:
         """The content of a `.timeindex` file."""
-        entries = zip(self._timestamps, self._offsets, strict=True)
+        entries = zip(self.timestamps, self._offsets, strict=True)
         return b"".join(TIME_ENTRY.pack(*entry) for entry in entries)
 
     @classmethod
@@ -142,9 +150,9 @@ class TimeIndex:
                 break
             if offset < (index._offsets[-1] if at else 0):
                 return None
-            if at and timestamp_ms <= index._timestamps[-1]:
+            if at and timestamp_ms <= index.timestamps[-1]:
                 return None
-            index._timestamps.append(timestamp_ms)
+            index.timestamps.append(timestamp_ms)
             index._offsets.append(offset)
         return index
 

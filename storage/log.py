@@ -46,6 +46,10 @@ class Origin(Enum):
     COORDINATOR = auto()
 
 
+# A member of an enum costs 0.1 us to look up in Python 3.11, and each append looks up three.
+_CLIENT: Final = Origin.CLIENT
+
+
 class Appended(NamedTuple):
     """The result of an append.
 
@@ -180,14 +184,14 @@ class PartitionLog:
             InvalidRecords: some records are invalid.
             Refused: the batch is invalid, or (KAFKA_STORAGE_ERROR) cannot be written.
         """
-        if origin is Origin.CLIENT:
+        if origin is _CLIENT:
             checked = check_at_once(records, self.rules(now_ms))
             return self.append_checked(checked, now_ms=now_ms)
         header = read_header(records)
         if self.config.stamps:
             records, header = self._stamped(records, header, now_ms)
         validation.check_size(header.length + LOG_OVERHEAD, self.config.max_message_bytes)
-        return self._append(records, header, now_ms, origin)
+        return self._append(records, header, now_ms, from_client=False)
 
     def rules(self, now_ms: int) -> Rules:
         """The rules for `check`, before `append_checked`."""
@@ -200,15 +204,16 @@ class PartitionLog:
             Refused: for its producer's sequence; KAFKA_STORAGE_ERROR.
         """
         records, header = self._stamped(*checked, now_ms) if self.config.stamps else checked
-        return self._append(records, header, now_ms, Origin.CLIENT)
+        return self._append(records, header, now_ms, from_client=True)
 
-    def _append(self, records: Bytes, header: BatchHeader, now_ms: int, origin: Origin) -> Appended:
+    def _append(
+        self, records: Bytes, header: BatchHeader, now_ms: int, *, from_client: bool
+    ) -> Appended:
         config = self.config
-        stamps = origin is Origin.CLIENT and config.stamps
-        append_time_ms = now_ms if stamps else NO_TIMESTAMP
+        append_time_ms = now_ms if from_client and config.stamps else NO_TIMESTAMP
         self._roll_if_due(header, now_ms)
         if header.producer_id >= 0:
-            sent = self.producers.check(header, from_client=origin is Origin.CLIENT)
+            sent = self.producers.check(header, from_client=from_client)
             if sent is not None:
                 if self.log_end_offset - self.flush_due_offset >= config.flush_messages:
                     self._require_flush()
@@ -260,13 +265,19 @@ class PartitionLog:
         This comes before the check of the batch's producer, as in Kafka.
         """
         config, active = self.config, self._active
-        size = header.length + LOG_OVERHEAD
+        size, first_ms = header.length + LOG_OVERHEAD, active.first_timestamp_ms
+        if active.size_bytes == 0:
+            age_ms = 0
+        elif first_ms >= 0:  # LogSegment.timeWaitedForRoll
+            age_ms = header.max_timestamp_ms - first_ms
+        else:
+            age_ms = now_ms - self._active_since_ms
         if (
             active.size_bytes + size > config.segment_bytes
             or not active.takes(
                 self.log_end_offset + header.last_offset_delta, config.segment_index_bytes
             )
-            or self._segment_age_ms(header, now_ms) > config.max_segment_ms - self._jitter_ms
+            or age_ms > config.max_segment_ms - self._jitter_ms
         ):
             try:
                 self._roll_for(size, now_ms)
@@ -310,15 +321,6 @@ class PartitionLog:
             self.flush()
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"the flush failed: {failed}") from failed
-
-    def _segment_age_ms(self, header: BatchHeader, now_ms: int) -> int:
-        """The age of the active segment (LogSegment.timeWaitedForRoll)."""
-        active = self._active
-        if active.size_bytes == 0:
-            return 0
-        if active.first_timestamp_ms >= 0:
-            return header.max_timestamp_ms - active.first_timestamp_ms
-        return now_ms - self._active_since_ms
 
     def _roll_for(self, size: int, now_ms: int) -> None:
         if size > self.config.segment_bytes:

@@ -32,6 +32,7 @@ NO_OFFSET: Final = -1
 
 _TAIL_BATCHES: Final = 256
 _CHUNK_BYTES: Final = 16_384
+_TIME_ENTRY_SIZE: Final = TIME_ENTRY.size
 _INT_MAX: Final = 0x7FFFFFFF
 
 
@@ -207,8 +208,8 @@ class Segment:
         """Whether the indexes have room for one more batch (LogSegment.shouldRoll)."""
         return (
             last_offset - self.base_offset <= _INT_MAX
-            and len(self._offset_index) < index_bytes // OFFSET_ENTRY_SIZE
-            and len(self._time_index) < index_bytes // TIME_ENTRY.size - 1
+            and len(self._offset_index.offsets) < index_bytes // OFFSET_ENTRY_SIZE
+            and len(self._time_index.timestamps) < index_bytes // _TIME_ENTRY_SIZE - 1
         )
 
     # Reading

@@ -22,11 +22,13 @@ from ..protocol.batch import (
     BatchHeader,
     Bytes,
     Compression,
+    read_header,
     seal,
 )
 from ..protocol.checksum import crc32c
 from ..protocol.errors import Code, Refused
 
+_LAST_CODEC: Final = int(Compression.ZSTD)
 _MIN_LENGTH: Final = 14  # size of the oldest format behind its length field
 _UP_TO_MAGIC: Final = 17
 _LENGTH: Final = struct.Struct(">i")
@@ -77,7 +79,7 @@ def one_batch(
         _refuse_unless_framed(records)
         raise Refused(Code.CORRUPT_MESSAGE, "a record batch that is shorter than its header")
     if header is None:
-        header = BatchHeader._make(HEADER.unpack_from(records))
+        header = read_header(records)
     if header.length + LOG_OVERHEAD != size or header.magic != MAGIC:
         _refuse_unless_framed(records)
         size = header.length + LOG_OVERHEAD
@@ -90,7 +92,7 @@ def one_batch(
     covered = memoryview(records)[CRC_START:size]
     if size < HEADER_SIZE or crc32c(covered) != header.crc:
         raise Refused(Code.CORRUPT_MESSAGE, f"the batch's bytes do not give its CRC {header.crc}")
-    if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
+    if header.attributes & COMPRESSION_MASK > _LAST_CODEC:
         codec = header.attributes & COMPRESSION_MASK
         raise Refused(Code.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
     return header

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..node import Node
 
 _FROM_BROKERS_SINCE: Final = 4
+_NO_ERROR: Final = Code.NONE
 
 
 @serves(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5))
@@ -176,7 +177,7 @@ async def _results(
             passed += 1
             if passed % PAUSE_EVERY == 0:
                 await context.turns.pause()
-            code = faults.get((topic.name, index), Code.NONE)
+            code = faults.get((topic.name, index), _NO_ERROR) if faults else _NO_ERROR
             results.append({"partition_index": index, "partition_error_code": code})
         answered.append({"name": topic.name, "results_by_partition": results})
     return answered

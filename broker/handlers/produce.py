@@ -80,6 +80,7 @@ _TELLS_NO_START: Final = (
 # Logs that must be flushed before an answer is sent; the answer becomes an error if a flush fails.
 Unflushed: TypeAlias = "list[tuple[PartitionLog, PartitionProduceResponse]]"
 _NONE: Final[tuple[PartitionLog, ...]] = ()
+_NO_ERROR: Final = Code.NONE  # a member of an enum costs 0.1 us to look up, for each partition
 
 
 class Explained(Refused):
@@ -120,7 +121,7 @@ async def produce(node: Node, context: Context, request: ProduceRequest) -> Prod
             if waits:
                 unflushed += [(log, answer) for log in waits]
             answers.append(answer)
-            if answer["error_code"] != Code.NONE:
+            if answer["error_code"] != _NO_ERROR:
                 failed = f"{name}-{index}: {Code(answer['error_code']).name}"
                 if answer["error_code"] == Code.NOT_LEADER_OR_FOLLOWER and new_leaders is not None:
                     answer["current_leader"] = new_leaders.of(name, index)
@@ -298,7 +299,7 @@ def _append(
         header = read_header(records)
         if not 0 <= header.magic <= MAGIC:
             raise Explained(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {header.magic}")
-        if header.compression == Compression.ZSTD and rules.version < _ZSTD_SINCE:
+        if rules.version < _ZSTD_SINCE and header.compression == Compression.ZSTD:
             raise Refused(
                 Code.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later"
             )
@@ -335,7 +336,7 @@ def _append(
         waits = (log,)
     answer = {
         "index": partition[1],
-        "error_code": Code.NONE,
+        "error_code": _NO_ERROR,
         "base_offset": appended.base_offset,
         "log_append_time_ms": appended.log_append_time_ms,
         "log_start_offset": log.log_start_offset,

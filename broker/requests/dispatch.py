@@ -45,6 +45,11 @@ Answer = bytearray | Pieces | None
 # are not much larger than the encoded ones. Fetch calls `release` itself when it waits.
 _WAITING: Final = frozenset({ApiKey.PRODUCE, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
+# A member of an enum costs 0.1 us to look up in Python 3.11, and each request looks up five.
+_API_VERSIONS: Final = ApiKey.API_VERSIONS
+_FETCH: Final = ApiKey.FETCH
+_PRODUCE: Final = ApiKey.PRODUCE
+
 _log = Log("dispatch")
 _loaded: dict[int, Handler] = {}
 
@@ -95,7 +100,7 @@ class Dispatch:
         if served is None:
             raise Malformed(f"API key {header.api_key} is not served")
         key, lowest, highest = served
-        if lowest <= header.api_version <= highest or key is ApiKey.API_VERSIONS:
+        if lowest <= header.api_version <= highest or key is _API_VERSIONS:
             return key, header
         if self._is_unstable(header):
             return key, header
@@ -133,7 +138,7 @@ class Dispatch:
             self._events.tell(RequestReceived(*self._named(context)))
         if self._node.quotas is not None:
             context.size_bytes, context.started_s = len(frame), self._node.clock.monotonic_s()
-        if key is ApiKey.API_VERSIONS:
+        if key is _API_VERSIONS:
             *_, highest = self._versions[key]
             if not 0 <= version <= highest:
                 if self._events.tell is not None:
@@ -292,7 +297,7 @@ def _is_large(context: Context, body: Body | None) -> bool:
     key = context.api_key
     if body is None:
         return False
-    if key is ApiKey.FETCH or key is ApiKey.PRODUCE:
+    if key is _FETCH or key is _PRODUCE:
         return context.is_large
     return has_more_elements(body, MOST_ELEMENTS)
 
@@ -301,9 +306,9 @@ def _encoded(context: Context, body: Body | None) -> Answer:
     key, version = context.api_key, context.version
     if body is None:
         return None
-    if key is ApiKey.FETCH:
+    if key is _FETCH:
         return encode_fetch_answer(version, context.correlation_id, body)
-    if key is ApiKey.PRODUCE:
+    if key is _PRODUCE:
         quickly = encode_produce_answer(version, context.correlation_id, body)
         if quickly is not None:
             return quickly

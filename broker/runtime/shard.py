@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .group_transitions import GroupTransitions
 
 _LOAD_BYTES = 1 << 20
+_OWN: Final = Origin.COORDINATOR
 _RETRY_S = 1.0
 
 _MEANS: Final = {
@@ -479,7 +480,7 @@ class Shard(Generic[M]):
                 transactional=True,
             )
         try:
-            self.log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
+            self.log.append(batch, now_ms=now_ms, origin=_OWN)
         except Refused as refused:
             self._on_refused(self.log, refused)
             raise

@@ -24,6 +24,7 @@ from .states import (
     NO_EPOCH,
     NO_PARTITIONS,
     NO_TIMEOUT_MS,
+    ONGOING,
     PREPARED,
     Expired,
     Partition,
@@ -174,7 +175,7 @@ class Transactions:
         _check_not_prepared(known)
         _check_owner(known, producer)
         added = frozenset(partitions)
-        if known.state is State.ONGOING and added <= known.partitions:
+        if known.state is ONGOING and added <= known.partitions:
             return Outcome(None)
         self._check_level(client_version)
         ongoing = known.with_partitions(added, client_version=client_version, now_ms=now_ms)
@@ -231,10 +232,10 @@ class Transactions:
         known = self._known(transactional_id)
         _check_owner(known, producer)
         _check_not_prepared(known)
+        if known.state is ONGOING:
+            prepared = known.prepared(commit=commit, now_ms=now_ms)
+            return Outcome(producer, (prepared,), self._markers(prepared))
         match known.state, commit:
-            case State.ONGOING, _:
-                prepared = known.prepared(commit=commit, now_ms=now_ms)
-                return Outcome(producer, (prepared,), self._markers(prepared))
             case (State.COMPLETE_COMMIT, True) | (State.COMPLETE_ABORT, False):
                 return Outcome(producer)  # a retry: the first answer was lost
         raise _cannot_end(known, commit=commit)
@@ -403,7 +404,7 @@ class Transactions:
         if before is not None:  # a compacted log begins in any state
             after = record.state if isinstance(record, Transaction) else State.DEAD
             assert before.state in MAY_FOLLOW[after], (before, record)
-            if before.state is State.ONGOING:
+            if before.state is ONGOING:
                 del self._ongoing[transactional_id]
                 self._timeouts.cancel(transactional_id)
             elif before.state in PREPARED:
@@ -418,7 +419,7 @@ class Transactions:
 
     def _set_deadline(self, known: Transaction) -> None:
         """Set the deadline of its timeout or expiration."""
-        if known.state is State.ONGOING:
+        if known.state is ONGOING:
             self._ongoing[known.transactional_id] = known
             if known.deadline_ms is not None:
                 self._timeouts.set(known.transactional_id, known.deadline_ms)

@@ -17,6 +17,7 @@ from ...protocol.messages import decode_data
 from ...protocol.varints import unsigned
 from .states import (
     BUMPS_EPOCHS,
+    EMPTY,
     LAST_EPOCH,
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -67,15 +68,15 @@ def encode(
     key = (_kept_key if len(transactional_id) <= _SHORT else _encoded_key)(transactional_id)
     if isinstance(record, Expired):
         return key, None
+    partitions = record.partitions
     head = _HEAD.pack(
         value_version, record.producer_id, record.producer_epoch, record.timeout_ms, record.state
     )
     times = _TIMES.pack(record.updated_ms, record.started_ms)
-    partitions = record.partitions
     if value_version < TAGGED_VERSION:
         return key, head + _partitions(record) + times
     if not partitions:
-        listed = b"\x00" if record.state is State.EMPTY else b"\x01"
+        listed = b"\x00" if record.state is EMPTY else b"\x01"
     elif len(partitions) <= _FEW:
         listed = _kept_partitions(partitions)
     else:

@@ -51,6 +51,12 @@ class State(IntEnum):
         return _TITLES[self]
 
 
+# A member of an enum costs 0.1 us to look up in Python 3.11, and each transaction looks up twenty.
+EMPTY: Final = State.EMPTY
+ONGOING: Final = State.ONGOING
+_PREPARE_COMMIT: Final = State.PREPARE_COMMIT
+_COMPLETE_COMMIT: Final = State.COMPLETE_COMMIT
+
 _TITLES: Final = {state: state.name.title().replace("_", "") for state in State}
 STATE_OF_TITLE: Final[Mapping[str, State]] = {title: state for state, title in _TITLES.items()}
 
@@ -139,10 +145,10 @@ class Transaction(NamedTuple):
             self.producer_id,
             self.producer_epoch,
             self.timeout_ms,
-            State.ONGOING,
+            ONGOING,
             self.partitions | partitions,
             now_ms,
-            self.started_ms if self.state is State.ONGOING else now_ms,
+            self.started_ms if self.state is ONGOING else now_ms,
             self.last_producer_epoch,
             NO_PRODUCER_ID,
             self.next_producer_id,
@@ -193,10 +199,10 @@ class Transaction(NamedTuple):
             producer.producer_id,
             producer.producer_epoch,
             self.timeout_ms,
-            State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
+            _PREPARE_COMMIT if commit else State.PREPARE_ABORT,
             self.partitions,
             now_ms,
-            self.started_ms if self.state is State.ONGOING else now_ms,
+            self.started_ms if self.state is ONGOING else now_ms,
             last_producer_epoch,
             NO_PRODUCER_ID,
             next_producer_id,
@@ -206,13 +212,13 @@ class Transaction(NamedTuple):
     def completed(self, *, now_ms: int) -> Transaction:
         """At rest again: every marker is written."""
         changes_ids = self.next_producer_id != NO_PRODUCER_ID
-        committed = self.state is State.PREPARE_COMMIT
+        committed = self.state is _PREPARE_COMMIT
         return Transaction(
             self.transactional_id,
             self.next_producer_id if changes_ids else self.producer_id,
             0 if changes_ids else self.producer_epoch,
             self.timeout_ms,
-            State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
+            _COMPLETE_COMMIT if committed else State.COMPLETE_ABORT,
             NO_PARTITIONS,
             now_ms,
             self.started_ms,
@@ -247,4 +253,4 @@ class WriteMarkers(Effect):
 
     @property
     def commit(self) -> bool:
-        return self.transaction.state is State.PREPARE_COMMIT
+        return self.transaction.state is _PREPARE_COMMIT

@@ -157,7 +157,7 @@ MUTANTS: Final = (
     Mutant(
         "a-commit-completes-as-an-abort",
         "coordinator/transactions/states.py",
-        "committed = self.state is State.PREPARE_COMMIT",
+        "committed = self.state is _PREPARE_COMMIT",
         "committed = False",
         "a retry of a commit hears that it was aborted",
         ("tests/coordinator/transactions/test_end.py",),
@@ -165,7 +165,7 @@ MUTANTS: Final = (
     Mutant(
         "a-transaction-begins-again-with-each-partition",
         "coordinator/transactions/states.py",
-        "self.started_ms if self.state is State.ONGOING else now_ms,\n"
+        "self.started_ms if self.state is ONGOING else now_ms,\n"
         "            self.last_producer_epoch,",
         "now_ms,\n            self.last_producer_epoch,",
         "a transaction never times out while it grows, and holds up readers",
