@@ -231,9 +231,11 @@ class Node:
         Raises:
             Refused: the code of `why_missing`, or NOT_LEADER_OR_FOLLOWER.
         """
-        log = self.open_log_of(topic, partition)
+        log = self.log_directory.log_of(topic, partition)
         if log is None:
-            raise Refused(self.why_missing(topic, partition))
+            log = self.open_log_of(topic, partition)
+            if log is None:
+                raise Refused(self.why_missing(topic, partition))
         if not self.leads(topic, partition):
             if topic not in self.catalog.topics:  # clients may not use the metadata log
                 raise Refused(Code.UNKNOWN_TOPIC_OR_PARTITION)
@@ -427,7 +429,7 @@ class Node:
             on_append=self.appended,
             on_refused=self.storage_trouble.report,
             flushes=self.flushes,
-            check_may_append=self.cluster.check_in_sync,
+            check_may_append=self.check_in_sync,
             events=self.events,
             node_id=self.node_id,
         )

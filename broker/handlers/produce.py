@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ..runtime.shard import Shard
     from ..scheduling.turns import Turns
 
+_PRODUCER: Final = slice(43, 53)  # producer id and epoch in the header of a batch
 _VALID_ACKS: Final = (0, 1, -1)
 _ALL: Final = -1
 _ZSTD_SINCE: Final = 7
@@ -173,7 +174,7 @@ async def _refused_whole(
     Args:
         turns: the slices of a request for many partitions; else None.
     """
-    producers: set[tuple[int, int]] = set()
+    producers: set[bytes] = set()
     for topic_data in request.topic_data:
         for partition_data in topic_data.partition_data:
             if turns is not None and turns.is_over():
@@ -189,8 +190,7 @@ async def _refused_whole(
                 except Refused as refused:
                     return refused
             if _is_transactional(records):
-                header = read_header(records)
-                producers.add((header.producer_id, header.producer_epoch))
+                producers.add(bytes(records[_PRODUCER]))
     if producers and not _may_use_id(node, context, request.transactional_id):
         return Refused(Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(producers) > 1 and len(set(_producers_of_valid(node, context, request))) > 1:
@@ -405,13 +405,14 @@ class _Membership:
     """
 
     __slots__ = (
-        "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
+        "_adds", "_answer", "_context", "_has_waited", "_is_on_disk", "_node", "_request", "_shard",
     )  # fmt: skip
 
     def __init__(self, node: Node, context: Context, request: ProduceRequest) -> None:
         self._node = node
         self._context = context
         self._request = request
+        self._adds = context.version >= _ADDS_SINCE
         self._shard: Shard[Transactions] | None = None
         self._answer: Refused | frozenset[Partition] = frozenset()
         self._is_on_disk = self._has_waited = False
@@ -427,7 +428,8 @@ class _Membership:
                 on OUT_OF_ORDER_SEQUENCE_NUMBER if a producer that is new to the partition does not
                 begin at 0 (a lost first batch would go unnoticed).
         """
-        if not self._is_checked():
+        adds = self._adds
+        if not adds and not self._is_checked():
             return
         if self._shard is None:
             try:
@@ -441,10 +443,10 @@ class _Membership:
             # Its own record is flushed; records that others wrote since do not matter.
             is_old = self._has_waited and self._shard.log.log_end_offset == before
             self._is_on_disk = is_old or not self._shard.log.awaits_flush
-        answer, adds = self._answer, self._context.version >= _ADDS_SINCE
+        answer = self._answer
         if isinstance(answer, Refused):
             raise _in_words_of_produce(self._context, answer) from None
-        if (log.topic, log.partition) in answer:
+        if answer and (log.topic, log.partition) in answer:
             raise _in_words_of_produce(self._context, Refused(Code.TRANSACTION_ABORTABLE))
         is_new = adds and log.producers.entry(header.producer_id) is None
         if is_new and header.base_sequence != 0:
@@ -477,9 +479,7 @@ class _Membership:
         return transactional_id
 
     def _is_checked(self) -> bool:
-        """Whether to ask the coordinator: always from version 12 on, where the check adds."""
-        if self._context.version >= _ADDS_SINCE:
-            return True
+        """Whether to ask the coordinator before version 12; from then on the check adds."""
         return bool(self._node.config["transaction.partition.verification.enable"])
 
     def _missing_partitions(
@@ -489,7 +489,7 @@ class _Membership:
         transactional_id, partitions = self._transactional_id, self._transactional_partitions()
         producer = Producer(producer_id, producer_epoch)
         try:
-            if self._context.version < _ADDS_SINCE:
+            if not self._adds:
                 return shard.ask(
                     lambda machine: machine.missing_partitions(
                         transactional_id, producer, partitions

@@ -71,17 +71,22 @@ class Ending:
     """A prepared transaction whose markers are being written.
 
     Attributes:
+        producer, commit: of its markers.
         left: the partitions that have no marker yet.
         refused: the partitions with a logged refusal; repeated ones are not logged.
         refused_for_good: the partitions of `left` that get no further attempt, with their error.
         logs: of this node, with markers that may not be on disk yet.
     """
 
-    __slots__ = ("effect", "left", "logs", "refused", "refused_for_good", "shard")
+    __slots__ = (
+        "commit", "effect", "left", "logs", "producer", "refused", "refused_for_good", "shard",
+    )  # fmt: skip
 
     def __init__(self, shard: Shard[Transactions], effect: WriteMarkers) -> None:
         self.shard = shard
         self.effect = effect
+        self.producer = effect.transaction.producer
+        self.commit = effect.commit
         self.left = set(effect.transaction.partitions)
         self.logs: list[PartitionLog] = []
         self.refused: set[Partition] = set()
@@ -292,8 +297,8 @@ class MarkerChannel:
             log = markers.append(
                 self._partitions,
                 partition,
-                effect.transaction.producer,
-                commit=effect.commit,
+                ending.producer,
+                commit=ending.commit,
                 coordinator_epoch=effect.coordinator_epoch,
             )
             ending.logs.append(log)

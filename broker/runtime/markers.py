@@ -6,6 +6,7 @@ decision, and WriteTxnMarkers from another node or an administrator.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ...coordinator.outcome import Producer
@@ -54,13 +55,7 @@ def append(
             _end_on_offsets_log(partitions, log, producer, commit, coordinator_epoch)
         else:
             now_ms = partitions.clock.now_ms()
-            batch = marker(
-                commit=commit,
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
-                coordinator_epoch=coordinator_epoch,
-                timestamp_ms=now_ms,
-            )
+            batch = bytearray(_made(producer, commit, coordinator_epoch, now_ms))
             log.append_marker(batch, Marker(commit, coordinator_epoch), now_ms=now_ms)
     except OSError as error:
         raise Refused(Code.KAFKA_STORAGE_ERROR, str(error)) from error
@@ -72,6 +67,18 @@ def append(
         appended = MarkerAppended(*partition, producer, commit, coordinator_epoch, end)
         partitions.events.tell(appended)
     return log
+
+
+@lru_cache(maxsize=1)
+def _made(producer: Producer, commit: bool, coordinator_epoch: int, now_ms: int) -> bytearray:
+    """A marker. All partitions of a transaction get the same one, mostly in one millisecond."""
+    return marker(
+        commit=commit,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        coordinator_epoch=coordinator_epoch,
+        timestamp_ms=now_ms,
+    )
 
 
 def _end_on_offsets_log(

@@ -445,7 +445,7 @@ class Shard(Generic[M]):
         if self._check_may_append is not None:
             self._check_may_append(self.log)
         records = outcome.records
-        encoded = [self._encode(record) for record in records]
+        encoded = [*map(self._encode, records)]
         if outcome.is_atomic:
             self._append(records, encoded, outcome.producer, now_ms)
             return
