@@ -429,9 +429,9 @@ class _Membership:
                 begin at 0 (a lost first batch would go unnoticed).
         """
         adds = self._adds
-        if not adds and not self._is_checked():
-            return
         if self._shard is None:
+            if not adds and not self._is_checked():
+                return
             try:
                 self._shard = self._node.transaction_shard(self._transactional_id)
             except Refused as refused:
