@@ -46,8 +46,7 @@ class Origin(Enum):
     COORDINATOR = auto()
 
 
-# A member of an enum costs 0.1 us to look up in Python 3.11, and each append looks up three.
-_CLIENT: Final = Origin.CLIENT
+_CLIENT: Final = Origin.CLIENT  # a look-up of it costs 0.1 us in Python 3.11
 
 
 class Appended(NamedTuple):
@@ -268,10 +267,9 @@ class PartitionLog:
         size, first_ms = header.length + LOG_OVERHEAD, active.first_timestamp_ms
         if active.size_bytes == 0:
             age_ms = 0
-        elif first_ms >= 0:  # LogSegment.timeWaitedForRoll
-            age_ms = header.max_timestamp_ms - first_ms
-        else:
-            age_ms = now_ms - self._active_since_ms
+        else:  # LogSegment.timeWaitedForRoll
+            since_ms = now_ms - self._active_since_ms
+            age_ms = header.max_timestamp_ms - first_ms if first_ms >= 0 else since_ms
         if (
             active.size_bytes + size > config.segment_bytes
             or not active.takes(
