@@ -86,6 +86,8 @@ class LogDirectory:
         self._files = files
         self._lock = lock
         self._logs: dict[TopicPartition, PartitionLog] = {}
+        # Of deleted topics: partitions whose directory is not renamed yet; None: not opened.
+        self._dropped: dict[str, dict[int, PartitionLog | None]] = {}
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS)
         self._log_starts = self._read_checkpoint(LOG_STARTS)
         # Kafka starts with these; Ottla uses a log's end, and these only to detect a loss.
@@ -255,13 +257,35 @@ class LogDirectory:
         self._renamed.add(topic)
         return stray
 
+    def drop_logs(self, topic: str, partitions: Iterable[int]) -> None:
+        """Take the logs of a deleted topic out of use; `delete_log` deletes each of them later."""
+        dropped = self._dropped.setdefault(topic, {})
+        for partition in partitions:
+            log = dropped[partition] = self._logs.pop((topic, partition), None)
+            if log is not None:
+                log.is_closed = True
+
+    def next_dropped(self, topic: str | None = None) -> TopicPartition | None:
+        """A partition, perhaps of one topic, that is dropped and not yet deleted; None: none is."""
+        if topic is None:
+            topic = next(iter(self._dropped), "")
+        partition = next(iter(self._dropped.get(topic, ())), None)
+        return None if partition is None else (topic, partition)
+
+    def _take_dropped(self, topic: str, partition: int) -> PartitionLog | None:
+        dropped = self._dropped.get(topic, {})
+        log = dropped.pop(partition, None)
+        if not dropped:
+            self._dropped.pop(topic, None)
+        return log
+
     def delete_log(self, topic: str, partition: int) -> None:
-        """Delete a partition, opened or not.
+        """Delete a partition, opened or not, dropped or not.
 
         The directory is renamed first, so that it no longer counts as a partition after any
         failure.
         """
-        log = self._logs.pop((topic, partition), None)
+        log = self._take_dropped(topic, partition) or self._logs.pop((topic, partition), None)
         self.failed.pop((topic, partition), None)
         name = f"{topic}-{partition}"
         if name not in self._names:
@@ -287,6 +311,8 @@ class LogDirectory:
         Raises:
             OSError: the topic must not be created now.
         """
+        while (dropped := self.next_dropped(topic)) is not None:
+            self.delete_log(*dropped)
         if topic in self._renamed:
             self._files.sync_directory(self.path)
             self._renamed.clear()
@@ -419,6 +445,11 @@ class LogDirectory:
             OSError: some logs failed to close. All are closed, and the next start recovers them.
         """
         failures: list[OSError] = []
+        while clean and (dropped := self.next_dropped()) is not None:
+            try:
+                self.delete_log(*dropped)
+            except OSError as failed:
+                failures.append(failed)
         for log in self._logs.values():
             try:
                 log.close(clean=clean)

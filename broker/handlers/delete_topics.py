@@ -12,7 +12,7 @@ Skipped: the results have a fixed order (Kafka shuffles them).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
@@ -20,9 +20,10 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..requests.mutations import Mutate, mutations
+from ..requests.mutations import mutations
 
 if TYPE_CHECKING:
+    from ...metadata.catalog import Topic
     from ...protocol.api_types.delete_topics import (
         DeletableTopicResult,
         DeleteTopicsRequest,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _DISABLED_SINCE: Final = 3
 _STRICT_SINCE: Final = 5
+_BATCH_TOPICS: Final = 100
 _NO_SUCH_ID: Final = "This server does not host this topic ID."
 _NO_SUCH_NAME: Final = "This server does not host this topic-partition."
 
@@ -74,8 +76,7 @@ async def delete_topics(
     refused += [_twice(_Wanted(name, None), "name") for name, twice in by_name.items() if twice]
     refused += [_twice(_Wanted(None, id_), "id") for id_, twice in by_id.items() if twice]
     chosen, unknown = await _resolved(node, context, by_name, by_id)
-    mutate = mutations(node, context, strict_since=_STRICT_SINCE)
-    deleted = [_delete(node, name, mutate) async for name in context.turns.each(chosen)]
+    deleted = await _deleted(node, context, chosen)
     await node.decided()
     return {"responses": refused + unknown + deleted}
 
@@ -144,17 +145,47 @@ async def _resolved(
     return list(chosen.values()), answers
 
 
-def _delete(node: Node, name: str, mutate: Mutate | None) -> DeletableTopicResult:
-    topic = node.catalog.topics.get(name)
-    if topic is None:  # another request has deleted it meanwhile
-        return _refused(_Wanted(name, None), Code.UNKNOWN_TOPIC_OR_PARTITION, _NO_SUCH_NAME)
-    if mutate is not None:
+async def _deleted(
+    node: Node, context: Context, names: Sequence[str]
+) -> list[DeletableTopicResult]:
+    """Delete topics in few batches of the metadata log, then their logs; return the answers."""
+    mutate = mutations(node, context, strict_since=_STRICT_SINCE)
+    answers: list[DeletableTopicResult] = []
+    batch: list[tuple[int, Topic]] = []  # with the places of their answers
+    for name in names:
+        if context.turns.is_over() or len(batch) >= _BATCH_TOPICS:
+            _commit(node, batch, answers)
+            await context.turns.pause()
+        topic = node.catalog.topics.get(name)
+        if topic is None:  # another request has deleted it meanwhile
+            code = Code.UNKNOWN_TOPIC_OR_PARTITION
+            answers.append(_refused(_Wanted(name, None), code, _NO_SUCH_NAME))
+            continue
+        answer = _refused(_Wanted(name, topic.topic_id), Code.NONE, None)
         try:
-            mutate(len(topic.partitions))
+            if mutate is not None:
+                mutate(len(topic.partitions))
+            batch.append((len(answers), topic))
         except Refused as refused:
-            return _refused(_Wanted(name, topic.topic_id), refused.code, refused.why)
+            answer = _refused(_Wanted(name, topic.topic_id), refused.code, refused.why)
+        answers.append(answer)
+    _commit(node, batch, answers)
+    for name in names:
+        async for _ in context.turns.each(node.controller.topic_logs.deletions(name)):
+            pass
+    return answers
+
+
+def _commit(
+    node: Node, batch: list[tuple[int, Topic]], answers: list[DeletableTopicResult]
+) -> None:
+    """Delete the topics of a batch and empty it; a failure replaces the answers of all."""
+    if not batch:
+        return
     try:
-        topic = node.controller.delete_topic(name)
+        node.controller.delete_topics([topic for _, topic in batch])
     except Refused as refused:
-        return _refused(_Wanted(name, topic.topic_id), refused.code, refused.why)
-    return _refused(_Wanted(name, topic.topic_id), Code.NONE, None)
+        for place, topic in batch:
+            named = _Wanted(topic.name, topic.topic_id)
+            answers[place] = _refused(named, refused.code, refused.why)
+    batch.clear()

@@ -12,11 +12,8 @@ from uuid import UUID, uuid4
 
 from ...metadata.catalog import (
     CLUSTER_METADATA,
-    CONSUMER_OFFSETS,
     INTERNAL_TOPICS,
     PRODUCER_ID_BLOCK_SIZE,
-    SHARE_GROUP_STATE,
-    TRANSACTION_STATE,
     Assignments,
     Catalog,
     ResourceType,
@@ -40,13 +37,13 @@ from ...metadata.records import (
 )
 from ...metadata.topic_names import check_topic_name
 from ...protocol.errors import Code, Refused
-from ...protocol.lazy_dataclass import dataclass
 from ...storage.log_directory import LogDirectory, WrongDirectory
 from ...storage.quorum import ReplicaKey, Voter
 from ..event_stream import Events
 from ..log_output import Log
 from ..settings.config import BrokerConfig, validate_topic_configs
 from ..settings.listeners import CONTROLLER_LISTENER
+from .internal_topics import INTERNAL_TOPIC_SETTINGS
 from .topic_logs import TopicLogs
 from .work_limits import WORK_LIMITS, WorkLimits
 
@@ -57,46 +54,6 @@ if TYPE_CHECKING:
 _log = Log("controller")
 
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class _InternalTopic:
-    """The broker settings for the creation of an internal topic, and its topic settings."""
-
-    partitions: str
-    replication_factor: str
-    segment_bytes: str
-    min_isr: str | None
-    configs: Mapping[str, str]
-
-
-_INTERNAL: Final = {
-    CONSUMER_OFFSETS: _InternalTopic(
-        "offsets.topic.num.partitions",
-        "offsets.topic.replication.factor",
-        "offsets.topic.segment.bytes",
-        None,
-        {"compression.type": "producer", "cleanup.policy": "compact"},
-    ),
-    TRANSACTION_STATE: _InternalTopic(
-        "transaction.state.log.num.partitions",
-        "transaction.state.log.replication.factor",
-        "transaction.state.log.segment.bytes",
-        "transaction.state.log.min.isr",
-        {
-            "compression.type": "uncompressed",
-            "cleanup.policy": "compact",
-            "unclean.leader.election.enable": "false",
-        },
-    ),
-    SHARE_GROUP_STATE: _InternalTopic(
-        "share.coordinator.state.topic.num.partitions",
-        "share.coordinator.state.topic.replication.factor",
-        "share.coordinator.state.topic.segment.bytes",
-        "share.coordinator.state.topic.min.isr",
-        {"compression.type": "producer", "cleanup.policy": "delete", "retention.ms": "-1"},
-    ),
-}
 
 
 class NewTopic(NamedTuple):
@@ -447,7 +404,7 @@ class Controller:
         present = self.catalog.topics.get(name)
         if present is not None:
             return present
-        internal = _INTERNAL[name]
+        internal = INTERNAL_TOPIC_SETTINGS[name]
         wanted: int = self._config[internal.replication_factor]
         replication_factor = min(wanted, len(self.catalog.brokers))
         configs = {**internal.configs, "segment.bytes": str(self._config[internal.segment_bytes])}
@@ -468,20 +425,35 @@ class Controller:
         return self.create_topic(name, beside=beside)
 
     def delete_topic(self, name: str) -> Topic:
-        """Delete a topic, its settings and its logs; return the deleted topic.
+        """Delete a topic, its settings and its logs, at once; return the deleted topic.
 
         Raises:
-            Refused: UNKNOWN_TOPIC_OR_PARTITION.
+            Refused: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         topic = self.catalog.topics.get(name)
         if topic is None:
             raise Refused(
                 Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
-        self._commit(self.catalog.delete_topic(topic.topic_id))
-        self.topic_logs.delete_of(topic)
-        _call_hooks(self.on_topic_deleted, topic)
+        self.delete_topics([topic])
+        for _ in self.topic_logs.deletions(name):
+            pass
         return topic
+
+    def delete_topics(self, topics: Sequence[Topic]) -> None:
+        """Delete topics and their settings, all or none, with one append to the metadata log.
+
+        `TopicLogs.deletions` deletes their logs.
+
+        Raises:
+            Refused: UNKNOWN_TOPIC_ID, KAFKA_STORAGE_ERROR.
+        """
+        self._commit(
+            [record for each in topics for record in self.catalog.delete_topic(each.topic_id)]
+        )
+        for topic in topics:
+            self.topic_logs.drop_of(topic)
+            _call_hooks(self.on_topic_deleted, topic)
 
     def create_partitions(
         self,

@@ -93,7 +93,9 @@ class FetchWaits:
 
     def wake(self, topic: str, partition: int) -> None:
         """Wake all fetches of a partition after another change: a leader, a deletion."""
-        self._wake_in_turns(list(self._by_partition.get((topic, partition), _NONE_WAITING)))
+        waiting = self._by_partition.get((topic, partition))
+        if waiting:
+            self._wake_in_turns(list(waiting))
 
     def wake_all(self) -> None:
         """Wake all fetches, because the broker stops."""
@@ -112,9 +114,6 @@ class FetchWaits:
         if rest:
             wake = partial(self._wake_in_turns, rest, has_enough=has_enough)
             asyncio.get_running_loop().call_soon(wake)
-
-
-_NONE_WAITING: Final[dict[asyncio.Future[bool], HasEnough | None]] = {}
 
 
 def _wake(waiting: asyncio.Future[bool]) -> None:

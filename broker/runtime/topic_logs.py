@@ -8,7 +8,7 @@ at a time with pauses between them, or at first use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -80,7 +80,7 @@ class TopicLogs:
         self._open(topic, new[:at_once])
         self._left_at_once -= min(at_once, len(new))
         self._waiting.update(((topic.name, partition.index), None) for partition in new[at_once:])
-        self._make_later()
+        self._continue_later()
 
     def make_now(self, topic: str, partition: int) -> None:
         """Create the log of a partition now, if that is still to be done."""
@@ -96,18 +96,21 @@ class TopicLogs:
             self._timer = None
         self._waiting.clear()
 
-    def _make_later(self) -> None:
+    def _continue_later(self) -> None:
         if self._timer is None:
             wait_ms = self._limits.logs_wait_ms
-            self._timer = self._clock.call_after_ms(wait_ms, self._make_some)
+            self._timer = self._clock.call_after_ms(wait_ms, self._continue)
 
-    def _make_some(self) -> None:
+    def _continue(self) -> None:
+        """Make some logs that wait, and delete some that are dropped."""
         self._timer = None
         self._left_at_once = self._limits.logs_made_at_once
         for topic, partition in list(islice(self._waiting, self._limits.logs_made_in_a_turn)):
             self.make_now(topic, partition)
-        if self._waiting:
-            self._make_later()
+        for _ in islice(self.deletions(), self._limits.logs_made_in_a_turn):
+            pass
+        if self._waiting or self._directory.next_dropped() is not None:
+            self._continue_later()
 
     def _open(self, topic: Topic, partitions: Sequence[Partition]) -> None:
         config, now_ms = self._config_of(topic), self._clock.now_ms()
@@ -142,18 +145,31 @@ class TopicLogs:
             and f"{topic.name}-{partition.index}" not in self._directory.partition_names()
         )
 
-    def delete_of(self, topic: Topic) -> None:
-        """Close the logs of a topic that was deleted, and remove their files."""
-        for partition in topic.partitions:
-            self._waiting.pop((topic.name, partition.index), None)
+    def drop_of(self, topic: Topic) -> None:
+        """Take the logs of a topic that was deleted out of use.
+
+        `deletions` deletes their files, and so do the next turns of the event loop: a directory
+        takes 0.05 to 0.2 ms.
+        """
+        if self._waiting:
+            for partition in topic.partitions:
+                self._waiting.pop((topic.name, partition.index), None)
+        self._directory.drop_logs(topic.name, range(len(topic.partitions)))
+        if is_in_event_loop():
+            self._continue_later()
+
+    def deletions(self, topic: str | None = None) -> Iterator[None]:
+        """Delete the files of deleted topics, or of one, a partition in each step."""
+        while (dropped := self._directory.next_dropped(topic)) is not None:
             try:
-                self._directory.delete_log(topic.name, partition.index)
+                self._directory.delete_log(*dropped)
             except OSError as failed:  # it has no topic any more: the next start sets it aside
                 _log.error(
                     "the files of a deleted topic stay",
-                    topic=topic.name, partition=partition.index,
+                    topic=dropped[0], partition=dropped[1],
                     reason=str(failed), remedy=remedy(failed),
                 )  # fmt: skip
+            yield
 
     def take_leader_epochs(self, topic: Topic) -> None:
         """Set the leader epochs of the logs to those of the catalog."""
