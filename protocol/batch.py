@@ -32,6 +32,8 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 HAS_DELETE_HORIZON: Final = 0x40
 
+_HEAD: Final = struct.Struct(">qiibI")  # the part of a header that its CRC does not cover
+_COVERED: Final = struct.Struct(">hiqqqhii")
 _LENGTH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
 
@@ -211,14 +213,14 @@ def build(
     Returns:
         The whole batch, with its CRC.
     """
-    data = bytearray(HEADER_SIZE)
-    for delta, record in enumerate(records):
-        data += _record(delta, record)
     attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     count = len(records)
-    HEADER.pack_into(
-        data, 0, base_offset, len(data) - LOG_OVERHEAD, leader_epoch, MAGIC, 0, attributes,
-        count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count,
+    covered = _COVERED.pack(
+        attributes, count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch,
+        base_sequence, count,
     )  # fmt: skip
-    _CRC.pack_into(data, CRC_POSITION, crc32c(memoryview(data)[CRC_START:]))
+    covered += b"".join([_record(delta, record) for delta, record in enumerate(records)])
+    length = _HEAD.size - LOG_OVERHEAD + len(covered)
+    data = bytearray(_HEAD.pack(base_offset, length, leader_epoch, MAGIC, crc32c(covered)))
+    data += covered
     return data

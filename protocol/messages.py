@@ -57,7 +57,9 @@ def read_request_header(frame: memoryview) -> RequestHeader:
             client_id = client_id.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
     except struct.error as broken:
         raise Malformed(f"no request header: {broken}") from None
-    return RequestHeader(api_key, version, correlation_id, client_id, start + size)
+    # A third of the time of the class's own `__new__`.
+    fields = (api_key, version, correlation_id, client_id, start + size)
+    return tuple.__new__(RequestHeader, fields)
 
 
 class _RequestCoder(NamedTuple):
