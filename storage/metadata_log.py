@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from ..metadata.catalog import CLUSTER_METADATA, Catalog
-from ..metadata.records import MetadataRecord, decode, encode
+from ..metadata.records import MetadataRecord, decode, encode, encode_all
 from ..protocol.batch import BatchHeader, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.lazy_dataclass import dataclass
@@ -191,7 +191,7 @@ class MetadataLog:
     def append(self, records: Sequence[MetadataRecord], *, now_ms: int) -> int:
         """Write one decision as one batch; returns the offset of its first record."""
         batch = build(
-            [(None, encode(record)) for record in records],
+            [(None, value) for value in encode_all(records)],
             timestamp_ms=now_ms,
             leader_epoch=self._log.leader_epoch,
         )
@@ -263,8 +263,8 @@ class MetadataLog:
         if header.is_control:
             self._controls |= controls_in(data, position, header)
             return
-        for record in records_in(data, position, header):
-            catalog.replay(decode(record.value or b""), record.offset)
+        records = [decode(record.value or b"") for record in records_in(data, position, header)]
+        catalog.replay_batch(records, header.base_offset)
 
     # Snapshots
 

@@ -146,7 +146,7 @@ class _Creation:
         """Decide a topic and add its answer."""
         configs = {config.name: config.value for config in topic.configs}
         try:
-            new = self._controller.new_topic(
+            made = self._controller.new_topic(
                 topic.name,
                 partitions=topic.num_partitions,
                 replication_factor=topic.replication_factor,
@@ -155,15 +155,14 @@ class _Creation:
                 beside=self._beside,
                 after=self._partitions,
             )
-            made = new.topic
             if self._mutate is not None:
-                self._mutate(len(made.partitions))
+                self._mutate(made.partitions)
         except Refused as refused:
             self.results.append(_refused(topic.name, refused))
             return
         if not self._validate_only:
-            self._new.append((len(self.results), new))
-            self._partitions += len(made.partitions)
+            self._new.append((len(self.results), made))
+            self._partitions += made.partitions
             self._size_bytes += sum(len(value or "") for value in configs.values())
         self.results.append(
             {
@@ -171,8 +170,8 @@ class _Creation:
                 "error_code": Code.NONE,
                 "topic_id": made.topic_id,
                 "error_message": None,
-                "num_partitions": len(made.partitions),
-                "replication_factor": len(made.partitions[0].replicas),
+                "num_partitions": made.partitions,
+                "replication_factor": made.replication_factor,
                 "configs": _described(self._node, configs) if self._describes else [],
             }
         )
@@ -185,7 +184,7 @@ class _Creation:
             self._controller.create_topics([new for _, new in self._new])
         except Refused as refused:
             for place, new in self._new:
-                self.results[place] = _refused(new.topic.name, refused)
+                self.results[place] = _refused(new.name, refused)
         self._new.clear()
         self._partitions = self._size_bytes = 0
 

@@ -18,7 +18,6 @@ from ...metadata.catalog import (
     Catalog,
     ResourceType,
     Topic,
-    topic_of,
 )
 from ...metadata.features import FEATURES, KRAFT_VERSION, SUPPORTED_FEATURES, FeatureUpdate, changes
 from ...metadata.fencing import caught_up, fenced
@@ -32,6 +31,7 @@ from ...metadata.records import (
     FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
+    PartitionRecord,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
@@ -59,7 +59,10 @@ _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 class NewTopic(NamedTuple):
     """A topic that is decided and not yet created, and its records."""
 
-    topic: Topic
+    name: str
+    topic_id: UUID
+    partitions: int
+    replication_factor: int
     records: tuple[MetadataRecord, ...]
 
 
@@ -135,8 +138,7 @@ class Controller:
             path = self._directory.path
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"{path} was removed or replaced")
         offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
-        for delta, record in enumerate(records):
-            self.catalog.replay(record, offset + delta)
+        self.catalog.replay_batch(records, offset)
         self._emit_appended()
         if self.events.tell is not None:
             from ..events import MetadataDecisionAppended
@@ -362,7 +364,8 @@ class Controller:
             beside=beside,
             after=after,
         )
-        return NewTopic(topic_of(records), records)
+        made = [record for record in records if type(record) is PartitionRecord]
+        return NewTopic(name, made[0].topic_id, len(made), len(made[0].replicas), records)
 
     def create_topics(self, new: Sequence[NewTopic]) -> None:
         """Create topics, all or none, with one append to the metadata log.
@@ -374,12 +377,13 @@ class Controller:
             Refused: KAFKA_STORAGE_ERROR.
         """
         try:
-            for topic, _ in new:
-                self._directory.finish_deletions_of(topic.name)
+            for each in new:
+                self._directory.finish_deletions_of(each.name)
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
         self._commit([record for each in new for record in each.records])
-        for topic, _ in new:
+        for each in new:
+            topic = self.catalog.topics[each.name]
             self.topic_logs.make_of(topic)
             _call_hooks(self.on_topic_created, topic)
 

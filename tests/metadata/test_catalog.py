@@ -302,6 +302,25 @@ def test_a_metadata_transaction_applies_at_its_end_and_not_after_an_abort() -> N
     assert not catalog.is_undecided
 
 
+def test_a_batch_is_replayed_like_its_records() -> None:
+    partitions = [PartitionRecord(index, ORDERS, (1,), (1,), 1) for index in (0, 2, 1, 1)]
+    begun = [TopicRecord("orders", ORDERS), *partitions[:1]]
+    undecided = [BeginTransactionRecord(), *begun, *partitions[1:]]
+    for records in (
+        begun,
+        [*begun, *partitions[1:3]],
+        undecided,
+        [*undecided, AbortTransactionRecord()],
+        [*undecided[:4], EndTransactionRecord()],
+    ):
+        one_by_one, at_once = Catalog(), Catalog()
+        for offset, record in enumerate(records):
+            one_by_one.replay(record, 5 + offset)
+        at_once.replay_batch(records, 5)
+        assert at_once == one_by_one
+        assert at_once.last_offset == 4 + len(records)
+
+
 def test_an_unknown_record_advances_only_the_offset() -> None:
     catalog = with_topic()
     offset = catalog.last_offset
@@ -398,6 +417,9 @@ class Life(RuleBasedStateMachine):
         for offset, value in enumerate(self.log):
             restarted.replay(decode(value), offset)
         assert restarted == self.catalog
+        at_once = Catalog()
+        at_once.replay_batch([decode(value) for value in self.log], 0)
+        assert at_once == restarted
         self.catalog = restarted
 
     @invariant()

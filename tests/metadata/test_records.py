@@ -38,6 +38,7 @@ from ottla.metadata.records import (
     UserScramCredentialRecord,
     decode,
     encode,
+    encode_all,
 )
 from ottla.protocol import codec
 from ottla.protocol.errors import Malformed
@@ -258,3 +259,21 @@ def test_each_record_is_written_in_a_version_of_its_schema() -> None:
         if fields(kind):
             lowest, highest = codec.data_class(kind.__name__).valid_versions
             assert lowest <= version <= highest, kind
+
+
+def partitions_of_a_topic() -> st.SearchStrategy[PartitionRecord]:
+    """Records with few different values, so that many of them differ in one field."""
+    ids = st.sampled_from([(), (1,), (1, 2), (2, 1)])
+    directories = st.sampled_from([(), (DIRECTORY,), (TOPIC, DIRECTORY)])
+    small = st.integers(0, 1)
+    return st.builds(
+        PartitionRecord, st.integers(0, 2**31 - 1), st.sampled_from([TOPIC, DIRECTORY]), ids, ids,
+        small, small, small, directories, ids, ids, small, st.none() | ids, st.none() | ids,
+    )  # fmt: skip
+
+
+@given(st.lists(partitions_of_a_topic() | st.just(TopicRecord("orders", TOPIC)), max_size=8))
+def test_records_that_are_encoded_together_are_those_that_are_encoded_alone(
+    records: list[MetadataRecord],
+) -> None:
+    assert encode_all(records) == [encode(record) for record in records]

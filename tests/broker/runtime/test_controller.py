@@ -116,8 +116,7 @@ def test_validating_makes_nothing() -> None:
     told: list[str] = []
     life.controller.on_topic_created.append(lambda topic: told.append(topic.name))
     offset = life.catalog.last_offset
-    topic = life.controller.new_topic("orders", partitions=3).topic
-    assert len(topic.partitions) == 3
+    assert life.controller.new_topic("orders", partitions=3).partitions == 3
     life.controller.create_topic("real")
     life.controller.create_partitions("real", 7, validate_only=True)
     assert life.logs() == {"real-0"}
