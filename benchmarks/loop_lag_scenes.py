@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -237,6 +238,7 @@ def offsets(bench: Bench) -> None:
     """Committed offsets of 10,000 partitions, and transactions on them."""
     create(bench, [BIG], MANY)
     every = [{"partition_index": index, "committed_offset": 0} for index in range(MANY)]
+    bench.measured("first use of offsets and transactions", lambda: use_offsets(bench))
     request(bench, "OffsetCommit, 10,000 partitions", "OffsetCommit", 8, {
         "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "",
         "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
@@ -257,6 +259,26 @@ def offsets(bench: Bench) -> None:
         "topics": [{"name": BIG, "partitions": every}]})  # fmt: skip
     request(bench, "DeleteTopics, 10,000 offsets of it", "DeleteTopics", 5,
             {"topic_names": [BIG], "timeout_ms": 60_000})  # fmt: skip
+
+
+def use_offsets(bench: Bench) -> None:
+    """Load the modules and codecs that the large requests use."""
+    bench.broker.commit("first", BIG, 0)
+    bench.broker.offsets("first", BIG)
+    producer = bench.broker.producer()
+    mine = {
+        "transactional_id": producer.transactional_id, "producer_id": producer.producer_id,
+        "producer_epoch": producer.epoch,
+    }  # fmt: skip
+    bench.call("AddOffsetsToTxn", 3, {**mine, "group_id": "first"})
+    first = [{"name": BIG, "partitions": [{"partition_index": 0, "committed_offset": 0}]}]
+    bench.call("TxnOffsetCommit", 3, {
+        **mine, "group_id": "first", "generation_id": -1, "member_id": "",
+        "topics": first})  # fmt: skip
+    bench.call("EndTxn", 3, {**mine, "committed": True})
+    bench.call("OffsetDelete", 0, {"group_id": "first", "topics": [
+        {"name": BIG, "partitions": [{"partition_index": 0}]}]})  # fmt: skip
+    bench.call("DeleteGroups", 2, {"groups_names": ["first"]})
 
 
 def transaction(bench: Bench, every: list[dict[str, Any]], *, committed: bool) -> None:
@@ -319,6 +341,14 @@ def members(bench: Bench) -> None:
     create(bench, [BIG], THOUSAND)
     for protocol in ("classic", "consumer"):
         member = KINDS[protocol]
+        first = Groups([[member(bench.address, f"{protocol}-first", BIG) for _ in range(2)]])
+
+        async def use(first: Groups = first) -> None:
+            await first.form()
+            await first.shrink()
+            await first.end()
+
+        bench.measured(f"{protocol} group, first use of its modules", partial(asyncio.run, use()))
         every = Groups([[member(bench.address, f"{protocol}-500", BIG) for _ in range(500)]])
         loop = asyncio.new_event_loop()
 

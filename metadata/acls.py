@@ -7,7 +7,7 @@ applies the entries to requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -100,8 +100,15 @@ class Acls:
         return (acl for acl in self.by_id.values() if acl.resource_type == resource_type)
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
-        """DescribeAcls: the entries that match a filter."""
-        return [acl for acl in self.by_id.values() if wanted.matches(acl)]
+        """DescribeAcls: the entries that match a filter, in the order of their creation."""
+        candidates: Iterable[Acl] = self.by_id.values()
+        if wanted.resource_type != AclResource.ANY and wanted.resource_name is not None:
+            resource = (wanted.resource_type, wanted.resource_name)
+            if wanted.pattern_type == PatternType.LITERAL:
+                candidates = self._literal.get(resource, ())
+            elif wanted.pattern_type == PatternType.PREFIXED:
+                candidates = self._prefixed.get(resource, ())
+        return [acl for acl in candidates if wanted.matches(acl)]
 
     # Decisions.
 
@@ -118,28 +125,13 @@ class Acls:
                 records[acl] = AccessControlEntryRecord(new_id(), *acl)
         return results, tuple(records.values())
 
-    def delete(
-        self, filters: Sequence[AclFilter]
-    ) -> tuple[list[Refused | list[Acl]], tuple[RemoveAccessControlEntryRecord, ...]]:
-        """DeleteAcls: the matches of each filter, and the records; matches may overlap."""
-        results: list[Refused | list[Acl]] = []
-        gone: dict[UUID, RemoveAccessControlEntryRecord] = {}
-        for wanted in filters:
-            if PatternType.UNKNOWN in (wanted.resource_type, wanted.pattern_type):
-                results.append(Refused(Code.INVALID_REQUEST, "Unknown patternFilter."))
-                continue
-            if Operation.UNKNOWN in (wanted.operation, wanted.permission_type):
-                results.append(Refused(Code.INVALID_REQUEST, "Unknown entryFilter."))
-                continue
-            matching = self.matching(wanted)
-            ids = [self._ids[acl] for acl in matching]
-            if len(gone.keys() | set(ids)) > MAX_RECORDS:
-                why = f"Cannot remove more than {MAX_RECORDS} acls in a single delete operation."
-                results.append(Refused(Code.UNKNOWN_SERVER_ERROR, why))
-                continue
-            results.append(matching)
-            gone.update((each, RemoveAccessControlEntryRecord(each)) for each in ids)
-        return results, tuple(gone.values())
+    def deletion(self) -> Deletion:
+        """DeleteAcls: the decision, to which the filters are added."""
+        return Deletion(self)
+
+    def id_of(self, acl: Acl) -> UUID:
+        """The id of an existing entry."""
+        return self._ids[acl]
 
     # Replay.
 
@@ -178,6 +170,47 @@ class Acls:
         is_prefix = acl.pattern_type == PatternType.PREFIXED
         index = self._prefixed if is_prefix else self._literal
         return index, (acl.resource_type, acl.resource_name)
+
+
+class Deletion:
+    """DeleteAcls: the matches of each filter; matches may overlap.
+
+    Attributes:
+        results: the entries that each filter matches, or its refusal.
+    """
+
+    def __init__(self, acls: Acls) -> None:
+        self._acls = acls
+        self._changes = acls.changes
+        self._gone: dict[UUID, RemoveAccessControlEntryRecord] = {}
+        self.results: list[Refused | list[Acl]] = []
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether entries were created or deleted since this decision began."""
+        return self._acls.changes != self._changes
+
+    def add(self, wanted: AclFilter) -> None:
+        """Delete the entries that a filter matches."""
+        if PatternType.UNKNOWN in (wanted.resource_type, wanted.pattern_type):
+            self.results.append(Refused(Code.INVALID_REQUEST, "Unknown patternFilter."))
+            return
+        if Operation.UNKNOWN in (wanted.operation, wanted.permission_type):
+            self.results.append(Refused(Code.INVALID_REQUEST, "Unknown entryFilter."))
+            return
+        matching = self._acls.matching(wanted)
+        new = [each for each in map(self._acls.id_of, matching) if each not in self._gone]
+        if len(self._gone) + len(new) > MAX_RECORDS:
+            why = f"Cannot remove more than {MAX_RECORDS} acls in a single delete operation."
+            self.results.append(Refused(Code.UNKNOWN_SERVER_ERROR, why))
+            return
+        self.results.append(matching)
+        self._gone.update((each, RemoveAccessControlEntryRecord(each)) for each in new)
+
+    def records(self) -> tuple[RemoveAccessControlEntryRecord, ...]:
+        """The records of the decision, which must not be outdated."""
+        assert not self.is_outdated, "entries have changed"
+        return tuple(self._gone.values())
 
 
 def _why_invalid(acl: Acl) -> Refused | None:

@@ -9,9 +9,10 @@ Skipped: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from ...metadata.acls import Acl
+from ...metadata.acls import Acl, AclFilter, Deletion
 from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     )
     from ..node import Node
 
+_ATTEMPTS: Final = 3
+
 
 @serves(ApiKey.DELETE_ACLS, versions=(1, 3))
 async def delete_acls(
@@ -39,13 +42,34 @@ async def delete_acls(
         check_authorizer(node)
     except Refused as refused:
         return {"filter_results": [_result(refused)] * len(filters)}
-    results, records = node.catalog.acls.delete(filters)
+    deletion = await _decided(node, context, filters)
+    results = deletion.results
     try:
-        node.controller.change(records)
+        node.controller.change(deletion.records())
         await node.decided()
     except Refused as refused:  # the disk
         results = [refused] * len(filters)
     return {"filter_results": [_result(each) async for each in context.turns.each(results)]}
+
+
+async def _decided(node: Node, context: Context, filters: Sequence[AclFilter]) -> Deletion:
+    """The decision, of entries that did not change while it was made.
+
+    A filter without a name looks at all entries, so that thousands of filters take seconds. If
+    other requests change entries meanwhile, the last attempt pauses no more.
+    """
+    for _ in range(_ATTEMPTS):
+        deletion = node.catalog.acls.deletion()
+        async for each in context.turns.each(filters):
+            if deletion.is_outdated:
+                break
+            deletion.add(each)
+        if not deletion.is_outdated:
+            return deletion
+    deletion = node.catalog.acls.deletion()
+    for each in filters:
+        deletion.add(each)
+    return deletion
 
 
 def _result(result: Refused | list[Acl]) -> DeleteAclsFilterResult:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from ottla.metadata.acls import Acl, AclFilter, Acls
+from ottla.metadata.acls import MAX_RECORDS, Acl, AclFilter, Acls
 from ottla.metadata.catalog import Catalog
 from ottla.metadata.records import MetadataRecord
 from ottla.protocol.acls import AclResource, Operation, PatternType, Permission
@@ -115,9 +116,56 @@ def test_a_filter_matches_entries(changes: dict[str, Any], meant: str) -> None:
     assert sorted(acls.matching(EVERY._replace(**changes))) == sorted(expected)
 
 
+@pytest.mark.parametrize("pattern_type", PatternType)
+@pytest.mark.parametrize("name", ["ord", "orders", "*", "", "none"])
+def test_a_filter_with_a_name_finds_the_same_entries_as_a_search_of_all(
+    pattern_type: PatternType, name: str
+) -> None:
+    entries = [
+        acl(resource, pattern_type=pattern, operation=operation)
+        for resource in ("ord", "orders", "*")
+        for operation in (Operation.READ, Operation.WRITE)
+        for pattern in (PatternType.PREFIXED, PatternType.LITERAL)
+    ]
+    acls = holding(*entries)
+    for resource_type in (AclResource.TOPIC, AclResource.GROUP, AclResource.ANY):
+        wanted = EVERY._replace(
+            resource_type=resource_type, resource_name=name, pattern_type=pattern_type
+        )
+        assert acls.matching(wanted) == [each for each in entries if wanted.matches(each)]
+
+
+def test_a_deletion_is_outdated_once_entries_change() -> None:
+    acls = holding(acl())
+    deletion = acls.deletion()
+    deletion.add(EVERY)
+    assert not deletion.is_outdated
+    acls.replay(acls.create([acl("new")], lambda: UUID(int=5000))[1][0])
+    assert deletion.is_outdated
+    with pytest.raises(AssertionError):
+        deletion.records()
+
+
+def test_no_more_entries_than_a_batch_has_room_for_are_deleted() -> None:
+    acls, numbers = Acls(), count(1)
+    many = [acl(f"t{number}") for number in range(MAX_RECORDS + 1)]
+    for record in acls.create(many, lambda: UUID(int=next(numbers)))[1]:
+        acls.replay(record)
+    deletion = acls.deletion()
+    for wanted in (EVERY._replace(resource_name="t0"), EVERY, EVERY._replace(resource_name="t1")):
+        deletion.add(wanted)
+    one, refused, other = deletion.results
+    assert (one, other) == ([many[0]], [many[1]])
+    assert isinstance(refused, Refused)
+    assert len(deletion.records()) == 2
+
+
 def test_two_filters_that_match_one_entry_both_report_it_and_delete_it_once() -> None:
     acls = holding(acl())
-    results, records = acls.delete([EVERY, EVERY, EVERY._replace(operation=Operation.UNKNOWN)])
+    deletion = acls.deletion()
+    for wanted in (EVERY, EVERY, EVERY._replace(operation=Operation.UNKNOWN)):
+        deletion.add(wanted)
+    results, records = deletion.results, deletion.records()
     assert results[:2] == [[acl()], [acl()]]
     assert isinstance(results[2], Refused)
     assert (results[2].code, results[2].why) == (Code.INVALID_REQUEST, "Unknown entryFilter.")

@@ -112,6 +112,7 @@ SLICED: Final[dict[ApiKey, tuple[int, Fields]]] = {
         {"producer_id": 7, "producer_epoch": 0, "topics": [
             {"name": ORDERS, "partition_indexes": [*range(count)]}]}]}),
     ApiKey.DESCRIBE_ACLS: (3, lambda count: {**_filter(0), "resource_name_filter": None}),
+    ApiKey.DELETE_ACLS: (3, _structs("filters", _filter)),
     ApiKey.DESCRIBE_CONFIGS: (4, _structs("resources", _all_settings_of)),
     ApiKey.ALTER_CONFIGS: (2, _structs("resources", _resource, validate_only=True)),
     ApiKey.ALTER_REPLICA_LOG_DIRS: (2, lambda count: {"dirs": [
@@ -150,7 +151,7 @@ AT_ONCE: Final = {
     ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.LEAVE_GROUP,
     ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.DELETE_GROUPS,
     # A decision of the controller: all or nothing of a request is true.
-    ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS,
+    ApiKey.CREATE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS, ApiKey.UPDATE_FEATURES,
     # As many as there are users, or quotas.
     ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
