@@ -58,14 +58,26 @@ def result(unit: str, count: float, took_s: float, latencies_s: list[float]) -> 
 class Wire:
     """A socket that sends prepared frames and reads answers whole."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, answer_bytes: int = 2 * ANSWER_BYTES) -> None:
         self._socket = socket.create_connection(broker.address)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = bytearray(2 * ANSWER_BYTES)
+        self._buffer = bytearray(answer_bytes)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
 
     def exchange(self, frame: bytes | bytearray) -> memoryview:
         """Send a frame and read its answer, which is valid until the next read."""
         self._socket.sendall(frame)
+        return self.receive()
+
+    def send(self, frame: bytes | bytearray) -> None:
+        """Send a frame."""
+        self._socket.sendall(frame)
+
+    def receive(self) -> memoryview:
+        """Read one answer whole; it is valid until the next read."""
         view = memoryview(self._buffer)
         filled = 0
         while filled < 4 or filled < 4 + LENGTH.unpack_from(self._buffer)[0]:

@@ -116,6 +116,9 @@ class Cluster:
         self.removals = Removals(self.log_directory.files)
         self.log_directory.remove_directory = self.removals.directory
         self.log_directory.on_flush_due = metadata_log.log.on_flush_due = self.flushes.ask
+        self.log_directory.set_on_start_moved(
+            lambda log: self.fetch_waits.changed(log.topic, log.partition)
+        )
         self.controller = Controller(
             self.catalog, metadata_log, self.log_directory, node_id=config.node_id, config=config,
             clock=clock, limits=limits,

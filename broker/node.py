@@ -127,7 +127,8 @@ class Node:
         self.use_dynamic_settings()
 
     def _new_fetch_sessions(self) -> FetchSessions:
-        return FetchSessions(limit=self.config["max.incremental.fetch.session.cache.slots"])
+        slots = self.config["max.incremental.fetch.session.cache.slots"]
+        return FetchSessions(limit=slots, waits=self.fetch_waits)
 
     def use_dynamic_settings(self) -> None:
         """Use the dynamic settings of this broker and the cluster's defaults."""
@@ -337,6 +338,7 @@ class Node:
     def come_back(self, advertised: list[Listener]) -> None:
         """Start again after `leave`, without any earlier state in memory."""
         self.is_stopping = False
+        self.fetch_sessions.end_all()
         self.fetch_sessions = self._new_fetch_sessions()
         self._marker_channel = None
         self.start(advertised)

@@ -73,12 +73,14 @@ class LogServices:
         path: the data directory; a log's directory in it is `TOPIC-PARTITION`.
         report: called with each damage to the files when it is found.
         on_flush_due: the first value of `PartitionLog.on_flush_due`.
+        on_start_moved: called after the start of a log has moved.
     """
 
     files: Files
     path: str
     report: Report = ignore_damage
     on_flush_due: Callable[[PartitionLog, int], None] | None = None
+    on_start_moved: Callable[[PartitionLog], None] = lambda _: None
 
 
 class PartitionLog:
@@ -376,10 +378,8 @@ class PartitionLog:
             Refused: OFFSET_OUT_OF_RANGE; KAFKA_STORAGE_ERROR if a file cannot be read.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise Refused(
-                Code.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}]",
-            )
+            why = f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}]"
+            raise Refused(Code.OFFSET_OUT_OF_RANGE, why)
         if offset >= limits.up_to:
             return Found(b"", offset)
         try:
@@ -448,10 +448,8 @@ class PartitionLog:
             Refused: OFFSET_OUT_OF_RANGE for an offset beyond the high watermark, or below 0.
         """
         if not 0 <= before_offset <= self.high_watermark:
-            raise Refused(
-                Code.OFFSET_OUT_OF_RANGE,
-                f"offset {before_offset} is not within [0, {self.high_watermark}]",
-            )
+            why = f"offset {before_offset} is not within [0, {self.high_watermark}]"
+            raise Refused(Code.OFFSET_OUT_OF_RANGE, why)
         if before_offset > self.log_start_offset:
             self.log_start_offset = before_offset
             self._epochs.truncate_start(before_offset)
@@ -467,6 +465,7 @@ class PartitionLog:
             self._epochs.truncate_start(self.log_start_offset)
             self._epochs.write(sync=True)
         self._aborted.truncate_start(self.log_start_offset)
+        self._services.on_start_moved(self)
         self._segments.drop(dropped)
         return dropped
 

@@ -122,6 +122,10 @@ class LogDirectory:
     def on_flush_due(self, on_flush_due: Callable[[PartitionLog, int], None] | None) -> None:
         self._services = replace(self._services, on_flush_due=on_flush_due)
 
+    def set_on_start_moved(self, on_start_moved: Callable[[PartitionLog], None]) -> None:
+        """Set `LogServices.on_start_moved` of the logs that are opened from now on."""
+        self._services = replace(self._services, on_start_moved=on_start_moved)
+
     def _read_checkpoint(self, name: str) -> Offsets:
         """The offsets in a file; none without a valid file, see `checkpoint_file`."""
         path = f"{self.path}/{name}"

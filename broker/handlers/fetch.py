@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ...metadata.catalog import INTERNAL_TOPICS
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.awaited_bytes import AwaitedBytes
@@ -35,8 +36,10 @@ from ..requests.fetch_reads import (
     PartitionRead,
     Reading,
     check_old,
+    in_steps,
     name_of,
 )
+from ..requests.session_reads import items_to_read, read_session_later
 from ..runtime.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -61,8 +64,6 @@ if TYPE_CHECKING:
     )
     from ..node import Node
 
-T = TypeVar("T")
-
 _SESSIONS_SINCE: Final = 7
 _RACKS_SINCE: Final = 11
 _IDS_SINCE: Final = 13
@@ -75,11 +76,17 @@ _PARTITION_BYTES: Final = 50  # the approximate size of a partition in an answer
 
 
 class _Plan(NamedTuple):
-    """The session of a request and the partitions to read for it."""
+    """The session of a request and the partitions to read for it.
+
+    Attributes:
+        may_settle: whether partitions without changes need no further read; not with an authorizer,
+            because ACLs change what may be read.
+    """
 
     session: Session | None
     is_incremental: bool
     items: list[Item]
+    may_settle: bool = False
 
 
 @serves(ApiKey.FETCH, versions=(4, 18))
@@ -111,22 +118,20 @@ async def _read(
     if len(plan.items) <= MANY:
         reading.read(plan.items)
     else:
-        for some in _in_steps(plan.items):
+        for some in in_steps(plan.items):
             await context.turns.pause()
             reading.read(some)
     if reading.size_bytes >= request.min_bytes or request.max_wait_ms <= 0 or reading.ends_wait:
         return reading.parts
+    session = plan.session
+    if plan.is_incremental and session is not None:
+        return await read_session_later(
+            node, context, request, session, limits, items=plan.items, parts=reading.parts
+        )
     waits = node.fetch_waits
     if not plan.items or waits.count + len(plan.items) > waits.limit:
         return reading.parts  # max_wait_ms is an upper bound
     return await _read_later(node, context, request, plan, limits, parts=reading.parts)
-
-
-def _in_steps(items: Sequence[T]) -> Iterable[Sequence[T]]:
-    """A long list in parts, with turns for other requests in between; a short one as one part."""
-    if len(items) <= MANY:
-        return (items,)
-    return (items[start : start + MANY] for start in range(0, len(items), MANY))
 
 
 async def _metered(
@@ -160,7 +165,7 @@ async def _answer(
         _add_by_topic(topics, parts if session is None else _with_news(plan, session, parts))
         return _with_leaders(node, context, plan, topics, parts)
     context.is_large = len(parts) > MOST_ELEMENTS
-    for some in _in_steps(parts):
+    for some in in_steps(parts):
         if some is not parts:
             await context.turns.pause()
         answered = some if session is None else _with_news(plan, session, some)
@@ -234,7 +239,7 @@ async def _read_later(
             context.hasten = None
             node.fetch_waits.forget(waiting, topic_partitions)
         reading = Reading(node, limits)
-        for some in _in_steps(plan.items):
+        for some in in_steps(plan.items):
             if some is not plan.items:
                 await context.turns.pause()
             reading.read(some)
@@ -284,7 +289,7 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
             await context.turns.pause()
         ref = _ref(topic, by_id=by_id)
         name = name_of(node, ref)
-        for some in _in_steps(topic.partitions):
+        for some in in_steps(topic.partitions):
             if some is not topic.partitions:
                 await context.turns.pause()
             _add_wanted(named, ref, name, some)
@@ -293,6 +298,7 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
     if context.version < _SESSIONS_SINCE:
         return _Plan(None, False, wanted)
     sessions, now_ms = node.fetch_sessions, node.clock.monotonic_ms()
+    committed = request.isolation_level == _READ_COMMITTED
     session_id, epoch = request.session_id, request.session_epoch
     if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         # Its former session ends in either case.
@@ -302,21 +308,16 @@ async def _plan(node: Node, context: Context, request: FetchRequest) -> _Plan:
             session = sessions.begin_empty(len(wanted), uses_topic_ids=by_id, now_ms=now_ms)
         if session is not None:
             await _change(node, context, session, wanted)
-        return _Plan(session, False, wanted)
+            session.keys_to_read(now_ms, committed=committed)  # all, by this request
+        return _Plan(session, False, wanted, node.authorizer is None)
     session = sessions.resume(session_id, epoch, uses_topic_ids=by_id)
     session.advance(now_ms)
     await _change(node, context, session, wanted, _forgotten(request, by_id=by_id))
     if not session.partitions:  # an empty session ends: answer without one
         sessions.end(session_id)
         return _Plan(None, False, wanted)
-    items: list[Item] = []
-    for entries in _in_steps([*session.partitions.items()]):
-        if items:
-            await context.turns.pause()
-        for key, cached in entries:
-            cached.name = cached.name or name_of(node, key[0])
-            items.append((key, cached.name, cached.wanted))
-    return _Plan(session, True, items)
+    items = await items_to_read(node, context, session, committed=committed)
+    return _Plan(session, True, items, node.authorizer is None)
 
 
 async def _change(
@@ -327,11 +328,11 @@ async def _change(
     forgotten: list[PartitionKey] | None = None,
 ) -> None:
     """Apply a request to its session, in steps; raises Refused like `FetchSessions.change`."""
-    for some in _in_steps(wanted):
+    for some in in_steps(wanted):
         if some is not wanted:
             await context.turns.pause()
         node.fetch_sessions.change(session, some)
-    for keys in _in_steps(forgotten or []):
+    for keys in in_steps(forgotten or []):
         if keys is not forgotten:
             await context.turns.pause()
         node.fetch_sessions.change(session, (), keys)
@@ -391,6 +392,11 @@ def _with_news(
         cached.log_start_offset = part.log_start_offset
         cached.last_stable_offset = part.last_stable_offset
         cached.had_error = in_error
+        if plan.may_settle and not in_error and part.diverging is None:
+            up_to = part.last_stable_offset if session.committed else part.high_watermark
+            # Appends of coordinators are not noted.
+            if up_to <= cached.wanted.fetch_offset and cached.name not in INTERNAL_TOPICS:
+                session.settle(part.key)
         if has_news:
             changed.append(part)
     session.rotate([part.key for part in changed if len(part.records)])

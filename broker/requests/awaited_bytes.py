@@ -57,6 +57,11 @@ class AwaitedBytes:
             self._left -= bytes_there
             self._counted[name, key[1]] = _Counted(wanted, bytes_there)
 
+    def expect(self, topic_partition: TopicPartition, wanted: Wanted) -> None:
+        """Count a partition that had no bytes when the wait began."""
+        if topic_partition not in self._counted:
+            self._counted[topic_partition] = _Counted(wanted, 0)
+
     def has_enough(self, topic_partition: TopicPartition) -> bool:
         """Whether the Fetch should read and answer, after an append to a partition."""
         counted = self._counted[topic_partition]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from ...protocol.errors import Code, Refused
 from ...storage.log import PartitionLog
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ...protocol.api_types.fetch import AbortedTransaction
     from ..node import Node
     from .context import Context
+
+T = TypeVar("T")
 
 NO_EPOCH = -1
 
@@ -60,6 +62,13 @@ class PartitionRead(NamedTuple):
 
 MANY: Final = 64
 """A request for more partitions is read in slices, of at least so many."""
+
+
+def in_steps(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    """A long list in parts, with turns for other requests in between; a short one as one part."""
+    if len(items) <= MANY:
+        return (items,)
+    return (items[start : start + MANY] for start in range(0, len(items), MANY))
 
 
 async def check_old(node: Node, context: Context, wanted: Sequence[Item], limits: Limits) -> None:

@@ -4,23 +4,31 @@ A full fetch (epoch 0) begins a session. Later requests name only the changes, a
 have only partitions with news. The number of sessions is limited: beyond the limit the least
 recently used one is evicted if it is old enough; otherwise the new consumer gets no session. The
 number of partitions in all sessions is limited too. A consumer works as well without a session.
+
+A Fetch of a session reads only the partitions with changes since the last answer: a read of all
+costs 9 microseconds for each, so that with 1,000 partitions a record took 10 ms of a processor.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ...protocol.errors import Code, Refused
 from ...protocol.lazy_dataclass import dataclass
+from .fetch_waits import FetchWaits, TopicPartition
 
 FINAL_EPOCH: Final = -1
 INITIAL_EPOCH: Final = 0
 NO_SESSION: Final = 0
 MOST_PARTITIONS: Final = 100_000
 """The maximum of all sessions together; each partition takes about 400 bytes."""
+
+READ_ALL_AFTER_MS: Final = 5_000
+"""After this time a Fetch reads all partitions of its session, whatever changes were noted."""
 
 _MAX_EPOCH: Final = 0x7FFFFFFF
 
@@ -51,9 +59,11 @@ class Cached:
     log_start_offset: int = -1
     last_stable_offset: int = -1
     had_error: bool = False
+    is_watched: bool = False
 
 
 PartitionKey = tuple[TopicRef, int]
+HasEnough = Callable[[PartitionKey, TopicPartition], bool]
 Item = tuple[PartitionKey, str, Wanted]
 """A partition to read: its key, the topic's name ("" for an unknown id), the request for it."""
 
@@ -63,9 +73,17 @@ class Session:
 
     Attributes:
         epoch: the expected epoch of the next request.
+        changed: the partitions with a change since the last read began.
+        unsettled: of the partitions read before, those that the next Fetch must read again.
+        committed: whether the last read was of committed records only.
+        waiting: the Fetch that waits for records.
+        has_enough: whether the waiting Fetch has enough, after an append to a partition.
     """
 
-    __slots__ = ("created_ms", "epoch", "partitions", "session_id", "used_ms", "uses_topic_ids")
+    __slots__ = (
+        "_read_all_ms", "changed", "committed", "created_ms", "epoch", "has_enough", "partitions",
+        "session_id", "unsettled", "used_ms", "uses_topic_ids", "waiting",
+    )  # fmt: skip
 
     def __init__(self, session_id: int, *, uses_topic_ids: bool, now_ms: int) -> None:
         self.session_id = session_id
@@ -74,6 +92,45 @@ class Session:
         self.epoch = 1
         self.created_ms = now_ms
         self.used_ms = now_ms
+        self.changed: dict[PartitionKey, None] = {}
+        self.unsettled: dict[PartitionKey, None] = {}
+        self.waiting: asyncio.Future[bool] | None = None
+        self.has_enough: HasEnough | None = None
+        self._read_all_ms = now_ms
+        self.committed = False
+
+    def note(self, key: object, topic_partition: TopicPartition) -> asyncio.Future[bool] | None:
+        """Note an append; return the waiting Fetch if it has enough now."""
+        assert isinstance(key, tuple)
+        self.changed[key] = None
+        waiting, has_enough = self.waiting, self.has_enough
+        if waiting is None or waiting.done() or has_enough is None:
+            return None
+        return waiting if has_enough(key, topic_partition) else None
+
+    def wake(self, key: object) -> asyncio.Future[bool] | None:
+        """Note another change; return the waiting Fetch."""
+        assert isinstance(key, tuple)
+        self.changed[key] = None
+        return self.waiting
+
+    def keys_to_read(self, now_ms: int, *, committed: bool) -> list[PartitionKey]:
+        """The partitions that may have news, for a read that begins now.
+
+        Args:
+            committed: whether only committed records are read; if that changes, all may have news.
+        """
+        changed, self.changed = self.changed, {}
+        if committed is not self.committed or now_ms - self._read_all_ms >= READ_ALL_AFTER_MS:
+            self.committed, self._read_all_ms = committed, now_ms
+            self.unsettled = dict.fromkeys(self.partitions)
+        else:  # a new dict, because a dict never shrinks
+            self.unsettled = {**self.unsettled, **changed}
+        return list(self.unsettled)
+
+    def settle(self, key: PartitionKey) -> None:
+        """Read a partition again only after a change: its last answer had all that it has."""
+        self.unsettled.pop(key, None)
 
     def update(self, wanted: list[Item], forgotten: list[PartitionKey], now_ms: int) -> None:
         """Apply an incremental request."""
@@ -88,8 +145,10 @@ class Session:
                 self.partitions[key] = Cached(asked, name)
             else:
                 cached.wanted = asked
+            self.changed[key] = None
         for key in forgotten:
             self.partitions.pop(key, None)
+            self.unsettled.pop(key, None)
 
     def advance(self, now_ms: int) -> None:
         """Expect the next epoch in the next request."""
@@ -102,6 +161,8 @@ class Session:
             cached = self.partitions.pop(key, None)
             if cached is not None:
                 self.partitions[key] = cached
+                self.unsettled.pop(key, None)
+                self.unsettled[key] = None
 
 
 class FetchSessions:
@@ -112,6 +173,7 @@ class FetchSessions:
         evict_after_ms: a session unused for this time may be evicted (Kafka: 120000).
         most_partitions: the maximum of all sessions together.
         draw: a random number from its first argument on and below its second, for an id.
+        waits: notes the changes of partitions in their sessions.
 
     Attributes:
         partitions: the number of partitions of all sessions together.
@@ -124,7 +186,9 @@ class FetchSessions:
         evict_after_ms: int = 120_000,
         most_partitions: int = MOST_PARTITIONS,
         draw: Callable[[int, int], int] = random.randrange,
+        waits: FetchWaits | None = None,
     ) -> None:
+        self._waits = FetchWaits() if waits is None else waits
         self._limit = limit
         self._draw = draw
         self._most_partitions = most_partitions
@@ -159,10 +223,15 @@ class FetchSessions:
             Refused: FETCH_SESSION_ID_NOT_FOUND: the session became too large and has ended; the
                 consumer names all partitions again, and continues without a session.
         """
-        before = len(session.partitions)
-        session.change(wanted, forgotten)
         if self._sessions.get(session.session_id) is not session:
+            session.change(wanted, forgotten)
             return  # ended meanwhile
+        before = len(session.partitions)
+        dropped = [(key, session.partitions.get(key)) for key in forgotten]
+        session.change(wanted, forgotten)
+        self._unwatch(session, dropped)
+        for key, _, _ in wanted:
+            self.watch(session, key)
         self.partitions += len(session.partitions) - before
         if self.partitions > self._most_partitions:
             self.end(session.session_id)
@@ -186,11 +255,39 @@ class FetchSessions:
         self._sessions[session_id] = self._sessions.pop(session_id)
         return session
 
+    def watch(self, session: Session, key: PartitionKey) -> None:
+        """Note changes of a partition in a session, once the topic's name is known."""
+        cached = session.partitions.get(key)
+        if cached is None or not cached.name or cached.is_watched:
+            return
+        if self._sessions.get(session.session_id) is session:
+            cached.is_watched = True
+            self._waits.watch((cached.name, key[1]), session, key)
+
+    def _unwatch(
+        self, session: Session, dropped: Iterable[tuple[PartitionKey, Cached | None]]
+    ) -> None:
+        watched: list[tuple[TopicPartition, object]] = []
+        for key, cached in dropped:
+            if cached is not None and cached.is_watched:
+                cached.is_watched = False
+                watched.append(((cached.name, key[1]), key))
+        if watched:
+            self._waits.unwatch(watched, session)
+
     def end(self, session_id: int) -> None:
         """Forget a session, if there is one."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partitions -= len(session.partitions)
+            self._unwatch(session, session.partitions.items())
+            if session.waiting is not None and not session.waiting.done():
+                session.waiting.set_result(True)  # no change would end its wait
+
+    def end_all(self) -> None:
+        """Forget all sessions."""
+        for session_id in list(self._sessions):
+            self.end(session_id)
 
     def _room(self, size: int, now_ms: int) -> bool:
         """Whether there is room for a session of so many partitions; evicts old sessions."""

@@ -54,6 +54,12 @@ def cpu_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
+def schedule_seconds(process_id: int) -> float:
+    """The time that all threads of a process ran, as Linux's scheduler counts it in ns."""
+    tasks = (PROC / str(process_id) / "task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
 def resident_mb(process_id: int) -> float:
     """Resident memory of a process in MB."""
     pages = int((PROC / str(process_id) / "statm").read_text().split()[1])

@@ -355,6 +355,22 @@ MUTANTS: Final = (
         ("tests/broker/runtime/test_fetch_sessions.py", "tests/broker/handlers/test_fetch.py"),
     ),
     Mutant(
+        "a-session-forgets-what-it-has-not-answered",
+        "broker/runtime/fetch_sessions.py",
+        "{**self.unsettled, **changed}",
+        "changed",
+        "a consumer waits for records that did not fit into the last answer",
+        ("tests/broker/requests/test_session_reads.py", "tests/broker/handlers/test_fetch.py"),
+    ),
+    Mutant(
+        "an-append-while-a-session-is-read-is-missed",
+        "broker/requests/session_reads.py",
+        "if cached is not None and has_enough",
+        "if False and has_enough",
+        "a consumer waits although there are new records",
+        ("tests/broker/requests/test_session_reads.py",),
+    ),
+    Mutant(
         "sessions-in-use-are-evicted",
         "broker/runtime/fetch_sessions.py",
         "if now_ms - oldest.used_ms < self._evict_after_ms:\n                return False",
