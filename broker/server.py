@@ -11,9 +11,11 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ..metadata.catalog import ResourceType
 from ..metadata.features import is_served
@@ -29,6 +31,34 @@ from .settings.fates import is_tiered, lines_at_start
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
+class Ready(NamedTuple):
+    """A broker that answers.
+
+    Attributes:
+        addresses: host and port of the first listener of each node, by node id.
+        is_temporary: whether the data directory is deleted at exit.
+    """
+
+    addresses: dict[int, tuple[str, int]]
+    data_dir: Path
+    is_temporary: bool
+    cluster_id: str
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """HOST:PORT of each node, separated by commas."""
+        return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
+
+
+def print_ready(ready: Ready) -> None:
+    """Write the ready line to stdout."""
+    kept = ", deleted at exit" if ready.is_temporary else ""
+    sys.stdout.write(
+        f"ottla is listening on {ready.bootstrap_servers}, data in {ready.data_dir}{kept}\n"
+    )
+    sys.stdout.flush()
+
+
 def serve(
     config: BrokerConfig,
     *,
@@ -38,6 +68,7 @@ def serve(
     control: Path | None = None,
     metrics: tuple[str, int] | None = None,
     cluster_id: str | None = None,
+    on_ready: Callable[[Ready], None] = print_ready,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; return the exit status.
 
@@ -52,6 +83,7 @@ def serve(
         metrics: host and port of the page for Prometheus (metrics.py).
         cluster_id: the id for the cluster of a new directory; a directory with another id is
             refused.
+        on_ready: called when the nodes answer, before the file is written.
     """
     import uvloop
 
@@ -63,6 +95,7 @@ def serve(
         config = BrokerConfig({**config.given, "log.dirs": str(directory)}, config.source)
     try:
         server = _Server(config, directory, is_temporary, cluster_id)
+        server.on_ready = on_ready
         running = server.run(nodes=nodes, ready_file=ready_file, control=control, metrics=metrics)
         if metrics is None:
             return uvloop.run(running)
@@ -131,6 +164,7 @@ class _Server:
         self._cluster_id = cluster_id
         self._directory = directory
         self._is_temporary = is_temporary
+        self.on_ready: Callable[[Ready], None] = print_ready
 
     async def run(
         self,
@@ -178,7 +212,7 @@ class _Server:
         garbage = Garbage(clock)  # modules and settings stay: no collection visits them
         garbage.start()
         self._say_what_does_nothing(first)
-        self._announce([door.address for door in doors], ready_file)
+        self._announce(served, ready_file)
         await stopped.wait()
         garbage.stop()
         if page is not None:
@@ -210,18 +244,14 @@ class _Server:
             node.stop_coordinating()
         await asyncio.gather(*(door.drained() for door in served.values()))
 
-    def _announce(self, addresses: list[tuple[str, int]], ready_file: Path | None) -> None:
-        """Write the ready line to stdout, and the ready file."""
-        where = ",".join(f"{host}:{port}" for host, port in addresses)
-        kept = (
-            f"in {self._directory}, deleted at exit"
-            if self._is_temporary
-            else f"in {self._directory}"
-        )
-        sys.stdout.write(f"ottla is listening on {where}, data {kept}\n")
-        sys.stdout.flush()
+    def _announce(self, served: dict[Node, NodeSockets], ready_file: Path | None) -> None:
+        """Call `on_ready`, and write the ready file."""
+        addresses = {node.node_id: door.address for node, door in served.items()}
+        cluster_id = next(iter(served)).cluster_id
+        ready = Ready(addresses, self._directory, self._is_temporary, cluster_id)
+        self.on_ready(ready)
         if ready_file is not None:
             # A reader of the file must never see half of it.
             unfinished = ready_file.with_name(ready_file.name + ".tmp")
-            unfinished.write_text(where + "\n")
+            unfinished.write_text(ready.bootstrap_servers + "\n")
             os.replace(unfinished, ready_file)

@@ -1,4 +1,4 @@
-"""The command line: `ottla serve | demo | config | health | log | txn`.
+"""The command line: `ottla serve | demo | config | health | log | txn | template`.
 
 Each command imports its modules when it runs, so that `serve` answers within 200 ms and `health`
 within 50. A wrong setting prints one line on standard error and exits with status 2.
@@ -8,22 +8,35 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from ottla.broker.server import Ready
     from ottla.broker.settings.config import BrokerConfig
     from ottla.client import Client
 
 DEFAULT_LISTEN = "127.0.0.1:9092"
 MOST_NODES = 16
+TEMPLATE_IDLE_S = 600.0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status."""
-    given = _parser().parse_args(arguments)
+def main(
+    arguments: Sequence[str] | None = None,
+    on_ready: Callable[[Mapping[str, object]], None] | None = None,
+) -> int:
+    """Run one command; return the exit status.
+
+    Args:
+        arguments: of the command line; None: those of this process.
+        on_ready: called when `serve` answers, with the content of `--ready-json`.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    given = _parser(words[0] if words and words[0] in _COMMANDS else None).parse_args(words)
+    given.on_ready = on_ready
     try:
         status: int = given.run(given)
     except KeyboardInterrupt:
@@ -49,11 +62,14 @@ class _Command(argparse.ArgumentParser):
         self._fill = fill
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self._fill(self)
+        fill, self._fill = self._fill, lambda _: None
+        fill(self)
         return super().parse_known_args(args, namespace)
 
 
-def _parser() -> argparse.ArgumentParser:
+@cache
+def _parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser of one command, or of all: each costs half a millisecond of a broker's start."""
     parser = argparse.ArgumentParser(
         prog="ottla", description="A Kafka-compatible broker for one machine."
     )
@@ -61,19 +77,29 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_Command
     )
-    commands.add_parser("serve", help="run a broker until SIGTERM or Ctrl-C", fill=_add_serve)
-    commands.add_parser("demo", help="exactly once, end to end, with Spark", fill=_add_demo)
-    commands.add_parser("config", help="print the settings of a broker", fill=_add_config)
-    commands.add_parser("health", help="exit 0 if a broker answers, else 1", fill=_add_health)
-    commands.add_parser(
-        "log",
-        help="print a data directory; `log verify DIR` checks it, exit 1 if damaged",
-        description="Print a data directory, Ottla's or Kafka's, or one partition's."
-        " Nothing is changed; a broker may use it. `verify` checks everything: exit 1 on damage",
-        fill=_add_log,
-    )
-    commands.add_parser("txn", help="show and end transactions of a broker", fill=_add_transactions)
+    for name, texts in _COMMANDS.items():
+        if command in (None, name):
+            commands.add_parser(name, **texts, fill=globals()[f"_add_{name}"])
     return parser
+
+
+_COMMANDS: dict[str, dict[str, Any]] = {
+    "serve": {"help": "run a broker until SIGTERM or Ctrl-C"},
+    "demo": {"help": "exactly once, end to end, with Spark"},
+    "config": {"help": "print the settings of a broker"},
+    "health": {"help": "exit 0 if a broker answers, else 1"},
+    "log": {
+        "help": "print a data directory; `log verify DIR` checks it, exit 1 if damaged",
+        "description": "Print a data directory, Ottla's or Kafka's, or one partition's."
+        " Nothing is changed; a broker may use it. `verify` checks everything: exit 1 on damage",
+    },
+    "txn": {"help": "show and end transactions of a broker"},
+    "template": {
+        "help": "keep a warm process that starts brokers in milliseconds",
+        "description": "Keep a warm process that starts brokers in milliseconds, over a Unix socket"
+        " (see the module ottla.template). It needs Linux or macOS.",
+    },
+}
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
@@ -83,6 +109,9 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     )
     serve.add_argument(
         "--ready-file", type=Path, metavar="F", help="file to write when the broker answers"
+    )
+    serve.add_argument(
+        "--ready-json", action="store_true", help="the ready line on standard output is JSON"
     )
     serve.add_argument(
         "--nodes",
@@ -139,7 +168,7 @@ def _add_log(log: argparse.ArgumentParser) -> None:
     log.set_defaults(run=_show_log)
 
 
-def _add_transactions(txn: argparse.ArgumentParser) -> None:
+def _add_txn(txn: argparse.ArgumentParser) -> None:
     actions = txn.add_subparsers(
         title="actions", metavar="ACTION", required=True, parser_class=argparse.ArgumentParser
     )
@@ -168,6 +197,23 @@ def _add_transactions(txn: argparse.ArgumentParser) -> None:
     abort.add_argument("--producer-id", type=int, metavar="N", help="its producer id")
     watch = action("watch", "show open transactions and consumer lag until Ctrl-C")
     watch.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds (default 1)")
+
+
+def _add_template(template: argparse.ArgumentParser) -> None:
+    template.add_argument(
+        "--socket", type=Path, required=True, metavar="PATH", help="in a directory of your own"
+    )
+    template.add_argument(
+        "--idle-s",
+        type=float,
+        default=TEMPLATE_IDLE_S,
+        metavar="S",
+        help="end after so long without brokers; 0: never (default 600)",
+    )
+    template.add_argument(
+        "--until-stdin-ends", action="store_true", help="end when standard input ends"
+    )
+    template.set_defaults(run=_template)
 
 
 def _add_settings(command: argparse.ArgumentParser) -> None:
@@ -284,7 +330,16 @@ def _run_broker(given: argparse.Namespace) -> int:
         from ottla.lifeline import end_with_stdin
 
         end_with_stdin()
-    from ottla.broker.server import serve
+    from ottla.broker.server import print_ready, serve
+
+    def on_ready(ready: Ready) -> None:
+        content = _ready_content(ready) if given.ready_json or given.on_ready else {}
+        if given.ready_json:
+            _print_json(content)
+        else:
+            print_ready(ready)
+        if given.on_ready is not None:
+            given.on_ready(content)
 
     try:
         return serve(
@@ -295,8 +350,47 @@ def _run_broker(given: argparse.Namespace) -> int:
             control=given.control,
             metrics=metrics,
             cluster_id=_cluster_id() if given.environment else None,
+            on_ready=on_ready,
         )
     except BadSetting as error:
+        raise _CannotRun(str(error)) from None
+
+
+def _ready_content(ready: Ready) -> dict[str, object]:
+    import os
+
+    return {
+        "bootstrap_servers": ready.bootstrap_servers,
+        "nodes": [
+            {"node_id": node_id, "host": host, "port": port}
+            for node_id, (host, port) in ready.addresses.items()
+        ],
+        "data_dir": str(ready.data_dir),
+        "data_dir_is_temporary": ready.is_temporary,
+        "cluster_id": ready.cluster_id,
+        "pid": os.getpid(),
+    }
+
+
+def _print_json(content: Mapping[str, object]) -> None:
+    import json
+
+    print(json.dumps(content), flush=True)
+
+
+def _template(given: argparse.Namespace) -> int:
+    from ottla.template_process import CannotListen, serve_template
+
+    _parser("serve").parse_args(["serve"])  # the brokers find it ready
+
+    def serve(arguments: list[str], on_ready: Callable[[Mapping[str, object]], None]) -> int:
+        return main(["serve", *arguments], on_ready)
+
+    try:
+        return serve_template(
+            given.socket, serve, idle_s=given.idle_s, until_stdin_ends=given.until_stdin_ends
+        )
+    except CannotListen as error:
         raise _CannotRun(str(error)) from None
 
 

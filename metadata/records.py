@@ -8,7 +8,7 @@ only Apache Kafka knows are kept unchanged (`ForeignRecord`).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -19,7 +19,7 @@ from ..protocol.batch import Bytes
 from ..protocol.decoding import Decoder
 from ..protocol.errors import Malformed
 from ..protocol.lazy_dataclass import dataclass
-from ..protocol.messages import encode_data
+from ..protocol.messages import encode_data, prepare_data
 from ..protocol.varints import read_unsigned
 
 FRAME_VERSION: Final = 1
@@ -340,6 +340,16 @@ if TYPE_CHECKING:  # mypy fails if a class lacks a field of its schema, or a typ
         UnregisterBrokerRecord,
         UserScramCredentialRecord,
     )
+
+
+def prepare() -> Iterator[str]:
+    """Compile the functions for the records, which are compiled late; yields each one's name."""
+    for kind, (_, version) in _WRITTEN.items():
+        if kind not in _EMPTY:
+            prepare_data(kind.__name__, version)
+            _decoder(kind, version)
+            _readers[kind] = _reader(kind)
+            yield kind.__name__
 
 
 def encode(record: MetadataRecord) -> bytes:

@@ -12,7 +12,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from dataclasses import dataclass as dataclass
 else:
 
@@ -42,14 +42,30 @@ else:
         return decorate
 
 
+_later: dict[tuple[Any, str], Callable[[], object]] = {}
+
+
+def prepare() -> Iterator[str]:
+    """Compile, step by step, the methods that were not called yet; yields the names of classes."""
+    while _later:
+        (cls, _), compile_now = _later.popitem()
+        compile_now()
+        yield cls.__name__
+
+
 def _compiled_later(cls: Any, name: str, *, frozen: bool) -> Callable[..., Any]:
     """A method that at its first call compiles the one of that name, and takes its place."""
 
-    def first_call(self: Any, *args: Any, **named: Any) -> Any:
-        method = _compiled(cls, name, frozen=frozen)
+    def compile_now() -> Callable[..., Any]:
+        _later.pop((cls, name), None)
+        method: Callable[..., Any] = _compiled(cls, name, frozen=frozen)
         setattr(cls, name, method)
-        return method(self, *args, **named)
+        return method
 
+    def first_call(self: Any, *args: Any, **named: Any) -> Any:
+        return compile_now()(self, *args, **named)
+
+    _later[cls, name] = compile_now
     first_call.__name__ = name
     first_call.__qualname__ = f"{cls.__qualname__}.{name}"
     return first_call

@@ -175,6 +175,19 @@ def _response_coder(api_key: ApiKey, version: int) -> _ResponseCoder:
     return _ResponseCoder(codec.encoder(cls, version), flexible)
 
 
+def prepare(api_key: ApiKey, version: int) -> None:
+    """Compile the functions for the requests and answers of an API, which are compiled late."""
+    if (api_key, version) not in _requests:
+        _request_coder(api_key, version)
+    if (api_key, version) not in _responses:
+        _responses[api_key, version] = _response_coder(api_key, version)
+
+
+def prepare_data(name: str, version: int) -> None:
+    """Compile the functions for a record's key or value, which are compiled late."""
+    _data_coder(name, version)
+
+
 class _DataCoder(NamedTuple):
     decode: Decoder
     encode: Encoder

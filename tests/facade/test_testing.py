@@ -94,8 +94,10 @@ def run_and_let_it_die(
     error: BaseException | None = None, *, by: signal.Signals = signal.SIGKILL
 ) -> None:
     with running_broker() as broker:
+        process = os.pidfd_open(broker.pid)
         os.kill(broker.pid, by)
-        os.waitid(os.P_PID, broker.pid, os.WEXITED | os.WNOWAIT)
+        select.select([process], [], [], 20)  # readable when the process has ended
+        os.close(process)
         if error is not None:
             raise error
 

@@ -10,10 +10,18 @@ MUTANTS: Final = (
     Mutant(
         "a-broker-that-ended-by-sigterm-is-unnoticed",
         "facade/testing.py",
-        "if gone_before or status not in (0, -signal.SIGTERM):",
-        "if status not in (0, -signal.SIGTERM):",
+        "if gone_before or status not in (0, -signal.SIGTERM, None):",
+        "if status not in (0, -signal.SIGTERM, None):",
         "a test passes although its broker stopped during the test",
         ("tests/facade/test_testing.py",),
+    ),
+    Mutant(
+        "a-forked-broker-holds-the-connections-of-others",
+        "facade/template_process.py",
+        "for each in (self._listening, self._wake, self._waking, *self._brokers.values()):",
+        "for each in (self._listening, self._wake, self._waking):",
+        "a client does not see that its broker and the template ended",
+        ("tests/facade/test_template.py",),
     ),
     Mutant(
         "a-failing-body-leaves-the-broker-running",
