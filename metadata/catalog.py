@@ -206,10 +206,7 @@ class Catalog:
         return (
             TopicRecord(name, topic_id),
             *self.set_configs(ResourceType.TOPIC, name, configs, is_new=True),
-            *(
-                self._new_partition(topic_id, index, chosen)
-                for index, chosen in enumerate(replicas)
-            ),
+            *self._new_partitions(topic_id, replicas),
         )
 
     def delete_topic(self, topic_id: UUID) -> tuple[MetadataRecord, ...]:
@@ -256,10 +253,7 @@ class Catalog:
                 placement.checked(self.brokers, replicas, replication_factor)
                 for replicas in assignments
             ]
-        return tuple(
-            self._new_partition(topic.topic_id, index, replicas)
-            for index, replicas in enumerate(chosen, start=present)
-        )
+        return tuple(self._new_partitions(topic.topic_id, chosen, present))
 
     def change_leader(
         self, name: str, partition: int, leader_id: int
@@ -352,20 +346,27 @@ class Catalog:
         start = self._partitions + after
         return placement.placed(self.brokers, partitions, replication_factor, start=start)
 
-    def _new_partition(
-        self, topic_id: UUID, index: int, replicas: tuple[int, ...]
-    ) -> PartitionRecord:
-        isr = tuple(node_id for node_id in replicas if self.brokers[node_id].is_active)
-        return PartitionRecord(
-            partition_id=index,
-            topic_id=topic_id,
-            replicas=replicas,
-            isr=isr,
-            leader=isr[0],
-            directories=tuple(
-                next(iter(self.brokers[node_id].log_dirs), ZERO_ID) for node_id in replicas
-            ),
-        )
+    def _new_partitions(
+        self, topic_id: UUID, replicas: Iterable[tuple[int, ...]], first: int = 0
+    ) -> Iterator[PartitionRecord]:
+        """The records of partitions from the index `first` on, with the replicas of each."""
+        known: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[UUID, ...]]] = {}
+        for index, chosen in enumerate(replicas, start=first):
+            derived = known.get(chosen)
+            if derived is None:  # many partitions have the same replicas
+                isr = tuple(node_id for node_id in chosen if self.brokers[node_id].is_active)
+                log_dirs = (self.brokers[node_id].log_dirs for node_id in chosen)
+                directories = tuple(next(iter(each), ZERO_ID) for each in log_dirs)
+                derived = known[chosen] = isr, directories
+            isr, directories = derived
+            yield PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=chosen,
+                isr=isr,
+                leader=isr[0],
+                directories=directories,
+            )
 
     # Replay.
 
