@@ -197,7 +197,7 @@ def configs(bench: Bench) -> None:
     request(bench, "AlterConfigs, 1,000 topics", "AlterConfigs", 2, {
         "validate_only": False,
         "resources": [{**each, "configs": changed} for each in resources]})  # fmt: skip
-    set_ones = [{"name": "segment.bytes", "value": "1000000", "config_operation": INCREMENTAL_SET}]
+    set_ones = [{"name": "segment.bytes", "value": "2000000", "config_operation": INCREMENTAL_SET}]
     request(bench, "IncrementalAlterConfigs, 1,000 topics", "IncrementalAlterConfigs", 1, {
         "validate_only": False,
         "resources": [{**each, "configs": set_ones} for each in resources]})  # fmt: skip
