@@ -180,7 +180,9 @@ def librdkafka_fetch(target: Target, size: int) -> Sample:
         "group.id": f"load-{uuid.uuid4().hex[:12]}",
         "enable.auto.commit": False,
         "queued.min.messages": 1_000_000,
-        "queued.max.messages.kbytes": 64 << 10,
+        # The queue holds the whole log. When it is full, librdkafka waits fetch.queue.backoff.ms
+        # (1 s) before the next Fetch, which costs a broker more the faster it fills the queue.
+        "queued.max.messages.kbytes": 1 << 20,
     }
     count = 0
     with used(target.process_id) as usage:
