@@ -27,6 +27,7 @@ from ottla.protocol.batch import build
 from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code
 from ottla.protocol.requests import read_answer, request_frame
+from ottla.template import Template
 
 TARGET_MS, TARGET_MB = 200, 45
 API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)
@@ -70,14 +71,21 @@ def main() -> int:
         os.environ["PYTHONPYCACHEPREFIX"] = compiled
         one_start(0.0)
         starts = [one_start(idle_s) for _ in range(runs)]
+        forked = template_starts(runs)
     best = {name: min(getattr(start, name) for start in starts) for name in asdict(starts[0])}
     median = {name: statistics.median(getattr(start, name) for start in starts) for name in best}
     if given.json:
-        print(json.dumps({"best": best, "median": median, "load1": os.getloadavg()[0]}))
+        print(
+            json.dumps(
+                {"best": best, "median": median, "template": forked, "load1": os.getloadavg()[0]}
+            )
+        )
     else:
         print(f"{runs} starts, load {os.getloadavg()[0]:.1f}       best   median")
         for name in best:
             print(f"{name:24}{best[name]:9.1f}{median[name]:9.1f}")
+        for name, values in forked.items():
+            print(f"{name:24}{min(values):9.1f}{statistics.median(values):9.1f}")
     missed = best["metadata_ms"] > TARGET_MS or best["idle_mb"] > TARGET_MB
     return 1 if given.check and missed else 0
 
@@ -106,6 +114,36 @@ def one_start(idle_s: float) -> Start:
             process.terminate()
             process.wait()
     return Start(api_versions_ms, metadata_ms, cpu_ms, start_mb, idle_mb, *first_ms)
+
+
+def template_starts(runs: int) -> dict[str, list[float]]:
+    """Brokers of a warm template: ms from the request to Metadata, and memory of their own, MB."""
+    found: dict[str, list[float]] = {"template_metadata_ms": [], "template_private_mb": []}
+    with Template() as template, tempfile.TemporaryFile() as log:
+        time.sleep(1.0)  # it makes the first requests ready when it is idle
+        for _ in range(runs):
+            began = time.perf_counter()
+            broker = template.start(["--listen", "127.0.0.1:0"], stdout=log, stderr=log)
+            ready = broker.await_ready(10.0)
+            if ready is None:
+                raise SystemExit("the template's broker did not start")
+            host, _, port = ready["bootstrap_servers"].partition(":")
+            with socket.create_connection((host, int(port)), timeout=10) as connection:
+                ask(connection, API_VERSIONS)
+                ask(connection, METADATA)
+                found["template_metadata_ms"].append((time.perf_counter() - began) * 1000)
+                found["template_private_mb"].append(private_mb(broker.pid))
+            broker.terminate()
+            broker.wait(10.0)
+            broker.close()
+    return found
+
+
+def private_mb(pid: int) -> float:
+    """Memory that the process shares with no other, in units of a million bytes."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    sizes = [int(line.split()[1]) for line in lines if line.startswith("Private_")]
+    return sum(sizes[:2]) * 1024 / 1e6  # clean and dirty; the third is of huge pages
 
 
 def first_answers_ms(connection: socket.socket) -> tuple[float, ...]:
