@@ -242,7 +242,7 @@ class LogModel(RuleBasedStateMachine):
         )  # fmt: skip
         if how == "power":
             # A partial write may look like a damaged batch.
-            self.told = [one for one in self.told if "that was not synced" not in one.why]
+            self.told = [one for one in self.told if "was not synced" not in one.why]
             end = self.log.log_end_offset
             assert self.flushed <= end <= self.end, "what was flushed is gone"
             self.events = [event for event in self.events if event.next_offset <= end]
@@ -328,5 +328,5 @@ class LogModel(RuleBasedStateMachine):
         return any(e.first == offset and e.marker is not None for e in self.events)
 
 
-LogModel.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+LogModel.TestCase.settings = settings(max_examples=100, stateful_step_count=20, deadline=None)
 TestLogModel = LogModel.TestCase
