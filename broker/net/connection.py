@@ -325,7 +325,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._busy, self._context = reply, context
                 self._busy_bytes = len(frame)
                 self._counts[0] = self._counts[0] or len(frame) > SMALL_BYTES
-                reply.add_done_callback(self._answered)
+                reply.add_done_callback(self._ended)
+                context.on_answer = self._answered
                 self._hasten()
             elif is_in_memory(reply):  # may be large: write it before the next request
                 answers += reply
@@ -430,20 +431,34 @@ class Connection(asyncio.BufferedProtocol):
         self._ahead = None
         self._frames.drop()
 
-    def _answered(self, reply: asyncio.Future[Answer]) -> None:
+    def _ended(self, reply: asyncio.Future[Answer]) -> None:
+        """Handle the end of a request that waited, unless its answer is sent already."""
+        if reply is not self._busy:
+            return
+        assert self._context is not None
+        failure = None if reply.cancelled() else reply.exception()
+        if failure is None and not reply.cancelled():
+            self._answered(reply.result())
+            return
         context = self._context
-        assert context is not None
+        self._set_free()
+        if failure is not None and not self._transport.is_closing():
+            self._abort(failure, **context.log_fields())
+
+    def _set_free(self) -> None:
         self._busy = self._context = None
         self._used_s = self._now_s()
         if self._counts[0]:
             self._count_requests()
-        if reply.cancelled() or self._transport.is_closing():
+
+    def _answered(self, data: Answer) -> None:
+        """Send the answer of a request that waited, then serve the next one."""
+        context = self._context
+        if context is None:
             return
-        failure = reply.exception()
-        if failure is not None:
-            self._abort(failure, **context.log_fields())
+        self._set_free()
+        if self._transport.is_closing():
             return
-        data = reply.result()
         if isinstance(data, bytearray):
             self._write([data])
         elif data is not None and is_in_memory(data):

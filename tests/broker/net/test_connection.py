@@ -88,6 +88,16 @@ async def test_answers_leave_in_the_order_of_requests_while_one_waits(peer: Any)
 
 
 @in_virtual_time
+async def test_an_answer_is_sent_in_the_turn_in_which_its_handler_ends(peer: Any) -> None:
+    it = peer()
+    it.send(fetch(1), heartbeat(2))
+    await settle()
+    it.waiting[0].set_result(None)
+    await asyncio.sleep(0)  # one turn of the loop, in which the handler goes on
+    assert it.answered == [1, 2]
+
+
+@in_virtual_time
 async def test_one_request_is_handled_at_a_time(peer: Any) -> None:
     it = peer()
     it.send(fetch(1), fetch(2), fetch(3))

@@ -494,10 +494,9 @@ MUTANTS: Final = (
     Mutant(
         "a-failed-request-leaves-its-connection",
         "broker/net/connection.py",
-        "if failure is not None:\n"
-        "            self._abort(failure, **context.log_fields())\n"
-        "            return",
-        "if failure is not None:\n            return",
+        "if failure is not None and not self._transport.is_closing():\n"
+        "            self._abort(failure, **context.log_fields())",
+        "if failure is not None and not self._transport.is_closing():\n            pass",
         "a client waits for ever for an answer that will not come",
         ("tests/broker/net/test_connection.py",),
     ),
