@@ -24,6 +24,32 @@ _VERSIONS: Final = {
     ApiKey.DESCRIBE_PRODUCERS: 0,
     ApiKey.DESCRIBE_TRANSACTIONS: 0,
     ApiKey.LIST_TRANSACTIONS: 0,
+    ApiKey.ALTER_CLIENT_QUOTAS: 1,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: 0,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
+    ApiKey.CREATE_ACLS: 3,
+    ApiKey.CREATE_PARTITIONS: 3,
+    ApiKey.CREATE_TOPICS: 7,
+    ApiKey.DELETE_ACLS: 3,
+    ApiKey.DELETE_GROUPS: 2,
+    ApiKey.DELETE_RECORDS: 2,
+    ApiKey.DELETE_TOPICS: 6,
+    ApiKey.DESCRIBE_ACLS: 3,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: 1,
+    ApiKey.DESCRIBE_CLUSTER: 2,
+    ApiKey.DESCRIBE_CONFIGS: 4,
+    ApiKey.DESCRIBE_GROUPS: 6,
+    ApiKey.DESCRIBE_LOG_DIRS: 4,
+    ApiKey.DESCRIBE_QUORUM: 2,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: 0,
+    ApiKey.ELECT_LEADERS: 2,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: 1,
+    ApiKey.LIST_CONFIG_RESOURCES: 1,
+    ApiKey.LIST_GROUPS: 5,
+    ApiKey.OFFSET_COMMIT: 9,
+    ApiKey.OFFSET_DELETE: 0,
+    ApiKey.OFFSET_FETCH: 9,
 }
 _CLIENT_ID: Final = "ottla"
 _TRANSACTION: Final = 1  # the key type in FindCoordinator
@@ -38,17 +64,19 @@ class ErrorAnswer(Exception):
 
     Args:
         what: the subject of the request, for the message.
+        message: the broker's own explanation, if it gave one.
     """
 
-    def __init__(self, code: int, what: str) -> None:
-        super().__init__(f"{what}: {_name(code)}")
+    def __init__(self, code: int, what: str, message: str | None = None) -> None:
+        super().__init__(f"{what}: {_name(code)}{f': {message}' if message else ''}")
         self.code = code
+        self.message = message
 
 
-def check(code: int, what: str) -> None:
-    """Raise ErrorAnswer unless there is no error."""
+def check(code: int, what: str, message: str | None = None) -> None:
+    """Raise ErrorAnswer unless there is no error; `message` is the broker's explanation."""
     if code != Code.NONE:
-        raise ErrorAnswer(code, what)
+        raise ErrorAnswer(code, what, message)
 
 
 def _name(code: int) -> str:

@@ -1,6 +1,6 @@
 """Encodes requests and decodes answers: the client's side of `messages.py`.
 
-For requests of the broker, or the command line, to another broker; both in flexible versions.
+For requests of the broker, or the command line, to another broker.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def request_frame(
     """The frame of a request, with its size.
 
     Args:
-        version: a flexible one (KIP-482).
         body: the request's fields in snake case; missing ones get their schema's default.
 
     Raises:
         KeyError: the request has no such field. ValueError: null where the schema allows none.
     """
     cls = codec.message_class(api_key, "Request")
-    assert codec.is_flexible(cls, version), (api_key, version)
     name = client_id.encode()
-    framed = bytearray(_HEADER.size) + name + b"\0"  # no tagged fields
+    framed = bytearray(_HEADER.size) + name
+    if codec.is_flexible(cls, version):
+        framed += b"\0"  # no tagged fields (KIP-482)
     codec.encoder(cls, version)(body, framed)
     size = len(framed) - 4
     _HEADER.pack_into(framed, 0, size, api_key, version, correlation_id, len(name))
@@ -58,7 +58,8 @@ def read_answer(api_key: ApiKey, version: int, correlation_id: int, frame: bytes
         if answered != correlation_id:
             raise Malformed(f"an answer to request {answered}, not {correlation_id}")
         position = _CORRELATION_ID.size
-        if api_key != ApiKey.API_VERSIONS:  # its header is never flexible
+        # The header of ApiVersions is never flexible.
+        if api_key != ApiKey.API_VERSIONS and codec.is_flexible(cls, version):
             position = skip_tagged_fields(view, position)
         body, position = codec.decoder(cls, version)(view, position)
     except Malformed:
