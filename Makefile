@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -105,6 +105,9 @@ bench-compaction: .venv/.installed ## p50 and p99 of a producer, with and withou
 
 bench-scale: .venv/.installed ## CPU per request by partitions and by connections; restarts with 1 GB of log
 	@$(PY) benchmarks/bench_scale.py $(ARGS)
+
+bench-memory: .venv/.installed ## memory of a connection, a partition, a group and so on
+	@$(PY) benchmarks/bench_memory.py $(ARGS)
 
 # A stale build/lib would add deleted modules to the wheel.
 wheel: .venv/.installed ## dist/ottla-VERSION-py3-none-any.whl

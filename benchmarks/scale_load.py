@@ -35,9 +35,9 @@ class Load(Protocol):
         """Close the connections."""
 
 
-def produce_frame(place: Place) -> bytes:
-    """A Produce of one record, ready to send."""
-    body = produce_body(place[0], RECORD)
+def produce_frame(place: Place, records: bytes = RECORD) -> bytes:
+    """A Produce of one batch, ready to send."""
+    body = produce_body(place[0], records)
     body["topic_data"][0]["partition_data"][0]["index"] = place[1]
     return encode("Produce", PRODUCE_VERSION, body, correlation_id=1)
 
@@ -72,7 +72,7 @@ ManyProducers = ProducerToMany
 """The connections take turns."""
 
 
-class _Session:
+class SessionConsumer:
     """A consumer with an incremental fetch session (KIP-227) on some partitions."""
 
     def __init__(self, broker: Broker, places: list[Place]) -> None:
@@ -152,7 +152,7 @@ class ConsumerOfMany:
         self._places = places
         self._producer = Wire(broker)
         self._frames = [produce_frame(place) for place in places]
-        self._session = _Session(broker, places)
+        self._session = SessionConsumer(broker, places)
         self._sent = 0
 
     def run(self, count: int) -> None:
@@ -175,7 +175,7 @@ class ManyConsumers:
         self._places = places[:connections]
         self._frames = [produce_frame(place) for place in self._places]
         self._producer = Wire(broker)
-        self._sessions = [_Session(broker, [place]) for place in self._places]
+        self._sessions = [SessionConsumer(broker, [place]) for place in self._places]
         self._sent = 0
 
     def run(self, count: int) -> None:
