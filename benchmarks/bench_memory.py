@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -29,6 +30,7 @@ from tests.wire.client import encode
 CHURN_ROUNDS = 20
 CONNECTIONS = 1_000
 LARGE_BYTES = 500_000
+ARGUMENTS = ("--set", "group.initial.rebalance.delay.ms=0")  # not 3 s for each classic group
 Make = Callable[[Broker, int], list[object]]
 
 
@@ -108,13 +110,15 @@ def offsets(broker: Broker, count: int) -> list[object]:
     return []
 
 
-def consumer_groups(broker: Broker, count: int) -> list[object]:
-    """Consumer groups (KIP-848) of one member."""
+def consumer_groups(broker: Broker, count: int, *, members: int = 1) -> list[object]:
+    """Consumer groups (KIP-848)."""
     topic = broker.topic()
-    for _ in range(count):
+    for number in range(count * members):
+        if number % members == 0:
+            group = broker.fresh("g")
         body = {
-            "group_id": broker.fresh("g"),
-            "member_id": "m" * 22,
+            "group_id": group,
+            "member_id": f"{number:022}",
             "member_epoch": 0,
             "instance_id": None,
             "rack_id": None,
@@ -140,6 +144,7 @@ ROWS: tuple[tuple[str, Make, int], ...] = (
     ("classic group of one member", classic_groups, 5_000),
     ("group with one offset", offsets, 5_000),
     ("consumer group of one member", consumer_groups, 5_000),
+    ("consumer group of two members", partial(consumer_groups, members=2), 2_500),
 )
 
 
@@ -167,7 +172,7 @@ def main() -> int:
 def measured(make: Make, count: int) -> float:
     """The growth of a new broker's memory for each of `count`, in bytes."""
     with tempfile.TemporaryDirectory(prefix="ottla-memory-") as directory:
-        serving = Serving(Path(directory))
+        serving = Serving(Path(directory), ARGUMENTS)
         try:
             make_internal_topics(serving.broker)
             kept = make(serving.broker, max(count // 50, 1))  # code that is imported at first use
@@ -181,7 +186,7 @@ def measured(make: Make, count: int) -> float:
 def churned() -> tuple[float, float]:
     """The resident memory after the first and after the last round of connections, in MB."""
     with tempfile.TemporaryDirectory(prefix="ottla-memory-") as directory:
-        serving = Serving(Path(directory))
+        serving = Serving(Path(directory), ARGUMENTS)
         try:
             found = []
             for _ in range(CHURN_ROUNDS):

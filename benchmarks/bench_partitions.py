@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,12 +46,17 @@ class Costs:
 
 
 class Serving:
-    """A broker on a directory, and the time from its exec to its first answer."""
+    """A broker on a directory, and the time from its exec to its first answer.
 
-    def __init__(self, directory: Path) -> None:
+    Args:
+        arguments: further ones of `ottla serve`.
+    """
+
+    def __init__(self, directory: Path, arguments: Sequence[str] = ()) -> None:
         self.port = free_port()
         command = [sys.executable, "-P", "-m", "ottla", "serve"]
         command += ["--listen", f"127.0.0.1:{self.port}", "--data-dir", str(directory / "data")]
+        command += arguments
         with (directory / "log").open("ab") as log:
             began = time.perf_counter()
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
