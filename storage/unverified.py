@@ -40,6 +40,8 @@ _MAGIC_AT: Final = 16
 _EPOCH_AT: Final = 12
 _ZEROS: Final = 16  # that many at the end of a batch mean that it was never written
 _EPOCH: Final = struct.Struct(">i")
+_unpack: Final = HEADER.unpack_from
+_header_of: Final = BatchHeader._make
 
 
 class UnverifiedFile(DataFile, Protocol):
@@ -185,9 +187,50 @@ class Unverified:
             yield position, header
             position += header.length + LOG_OVERHEAD
             expected = header.next_offset
+            run = self._plain_run(position, expected)
+            if run:
+                yield from run
+                position = run[-1][0] + run[-1][1].size_bytes
+                expected = run[-1][1].next_offset
         if self._is_verified and position < self.size_bytes:
             yield from self._verified_from(position)
         self._chunk = b""
+
+    def _plain_run(self, start: int, expected: int) -> list[tuple[int, BatchHeader]]:
+        """Position and header of the next batches in the chunk that are valid without any doubt.
+
+        The run ends before a batch that `_valid_at` must judge. The loop makes no calls that it can
+        avoid, because a restart checks each batch behind the recovery point.
+
+        Args:
+            start: position of a batch.
+            expected: its base offset.
+        """
+        limit, epoch = self._limit, None
+        if self._epochs is not None:
+            epoch = self._epochs.epoch_of(expected)
+            limit = min(limit, self._epochs.end_offset_of(epoch, limit)[1])
+        found: list[tuple[int, BatchHeader]] = []
+        chunk, chunk_start = memoryview(self._chunk), self._chunk_start
+        at, size = start - chunk_start, len(chunk)
+        if at < 0:
+            return found
+        while at + HEADER_SIZE <= size and len(found) < _BATCHES_IN_A_STEP:
+            header = _header_of(_unpack(chunk, at))
+            base_offset, length, leader_epoch, magic, crc, _, delta, *_ = header
+            end = at + length + LOG_OVERHEAD
+            if base_offset != expected or magic != MAGIC or delta < 0:
+                break
+            expected += delta + 1
+            if expected > limit or (epoch is not None and leader_epoch != epoch):
+                break
+            if not at + HEADER_SIZE <= end <= size or crc32c(chunk[at + CRC_START : end]) != crc:
+                break
+            found.append((chunk_start + at, header))
+            at = end
+        if found:
+            self._mark(start, chunk_start + at)
+        return found
 
     def _verified_from(self, position: int) -> Iterator[tuple[int, BatchHeader]]:
         for start, end in list(self._verified):

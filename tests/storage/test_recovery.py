@@ -139,6 +139,60 @@ def test_batches_after_damage_are_cut_off_with_their_state() -> None:
     assert all(int(name[:20]) <= 2 for name in names)
 
 
+def a_long_log(disk: Disk) -> tuple[PartitionLog, list[int]]:
+    """A log of 200 batches of two leader epochs, and their positions."""
+    log, positions = open_log(disk), []
+    for number in range(200):
+        log.leader_epoch = 3 if number < 100 else 5
+        positions.append(log.size_bytes)
+        log.append(batch(b"v" * number), now_ms=NOW_MS)
+    return log, positions
+
+
+@pytest.mark.parametrize("place", [7, 65], ids=["base offset", "record"])
+@pytest.mark.parametrize("number", [1, 2, 63, 64, 65, 66, 99, 100, 101, 130, 199])
+def test_a_batch_harmed_among_many_ends_the_log_or_is_left_out(number: int, place: int) -> None:
+    disk = Disk()
+    _, positions = a_long_log(disk)
+    killed = disk.after_kill()
+    killed.files[FIRST_FILE].data[positions[number] + place] ^= 4
+    again = open_log(killed.after_kill(), clean=False)
+    assert ranges(again) == [(offset, offset) for offset in range(number)]
+    told: list[Damage] = []
+    again = open_log(killed, clean=False, recovery_point=200, report=told.append)
+    (damage,) = told
+    assert (damage.position, damage.first_offset) == (positions[number], number)
+    for offset in range(200):
+        if offset == number:
+            with pytest.raises(Refused, match="CORRUPT_MESSAGE"):
+                again.read(offset, max_bytes=1, up_to=200, min_one=True)
+        else:
+            found = again.read(offset, max_bytes=1, up_to=200, min_one=True)
+            assert read_header(found.records).base_offset == offset
+
+
+@pytest.mark.parametrize("number", [1, 63, 64, 65, 99, 100, 101, 199])
+def test_a_wrong_leader_epoch_among_many_batches_is_repaired(number: int) -> None:
+    disk = Disk()
+    _, positions = a_long_log(disk)
+    killed = disk.after_kill()
+    killed.files[FIRST_FILE].data[positions[number] + 15] ^= 6  # 3 becomes 5, and 5 becomes 3
+    told: list[Damage] = []
+    open_log(killed, clean=False, leader_epoch=5, report=told.append)
+    assert [one.position for one in told] == [positions[number]]
+    assert killed.files[FIRST_FILE].data == disk.files[FIRST_FILE].data
+
+
+@pytest.mark.parametrize("torn_bytes", [1, 30, 60, 61, 100])
+def test_a_torn_tail_behind_many_batches_is_cut_off(torn_bytes: int) -> None:
+    disk = Disk()
+    _, positions = a_long_log(disk)
+    killed = disk.after_kill()
+    del killed.files[FIRST_FILE].data[positions[-1] + torn_bytes :]
+    again = open_log(killed, clean=False, leader_epoch=5)
+    assert (again.log_end_offset, killed.size(FIRST_FILE)) == (199, positions[-1])
+
+
 def test_batches_after_a_gap_are_cut_off_too() -> None:
     disk = Disk()
     log = open_log(disk, segment_bytes=150)

@@ -441,6 +441,14 @@ MUTANTS: Final = (
         ("tests/storage/test_validation.py",),
     ),
     Mutant(
+        "a-crc-is-not-checked-among-many-batches",
+        "storage/unverified.py",
+        "if not at + HEADER_SIZE <= end <= size or crc32c(chunk[at + CRC_START : end]) != crc:",
+        "if not at + HEADER_SIZE <= end <= size:",
+        "a record damaged on the disk is given to consumers",
+        ("tests/storage/test_recovery.py",),
+    ),
+    Mutant(
         "a-torn-tail-is-kept",
         "storage/recovery.py",
         "segment.cut(unverified.cut_at)",
