@@ -70,8 +70,7 @@ class OffsetCommitted(NamedTuple):
     topic_id: uuid.UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetRemoved:
+class OffsetRemoved(NamedTuple):
     """A tombstone: removes the committed and the pending offsets of a group for a partition."""
 
     group_id: str

@@ -6,8 +6,10 @@ group's kind through the interface `GroupKind`. Offsets are the same for all kin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
@@ -33,12 +35,13 @@ from .group_records import (
 from .loaded_kinds import LoadedKinds, Setups
 from .moment import Moment
 from .offset_cleaning import OffsetCleaning
-from .offsets import Offsets, OffsetToCommit, Partition
+from .offsets import DecidedOffsets, Offsets, OffsetToCommit, Partition
 from .outcome import Outcome, Parked, Producer
 
 __all__ = ["ClaimedMember", "DescribedGroup", "FetchedOffset", "Groups", "ListedGroup"]
 
 K = TypeVar("K", bound=GroupKind)
+_group_of: Final = itemgetter(0)
 
 
 class FetchedOffset(NamedTuple):
@@ -127,7 +130,7 @@ class Groups:
         self,
         group_id: str,
         committer: ClaimedMember,
-        offsets: Sequence[OffsetToCommit],
+        offsets: Sequence[OffsetToCommit] | DecidedOffsets,
         *,
         retention_ms: int | None = None,
         now: Moment,
@@ -137,7 +140,7 @@ class Groups:
         Args:
             group_id: may be empty, for a consumer without a group.
             committer: the member that the request names as its sender.
-            offsets: of partitions that exist.
+            offsets: of partitions that exist; or what `commit_in_steps` decided on them.
             retention_ms: how long they are kept, if the request has that field (versions 2-4).
             now: the time on both clocks.
 
@@ -152,17 +155,33 @@ class Groups:
         kind = self.kinds.of(group_id)
         kind.check_commit(group_id, committer, transactional=False)
         kind.committed(group_id, committer.member_id, now=now)
-        codes, records = self._offsets.commit(
+        decided = self._offsets.commit(
             group_id, offsets, retention_ms=retention_ms, now_ms=now.wall_ms
         )
-        return Outcome(codes, records)
+        return Outcome(decided.codes, decided.records, framed=decided.framed)
+
+    def commit_in_steps(
+        self,
+        group_id: str,
+        offsets: Iterable[OffsetToCommit],
+        *,
+        retention_ms: int | None = None,
+        now_ms: int,
+    ) -> Iterator[tuple[Code, OffsetCommitted | None]]:
+        """Decide the offsets of a large commit one by one, before it is made as a whole.
+
+        The results do not depend on the state, except for the limit of metadata.
+        """
+        return self._offsets.commit_in_steps(
+            group_id, offsets, retention_ms=retention_ms, now_ms=now_ms
+        )
 
     def commit_in_transaction(
         self,
         group_id: str,
         committer: ClaimedMember,
         producer: Producer,
-        offsets: Sequence[OffsetToCommit],
+        offsets: Sequence[OffsetToCommit] | DecidedOffsets,
         *,
         now: Moment,
     ) -> Outcome[tuple[Code, ...]]:
@@ -182,10 +201,8 @@ class Groups:
             if refused.code in (Code.GROUP_ID_NOT_FOUND, Code.STALE_MEMBER_EPOCH):
                 raise Refused(Code.ILLEGAL_GENERATION) from None
             raise
-        codes, records = self._offsets.commit(
-            group_id, offsets, retention_ms=None, now_ms=now.wall_ms
-        )
-        return Outcome(codes, records, producer=producer)
+        decided = self._offsets.commit(group_id, offsets, retention_ms=None, now_ms=now.wall_ms)
+        return Outcome(decided.codes, decided.records, producer=producer, framed=decided.framed)
 
     def fetch_offset(
         self, group_id: str, topic: str, partition: int, *, require_stable: bool
@@ -319,6 +336,21 @@ class Groups:
                         if other is not kind:
                             other.forget(record.group_id)
                 kind.replay(record)
+
+    def replay_many(self, records: Sequence[GroupRecord], producer: Producer | None) -> None:
+        """Apply the records of one decision; with a producer they are pending."""
+        for kind, run in groupby(records, type):
+            if kind is OffsetCommitted:
+                committed: list[Any] = list(run)  # Any: `type` decides
+                for group_id in dict.fromkeys(map(_group_of, committed)):
+                    self._has_offsets(group_id)
+                self._offsets.replay_commits(committed, producer)
+            elif kind is OffsetRemoved:
+                removed: list[Any] = list(run)
+                self._offsets.replay_removals(removed)
+            else:
+                for record in run:
+                    self.replay(record)
 
     def _has_offsets(self, group_id: str) -> None:
         if self.kinds.find(group_id) is None:

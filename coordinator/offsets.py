@@ -8,9 +8,13 @@ plain commit made after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from functools import partial
+from itertools import count, groupby
+from operator import itemgetter
+from typing import ClassVar, Final, NamedTuple
 from uuid import UUID
 
+from ..protocol.batch import Framed
 from ..protocol.errors import Code
 from .group_records import OffsetCommitted, OffsetRemoved
 from .outcome import Producer
@@ -35,6 +39,20 @@ class OffsetToCommit(NamedTuple):
     topic_id: UUID | None = None
 
 
+class DecidedOffsets(NamedTuple):
+    """The decision on the offsets of a commit.
+
+    Attributes:
+        codes: for each offset.
+        records: of the accepted ones.
+        framed: the records, if they are encoded already.
+    """
+
+    codes: tuple[Code, ...]
+    records: tuple[OffsetCommitted, ...]
+    framed: Framed | None = None
+
+
 class _Logged(NamedTuple):
     """A commit with its position in the order of the log."""
 
@@ -43,6 +61,14 @@ class _Logged(NamedTuple):
 
 
 _Topics = dict[str, dict[int, _Logged]]
+
+_ACCEPTED: Final = Code.NONE
+# Functions without Python code, for decisions of thousands of records.
+_group_and_topic: Final = itemgetter(0, 1)
+_partition_of: Final = itemgetter(2)
+_logged_of: Final[Callable[[tuple[int, OffsetCommitted]], _Logged]] = partial(
+    tuple.__new__, _Logged
+)
 
 
 class Offsets:
@@ -127,11 +153,11 @@ class Offsets:
     def commit(
         self,
         group_id: str,
-        offsets: Sequence[OffsetToCommit],
+        offsets: Sequence[OffsetToCommit] | DecidedOffsets,
         *,
         retention_ms: int | None,
         now_ms: int,
-    ) -> tuple[tuple[Code, ...], tuple[OffsetCommitted, ...]]:
+    ) -> DecidedOffsets:
         """Decide OffsetCommit (8) or TxnOffsetCommit (28).
 
         Args:
@@ -142,28 +168,40 @@ class Offsets:
             A code for each offset (NONE, OFFSET_METADATA_TOO_LARGE), and the records of the
             accepted ones.
         """
+        if isinstance(offsets, DecidedOffsets):
+            return offsets
+        steps = self.commit_in_steps(group_id, offsets, retention_ms=retention_ms, now_ms=now_ms)
+        decided = list(steps)
+        records = [record for _, record in decided if record is not None]
+        return DecidedOffsets(tuple([code for code, _ in decided]), tuple(records))
+
+    def commit_in_steps(
+        self,
+        group_id: str,
+        offsets: Iterable[OffsetToCommit],
+        *,
+        retention_ms: int | None,
+        now_ms: int,
+    ) -> Iterator[tuple[Code, OffsetCommitted | None]]:
+        """`commit`, one offset in each step."""
         expire_ms = None if retention_ms is None else _as_long(now_ms + retention_ms)
-        codes, records = [], []
         for offset in offsets:
             metadata = offset.metadata or ""
             if self._is_too_large(metadata):
-                codes.append(Code.OFFSET_METADATA_TOO_LARGE)
+                yield Code.OFFSET_METADATA_TOO_LARGE, None
                 continue
-            codes.append(Code.NONE)
-            records.append(
-                OffsetCommitted(
-                    group_id,
-                    offset.topic,
-                    offset.partition,
-                    offset.offset,
-                    offset.leader_epoch,
-                    metadata,
-                    now_ms,
-                    expire_ms,
-                    offset.topic_id if expire_ms is None else None,
-                )
+            record = OffsetCommitted(
+                group_id,
+                offset.topic,
+                offset.partition,
+                offset.offset,
+                offset.leader_epoch,
+                metadata,
+                now_ms,
+                expire_ms,
+                offset.topic_id if expire_ms is None else None,
             )
-        return tuple(codes), tuple(records)
+            yield _ACCEPTED, record
 
     def _is_too_large(self, metadata: str) -> bool:
         if len(metadata) * 2 <= self._metadata_max_size:
@@ -173,11 +211,15 @@ class Offsets:
 
     def removal(self, group_id: str, partitions: Sequence[Partition]) -> tuple[OffsetRemoved, ...]:
         """Tombstones for those of the partitions that have an offset, committed or pending."""
+        held = self._committed.get(group_id, {})
+        has_pending = group_id in self._producers
         return tuple(
-            OffsetRemoved(group_id, topic, partition)
-            for topic, partition in partitions
-            if partition in self._committed.get(group_id, {}).get(topic, ())
-            or self._pending_for(group_id, topic, partition)
+            [
+                OffsetRemoved(group_id, topic, partition)
+                for topic, partition in partitions
+                if partition in held.get(topic, ())
+                or (has_pending and self._pending_for(group_id, topic, partition))
+            ]
         )
 
     def removal_of_group(self, group_id: str) -> tuple[OffsetRemoved, ...]:
@@ -244,22 +286,48 @@ class Offsets:
         _put(pending, _Logged(self._replayed, record))
         self._producers.setdefault(record.group_id, set()).add(producer.producer_id)
 
+    def replay_commits(self, records: Sequence[OffsetCommitted], producer: Producer | None) -> None:
+        """`replay` or, with a producer, `replay_pending` of many: a quarter of the time."""
+        if producer is None:
+            by_group = self._committed
+        else:
+            by_group = self._pending.setdefault(producer.producer_id, {})
+        for (group_id, topic), run in groupby(records, _group_and_topic):
+            same = list(run)
+            logged = map(_logged_of, zip(count(self._replayed + 1), same, strict=False))
+            self._replayed += len(same)
+            topics = by_group.setdefault(group_id, {})
+            topics.setdefault(topic, {}).update(zip(map(_partition_of, same), logged, strict=True))
+            if producer is not None:
+                self._producers.setdefault(group_id, set()).add(producer.producer_id)
+
+    def replay_removals(self, records: Sequence[OffsetRemoved]) -> None:
+        """`replay` of many."""
+        for (group_id, topic), run in groupby(records, _group_and_topic):
+            same = list(run)
+            held = self._committed.get(group_id, {}).get(topic)
+            if held is not None and group_id not in self._producers:
+                for partition in map(_partition_of, same[:-1]):
+                    held.pop(partition, None)
+                same = same[-1:]  # it removes what is empty
+            for record in same:
+                self.replay(record)
+
     def replay_marker(self, producer: Producer, *, commit: bool) -> None:
         """Apply a marker: the pending offsets of the producer are committed or dropped."""
         pending = self._pending.pop(producer.producer_id, {})
         for group_id, topics in pending.items():
             self._forget_producer(group_id, producer.producer_id)
             if commit:
-                for partitions in topics.values():
-                    for logged in partitions.values():
-                        self._commit_pending(logged)
-
-    def _commit_pending(self, logged: _Logged) -> None:
-        record = logged.record
-        topics = self._committed.get(record.group_id, {})
-        held = topics.get(record.topic, {}).get(record.partition)
-        if held is None or held.position < logged.position:
-            _put(self._committed, logged)
+                for topic, partitions in topics.items():
+                    held = self._committed.setdefault(group_id, {}).setdefault(topic, {})
+                    held.update(
+                        [
+                            (partition, logged)
+                            for partition, logged in partitions.items()
+                            if partition not in held or held[partition].position < logged.position
+                        ]
+                    )
 
     def _forget_if_empty(self, group_id: str, producer_id: int) -> None:
         pending = self._pending[producer_id]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from ..protocol.batch import Framed
 from ..protocol.errors import Code
 from ..protocol.lazy_dataclass import dataclass
 
@@ -65,6 +66,7 @@ class Outcome(NamedTuple, Generic[Reply]):
             (CoordinatorResult's `isAtomic` in Kafka).
         if_refused: makes another decision, without records, if the log refuses these records; its
             argument is the error code for clients. None: the request is refused with that code.
+        framed: the records, if they were encoded before the decision; only if it is atomic.
         producer: when set, the batch is transactional under this producer id and epoch, and the
             records are pending until its marker (offsets committed in a transaction).
     """
@@ -76,3 +78,4 @@ class Outcome(NamedTuple, Generic[Reply]):
     is_atomic: bool = True
     # Any: it is set before the type of the reply is known.
     if_refused: Callable[[Code], Outcome[Any]] | None = None
+    framed: Framed | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, Protocol
 from uuid import UUID
@@ -84,6 +85,8 @@ MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _LAST_PRODUCER_ID: Final = 0x7FFFFFFFFFFFFFFF
 _NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
+_ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
+_OF_ACLS: Final = frozenset(_ACL_RECORDS)
 
 
 class Part(Protocol):
@@ -199,15 +202,32 @@ class Catalog:
                 INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST.
         """
         self.check_free(name, beside)
+        replicas = self.new_replicas(partitions, replication_factor, assignments, after)
+        return tuple(self.topic_records(name, topic_id, replicas, configs))
+
+    def new_replicas(
+        self,
+        partitions: int,
+        replication_factor: int,
+        assignments: Assignments | None = None,
+        after: int = 0,
+    ) -> list[tuple[int, ...]]:
+        """The replicas of each partition of a new topic; see `create_topic`."""
         if assignments:
-            replicas = placement.assigned(self.brokers, assignments, partitions, replication_factor)
-        else:
-            replicas = self._placed(partitions, replication_factor, after)
-        return (
-            TopicRecord(name, topic_id),
-            *self.set_configs(ResourceType.TOPIC, name, configs, is_new=True),
-            *self._new_partitions(topic_id, replicas),
-        )
+            return placement.assigned(self.brokers, assignments, partitions, replication_factor)
+        return self._placed(partitions, replication_factor, after)
+
+    def topic_records(
+        self,
+        name: str,
+        topic_id: UUID,
+        replicas: Iterable[tuple[int, ...]],
+        configs: Mapping[str, str] = _NO_OVERRIDES,
+    ) -> Iterator[MetadataRecord]:
+        """The records of a new topic, made one by one of the brokers as they are now."""
+        head = TopicRecord(name, topic_id)
+        settings = self.set_configs(ResourceType.TOPIC, name, configs, is_new=True)
+        return chain((head, *settings), _new_partitions(dict(self.brokers), topic_id, replicas))
 
     def delete_topic(self, topic_id: UUID) -> tuple[MetadataRecord, ...]:
         """DeleteTopics: one topic. Raises Refused(UNKNOWN_TOPIC_ID)."""
@@ -217,8 +237,10 @@ class Catalog:
 
     def create_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
-    ) -> tuple[MetadataRecord, ...]:
+    ) -> Iterator[MetadataRecord]:
         """CreatePartitions: the records that increase a topic to `count` partitions.
+
+        They are made one by one, of the brokers as they are now.
 
         Raises:
             Refused: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT;
@@ -249,11 +271,12 @@ class Catalog:
         if assignments is None:
             chosen = self._placed(added, replication_factor)
         else:
-            chosen = [
-                placement.checked(self.brokers, replicas, replication_factor)
-                for replicas in assignments
-            ]
-        return tuple(self._new_partitions(topic.topic_id, chosen, present))
+            known = {
+                replicas: placement.checked(self.brokers, replicas, replication_factor)
+                for replicas in dict.fromkeys(map(tuple, assignments))
+            }
+            chosen = [known[tuple(replicas)] for replicas in assignments]
+        return _new_partitions(dict(self.brokers), topic.topic_id, chosen, present)
 
     def change_leader(
         self, name: str, partition: int, leader_id: int
@@ -346,28 +369,6 @@ class Catalog:
         start = self._partitions + after
         return placement.placed(self.brokers, partitions, replication_factor, start=start)
 
-    def _new_partitions(
-        self, topic_id: UUID, replicas: Iterable[tuple[int, ...]], first: int = 0
-    ) -> Iterator[PartitionRecord]:
-        """The records of partitions from the index `first` on, with the replicas of each."""
-        known: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[UUID, ...]]] = {}
-        for index, chosen in enumerate(replicas, start=first):
-            derived = known.get(chosen)
-            if derived is None:  # many partitions have the same replicas
-                isr = tuple(node_id for node_id in chosen if self.brokers[node_id].is_active)
-                log_dirs = (self.brokers[node_id].log_dirs for node_id in chosen)
-                directories = tuple(next(iter(each), ZERO_ID) for each in log_dirs)
-                derived = known[chosen] = isr, directories
-            isr, directories = derived
-            yield PartitionRecord(
-                partition_id=index,
-                topic_id=topic_id,
-                replicas=chosen,
-                isr=isr,
-                leader=isr[0],
-                directories=directories,
-            )
-
     # Replay.
 
     def replay(self, record: MetadataRecord, offset: int) -> None:
@@ -418,13 +419,16 @@ class Catalog:
         of_partition = run[0]
         if len(run) > 1 and isinstance(of_partition, PartitionRecord):
             topic = self.topics[self._names[of_partition.topic_id]]
-            added = [partition_of(each) for each in run if isinstance(each, PartitionRecord)]
+            added = [partition_of(each) for each in run if type(each) is PartitionRecord]
             first = len(topic.partitions)
             if [each.index for each in added] == list(range(first, first + len(added))):
                 self._partitions += len(added)
                 partitions = (*topic.partitions, *added)
                 self.topics[topic.name] = replace(topic, partitions=partitions)
                 return
+        if type(of_partition) in _OF_ACLS:
+            self.acls.replay_all([each for each in run if isinstance(each, _ACL_RECORDS)])
+            return
         for record in run:
             self._apply(record)
 
@@ -534,22 +538,48 @@ class Catalog:
             ):
                 continue
             cleared = tuple(
-                replace(known, eligible_leader_replicas=(), last_known_elr=())
+                known._replace(eligible_leader_replicas=(), last_known_elr=())
                 for known in topic.partitions
             )
             self.topics[name] = replace(topic, partitions=cleared)
 
 
 def _runs(records: Iterable[MetadataRecord]) -> Iterator[list[MetadataRecord]]:
-    """The records in lists: consecutive partitions of one topic together, others alone."""
+    """The records in lists: consecutive partitions of one topic, or ACLs, are together."""
     run: list[MetadataRecord] = []
-    topic_id: UUID | None = None  # of the partitions in the run
+    last: object = None  # the topic's id, or True for ACLs
     for record in records:
-        its_id = record.topic_id if isinstance(record, PartitionRecord) else None
-        if run and (its_id is None or its_id != topic_id):
+        of_what = record.topic_id if type(record) is PartitionRecord else type(record) in _OF_ACLS
+        if run and (of_what is False or (of_what is not last and of_what != last)):
             yield run
             run = []
         run.append(record)
-        topic_id = its_id
+        last = of_what
     if run:
         yield run
+
+
+def _new_partitions(
+    brokers: Mapping[int, Broker],
+    topic_id: UUID,
+    replicas: Iterable[tuple[int, ...]],
+    first: int = 0,
+) -> Iterator[PartitionRecord]:
+    """The records of partitions from the index `first` on, with the replicas of each."""
+    known: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[UUID, ...]]] = {}
+    for index, chosen in enumerate(replicas, start=first):
+        derived = known.get(chosen)
+        if derived is None:  # many partitions have the same replicas
+            isr = tuple(node_id for node_id in chosen if brokers[node_id].is_active)
+            log_dirs = (brokers[node_id].log_dirs for node_id in chosen)
+            directories = tuple(next(iter(each), ZERO_ID) for each in log_dirs)
+            derived = known[chosen] = isr, directories
+        isr, directories = derived
+        yield PartitionRecord(
+            partition_id=index,
+            topic_id=topic_id,
+            replicas=chosen,
+            isr=isr,
+            leader=isr[0],
+            directories=directories,
+        )

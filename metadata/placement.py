@@ -7,6 +7,8 @@ ReplicationControlManager and StripedReplicaPlacer).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
+from math import lcm
 
 from ..protocol.errors import Code, Refused
 from .topics import Broker
@@ -38,6 +40,7 @@ def assigned(
                 f"A manual partition assignment was specified, but {what} was not set to -1.",
             )
     chosen: dict[int, tuple[int, ...]] = {}
+    fine = set[tuple[int, ...]]()  # many partitions have the same replicas
     expected: int | None = None
     for index, replicas in assignments:
         if index in chosen:
@@ -45,8 +48,10 @@ def assigned(
                 Code.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {index}",
             )
-        chosen[index] = checked(brokers, replicas, expected)
-        expected = len(replicas)
+        those = chosen[index] = tuple(replicas)
+        if those not in fine:
+            fine.add(checked(brokers, replicas, expected))
+            expected = len(replicas)
     if sorted(chosen) != list(range(len(chosen))):
         raise Refused(
             Code.INVALID_REPLICA_ASSIGNMENT,
@@ -129,10 +134,11 @@ def placed(
             f"reached because only {usable} broker(s) are registered."
         )
         raise Refused(Code.INVALID_REPLICATION_FACTOR, why)
-    return [
+    period = [
         (_in_turn(nodes, start + index) + _in_turn(fenced, start + index))[:replication_factor]
-        for index in range(partitions)
+        for index in range(min(lcm(len(nodes), len(fenced) or 1), partitions))
     ]
+    return list(islice(cycle(period), partitions))
 
 
 def _in_turn(nodes: Sequence[int], first: int) -> tuple[int, ...]:

@@ -368,24 +368,22 @@ _ID_AT: Final = 3  # the partition's id is the first field behind the front
 _but_id: Final = attrgetter(*(each.name for each in fields(PartitionRecord)[1:]))
 
 
-def encode_all(records: Iterable[MetadataRecord]) -> list[bytes]:
-    """`encode` of each; new partitions that differ in their id only are encoded once.
+def encode_all(records: Iterable[MetadataRecord]) -> Iterator[tuple[MetadataRecord, bytes]]:
+    """Each record with its `encode`; partitions that differ in their id only are encoded once.
 
     A new topic of 10,000 partitions is encoded in 10 ms instead of 70.
     """
     known: dict[object, tuple[bytes, bytes]] = {}  # by all fields but the id: bytes around it
-    made: list[bytes] = []
     for record in records:
         if type(record) is not PartitionRecord:
-            made.append(encode(record))
+            yield record, encode(record)
             continue
         key = _but_id(record)
         around = known.get(key)
         if around is None:
             value = encode(record)
             around = known[key] = value[:_ID_AT], value[_ID_AT + _PARTITION_ID.size :]
-        made.append(around[0] + _PARTITION_ID.pack(record.partition_id) + around[1])
-    return made
+        yield record, around[0] + _PARTITION_ID.pack(record.partition_id) + around[1]
 
 
 def _fields(item: MetadataRecord | Struct) -> dict[str, object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from ..protocol.lazy_dataclass import dataclass
@@ -40,11 +40,13 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One partition; `isr` are the in-sync replicas, a leader of -1 means none."""
+class Partition(NamedTuple):
+    """One partition; `isr` are the in-sync replicas, a leader of -1 means none.
 
-    index: int
+    A tuple is made in a third of the time of a frozen dataclass; a topic may have 10,000 of them.
+    """
+
+    index: int  # type: ignore[assignment]  # instead of the method of tuples
     leader_id: int
     leader_epoch: int
     replicas: tuple[int, ...]

@@ -97,10 +97,11 @@ class LogDirectory:
         self._checkpointed = (self._recovery_points, self._log_starts, self._high_watermarks)
         # The checkpoints have rows of these deleted partitions, by topic: see `_forget`.
         self._deleted: dict[str, set[int]] = {}
-        for topic, partition in chain.from_iterable(self._checkpointed):
-            if f"{topic}-{partition}" not in self._names:
-                self._deleted.setdefault(topic, set()).add(partition)
         self._cleaned_is_stale = False  # the checkpoint contains deleted logs
+        rows = list(chain.from_iterable((*self._checkpointed, self._cleaned_up_to)))
+        for topic, partition in rows:
+            if f"{topic}-{partition}" not in self._names:
+                self._forget((topic, partition))
         self._not_synced: set[str] = set()  # checkpoints that a loss of power may damage
         self._renamed: set[str] = set()  # topics of directories whose rename is not synced
 
@@ -329,11 +330,9 @@ class LogDirectory:
         if any(key in known for known in self._checkpointed):
             self._deleted.setdefault(topic, set()).add(partition)
         if self._cleaned_up_to.pop(key, None) is not None:
-            try:
-                self._write_cleaned_up_to()
-            except OSError:  # a full disk: the deletion makes room
-                self._deleted.setdefault(topic, set()).add(partition)
-                self._cleaned_is_stale = True
+            # The next checkpoint writes the file, once for all the partitions deleted until then.
+            self._deleted.setdefault(topic, set()).add(partition)
+            self._cleaned_is_stale = True
 
     def cleaned_up_to(self, log: PartitionLog) -> int | None:
         """The end of the last round of compaction of the log; None: there was none."""

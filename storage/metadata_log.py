@@ -16,7 +16,7 @@ from uuid import UUID
 
 from ..metadata.catalog import CLUSTER_METADATA, Catalog
 from ..metadata.records import MetadataRecord, decode, encode, encode_all
-from ..protocol.batch import BatchHeader, build, headers_in
+from ..protocol.batch import BatchHeader, Framed, build, headers_in
 from ..protocol.errors import Code, Malformed, Refused
 from ..protocol.lazy_dataclass import dataclass
 from ..protocol.records import records_in
@@ -188,10 +188,16 @@ class MetadataLog:
         self.bytes_since_snapshot += len(batch)
         self._log.append(batch, now_ms=now_ms, origin=Origin.COORDINATOR)
 
-    def append(self, records: Sequence[MetadataRecord], *, now_ms: int) -> int:
-        """Write one decision as one batch; returns the offset of its first record."""
+    def append(
+        self, records: Sequence[MetadataRecord], *, now_ms: int, framed: Framed | None = None
+    ) -> int:
+        """Write one decision as one batch; returns the offset of its first record.
+
+        Args:
+            framed: the same records, encoded before.
+        """
         batch = build(
-            [(None, value) for value in encode_all(records)],
+            framed or [(None, value) for _, value in encode_all(records)],
             timestamp_ms=now_ms,
             leader_epoch=self._log.leader_epoch,
         )

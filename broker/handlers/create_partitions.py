@@ -9,7 +9,7 @@ Skipped: a timeout above 0 has no effect (0 and below: REQUEST_TIMED_OUT, as in 
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
@@ -17,6 +17,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
+from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.create_partitions import (
@@ -47,7 +48,7 @@ async def create_partitions(
     ]
     mutate = mutations(node, context, strict_since=_STRICT_SINCE)
     results += [
-        _create(node, request, topic, mutate)
+        await _create(node, context, request, topic, mutate)
         async for topic in context.turns.each(request.topics)
         if times[topic.name] == 1
     ]
@@ -55,28 +56,46 @@ async def create_partitions(
     return {"results": results}
 
 
-def _create(
+async def _create(
     node: Node,
+    context: Context,
     request: CreatePartitionsRequest,
     topic: CreatePartitionsTopic,
     mutate: Mutate | None,
 ) -> CreatePartitionsTopicResult:
-    assignments = topic.assignments
-    create = partial(
-        node.controller.create_partitions,
-        topic.name,
-        topic.count,
-        assignments=None if assignments is None else [each.broker_ids for each in assignments],
-    )
+    assigned = topic.assignments
+    assignments = None if assigned is None else [each.broker_ids for each in assigned]
     try:
         if request.timeout_ms <= 0:
             raise Refused(Code.REQUEST_TIMED_OUT)
+        if mutate is not None or request.validate_only:
+            node.controller.create_partitions(
+                topic.name, topic.count, assignments=assignments, validate_only=True
+            )
         if mutate is not None:
-            create(validate_only=True)
             mutate(topic.count - len(node.catalog.topics[topic.name].partitions))
-        create(validate_only=request.validate_only)
+        if not request.validate_only:
+            await _add(node, context, topic, assignments)
     except Refused as refused:
         return {
             "name": topic.name, "error_code": refused.code, "error_message": refused.why
         }  # fmt: skip
     return {"name": topic.name, "error_code": Code.NONE, "error_message": None}
+
+
+async def _add(
+    node: Node,
+    context: Context,
+    topic: CreatePartitionsTopic,
+    assignments: Sequence[Sequence[int]] | None,
+) -> None:
+    """Add partitions: decide and encode them in slices, append once. Raises Refused."""
+    catalog, controller = node.catalog, node.controller
+    for _ in range(ATTEMPTS):
+        before = catalog.topics.get(topic.name), dict(catalog.brokers)
+        records = catalog.create_partitions(topic.name, topic.count, assignments)
+        encoded = await encoded_ahead(records, context.turns)
+        if before == (catalog.topics.get(topic.name), catalog.brokers):
+            controller.add_partitions(topic.name, *encoded)
+            return
+    controller.create_partitions(topic.name, topic.count, assignments=assignments)

@@ -21,6 +21,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
 from ..requests.mutations import Mutate, mutations
+from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 
 if TYPE_CHECKING:
     from ...protocol.api_types.create_topics import (
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
         CreateTopicsResponse,
     )
     from ..node import Node
-    from ..runtime.controller import NewTopic
+    from ..runtime.new_topic import NewTopic
 
 _CONFIGS_SINCE: Final = 5
 _STRICT_SINCE: Final = 6
@@ -62,7 +63,18 @@ async def create_topics(
         if context.turns.is_over() or creation.is_full:
             creation.commit()
             await context.turns.pause()
-        creation.add(topic)
+        is_gone = node.log_directory.next_dropped(topic.name) is None
+        if not is_gone and not request.validate_only:
+            creation.commit()
+            failed = await _failed_deletion(node, context, topic.name)
+            if failed is not None:
+                creation.results.append(_refused(topic.name, failed))
+                continue
+        if _is_large(node, topic) and not request.validate_only:
+            creation.commit()
+            await creation.create_large(topic)
+        else:
+            creation.add(topic)
     creation.commit()
     results = creation.results
     twice = Refused(Code.INVALID_REQUEST, "Duplicate topic name.")
@@ -108,6 +120,25 @@ def _too_many(node: Node, wanted: list[CreatableTopic]) -> Refused | None:
     return None
 
 
+async def _failed_deletion(node: Node, context: Context, name: str) -> Refused | None:
+    """Complete the deletion of a topic that had the name, in slices; None if that succeeds."""
+    try:
+        steps = node.controller.topic_logs.finishing_deletions_of(name)
+        async for _ in context.turns.each(steps):
+            pass
+    except OSError as failed:
+        return Refused(Code.KAFKA_STORAGE_ERROR, str(failed))
+    return None
+
+
+def _is_large(node: Node, topic: CreatableTopic) -> bool:
+    """Whether the decision of a topic takes longer than a slice."""
+    partitions = len(topic.assignments) or topic.num_partitions
+    if partitions == -1:
+        partitions = node.config["num.partitions"]
+    return partitions > _BATCH_PARTITIONS
+
+
 class _Creation:
     """The topics of a request, created in as many batches as the slices of the request need.
 
@@ -129,6 +160,7 @@ class _Creation:
     ) -> None:
         self.results: list[CreatableTopicResult] = []
         self._node = node
+        self._turns = context.turns
         self._controller = node.controller
         self._describes = context.version >= _CONFIGS_SINCE
         self._mutate = mutate
@@ -144,17 +176,9 @@ class _Creation:
 
     def add(self, topic: CreatableTopic) -> None:
         """Decide a topic and add its answer."""
-        configs = {config.name: config.value for config in topic.configs}
+        configs = _configs(topic)
         try:
-            made = self._controller.new_topic(
-                topic.name,
-                partitions=topic.num_partitions,
-                replication_factor=topic.replication_factor,
-                assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
-                configs=configs,
-                beside=self._beside,
-                after=self._partitions,
-            )
+            made = self._decided(topic, configs)
             if self._mutate is not None:
                 self._mutate(made.partitions)
         except Refused as refused:
@@ -164,17 +188,52 @@ class _Creation:
             self._new.append((len(self.results), made))
             self._partitions += made.partitions
             self._size_bytes += sum(len(value or "") for value in configs.values())
-        self.results.append(
-            {
-                "name": made.name,
-                "error_code": Code.NONE,
-                "topic_id": made.topic_id,
-                "error_message": None,
-                "num_partitions": made.partitions,
-                "replication_factor": made.replication_factor,
-                "configs": _described(self._node, configs) if self._describes else [],
-            }
+        self.results.append(self._created(made, configs))
+
+    async def create_large(self, topic: CreatableTopic) -> None:
+        """Create a topic with very many partitions: decide and encode it in slices, append once.
+
+        `add` and `commit` take 8 us a partition, half of it to make and encode the records.
+        """
+        configs = _configs(topic)
+        try:
+            for _ in range(ATTEMPTS):
+                made = self._decided(topic, configs)
+                encoded = await encoded_ahead(made.records, self._turns)
+                if self._controller.is_outdated(made, self._beside):
+                    continue  # other requests had turns meanwhile
+                if self._mutate is not None:
+                    self._mutate(made.partitions)
+                self._controller.create_topics([made], encoded)
+                self.results.append(self._created(made, configs))
+                return
+        except Refused as refused:
+            self.results.append(_refused(topic.name, refused))
+            return
+        self.add(topic)
+        self.commit()
+
+    def _decided(self, topic: CreatableTopic, configs: Mapping[str, str | None]) -> NewTopic:
+        return self._controller.new_topic(
+            topic.name,
+            partitions=topic.num_partitions,
+            replication_factor=topic.replication_factor,
+            assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
+            configs=configs,
+            beside=self._beside,
+            after=self._partitions,
         )
+
+    def _created(self, made: NewTopic, configs: Mapping[str, str | None]) -> CreatableTopicResult:
+        return {
+            "name": made.name,
+            "error_code": Code.NONE,
+            "topic_id": made.topic_id,
+            "error_message": None,
+            "num_partitions": made.partitions,
+            "replication_factor": made.replication_factor,
+            "configs": _described(self._node, configs) if self._describes else [],
+        }
 
     def commit(self) -> None:
         """Create the topics that were added, or answer each of them with the same error."""
@@ -187,6 +246,10 @@ class _Creation:
                 self.results[place] = _refused(new.name, refused)
         self._new.clear()
         self._partitions = self._size_bytes = 0
+
+
+def _configs(topic: CreatableTopic) -> dict[str, str | None]:
+    return {config.name: config.value for config in topic.configs}
 
 
 def _described(node: Node, configs: Mapping[str, str | None]) -> list[CreatableTopicConfigs]:

@@ -10,26 +10,28 @@ Skipped: nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import TYPE_CHECKING
 
-from ...metadata.acls import Acl, AclFilter, Deletion
+from ...metadata.acls import Acl, AclFilter
 from ...protocol.acls import Operation
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.authorization import must_cluster
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..runtime.encoded_ahead import ATTEMPTS, encoded_ahead
 from .describe_acls import check_authorizer, filter_of
 
 if TYPE_CHECKING:
+    from ...metadata.records import MetadataRecord
     from ...protocol.api_types.delete_acls import (
         DeleteAclsFilterResult,
         DeleteAclsRequest,
         DeleteAclsResponse,
     )
+    from ...protocol.batch import Framed
     from ..node import Node
-
-_ATTEMPTS: Final = 3
 
 
 @serves(ApiKey.DELETE_ACLS, versions=(1, 3))
@@ -41,38 +43,42 @@ async def delete_acls(
         must_cluster(node, context, Operation.ALTER)
         check_authorizer(node)
     except Refused as refused:
-        return {"filter_results": [_result(refused)] * len(filters)}
-    deletion = await _decided(node, context, filters)
-    results = deletion.results
+        return {"filter_results": [await _result(context, refused)] * len(filters)}
+    results, records, framed = await _decided(node, context, filters)
     try:
-        node.controller.change(deletion.records())
+        node.controller.change(records, framed)
         await node.decided()
     except Refused as refused:  # the disk
         results = [refused] * len(filters)
-    return {"filter_results": [_result(each) async for each in context.turns.each(results)]}
+    each = context.turns.each(results)
+    return {"filter_results": [await _result(context, result) async for result in each]}
 
 
-async def _decided(node: Node, context: Context, filters: Sequence[AclFilter]) -> Deletion:
-    """The decision, of entries that did not change while it was made.
+async def _decided(
+    node: Node, context: Context, filters: Sequence[AclFilter]
+) -> tuple[list[Refused | list[Acl]], Sequence[MetadataRecord], Framed | None]:
+    """The results and records, of entries that did not change while it was made.
 
     A filter without a name looks at all entries, so that thousands of filters take seconds. If
     other requests change entries meanwhile, the last attempt pauses no more.
     """
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         deletion = node.catalog.acls.deletion()
-        async for each in context.turns.each(filters):
-            if deletion.is_outdated:
-                break
-            deletion.add(each)
+        steps = chain.from_iterable(map(deletion.add_in_steps, filters))
+        async for _ in context.turns.each(steps):
+            pass
+        if deletion.is_outdated:
+            continue
+        records, framed = await encoded_ahead(deletion.records(), context.turns)
         if not deletion.is_outdated:
-            return deletion
+            return deletion.results, records, framed
     deletion = node.catalog.acls.deletion()
     for each in filters:
         deletion.add(each)
-    return deletion
+    return deletion.results, [*deletion.records()], None
 
 
-def _result(result: Refused | list[Acl]) -> DeleteAclsFilterResult:
+async def _result(context: Context, result: Refused | list[Acl]) -> DeleteAclsFilterResult:
     if isinstance(result, Refused):
         return {
             "error_code": result.code,
@@ -94,6 +100,6 @@ def _result(result: Refused | list[Acl]) -> DeleteAclsFilterResult:
                 "operation": acl.operation,
                 "permission_type": acl.permission_type,
             }
-            for acl in result
+            async for acl in context.turns.each(result)
         ],
     }

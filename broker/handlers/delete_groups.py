@@ -14,6 +14,7 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..runtime.encoded_ahead import run_in_slices
 
 if TYPE_CHECKING:
     from ...coordinator.groups import Groups
@@ -34,14 +35,16 @@ async def delete_groups(
         except Refused as refused:
             codes[group_id] = refused.code
     async for shard, group_ids in context.turns.each(shards.items()):
-        codes |= await _delete(shard, group_ids)
+        codes |= await _delete(context, shard, group_ids)
     return {
         "results": [{"group_id": group_id, "error_code": code} for group_id, code in codes.items()]
     }
 
 
-async def _delete(shard: Shard[Groups], group_ids: list[str]) -> dict[str, Code]:
+async def _delete(context: Context, shard: Shard[Groups], group_ids: list[str]) -> dict[str, Code]:
     try:
-        return await shard.run(lambda machine, _: machine.delete(group_ids))
+        return await run_in_slices(
+            shard, lambda machine, _: machine.delete(group_ids), context.turns
+        )
     except Refused as refused:
         return dict.fromkeys(group_ids, refused.code)

@@ -16,20 +16,22 @@ Skipped: version 10 (topic ids), which Kafka 4.1 does not offer either.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...coordinator.groups import ClaimedMember
-from ...coordinator.offsets import OffsetToCommit
+from ...coordinator.offsets import DecidedOffsets, OffsetToCommit
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
 from ..requests.context import PAUSE_EVERY, Context
 from ..requests.dispatch import serves
+from ..runtime.encoded_ahead import LARGE, framed_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...coordinator.groups import Groups
     from ...protocol.api_types.offset_commit import (
         OffsetCommitRequest,
         OffsetCommitRequestTopic,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     )
     from ...protocol.api_types.offset_delete import OffsetDeleteRequestTopic
     from ..node import Node
+    from ..runtime.shard import Shard
 
 _EPOCHS_SINCE: Final = 9
 _LEAST_BYTES: Final = 43  # of a record of a committed offset
@@ -61,18 +64,43 @@ async def offset_commit(
         try:
             shard = node.groups.shard_of(request.group_id)
             most = shard.log.config.max_message_bytes // _LEAST_BYTES
-            fitting = offsets if len(offsets) <= most else []
+            fitting = await decided_ahead(
+                shard, context, request.group_id, offsets if len(offsets) <= most else [],
+                retention_ms=retention_ms,
+            )  # fmt: skip
             results = await shard.run(
                 lambda machine, now: machine.commit(
                     request.group_id, member, fitting, retention_ms=retention_ms, now=now
                 )
             )
-            if not fitting:  # the error of the log for so many records, without building them
+            if len(offsets) > most:  # the error of the log for so many records
                 raise Refused(Code.UNKNOWN_SERVER_ERROR, "more offsets than a batch has room for")
         except Refused as refused:
             results = (code_for(refused.code, context.api_key, context.version),) * len(offsets)
         codes = {(o.topic, o.partition): code for o, code in zip(offsets, results, strict=True)}
     return {"topics": await answers(node, context, request.topics, codes)}
+
+
+async def decided_ahead(
+    shard: Shard[Groups],
+    context: Context,
+    group_id: str,
+    offsets: list[OffsetToCommit],
+    *,
+    retention_ms: int | None = None,
+) -> Sequence[OffsetToCommit] | DecidedOffsets:
+    """The decision on many offsets, with its records encoded; a few are decided later."""
+    if len(offsets) <= LARGE:
+        return offsets
+    each = shard.machine.commit_in_steps(
+        group_id, offsets, retention_ms=retention_ms, now_ms=shard.now_ms()
+    )
+    decided = [one async for one in context.turns.each(each)]
+    records = [record for _, record in decided if record is not None]
+    framed = await framed_ahead(shard, records, context.turns)
+    codes = tuple([code for code, _ in decided])
+    await context.turns.pause()
+    return DecidedOffsets(codes, tuple(records), framed)
 
 
 async def offsets_to_commit(

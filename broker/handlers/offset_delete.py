@@ -12,9 +12,13 @@ from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code
 from ..requests.context import Context
 from ..requests.dispatch import serves
+from ..runtime.encoded_ahead import LARGE, run_in_slices
 from .offset_commit import answers
 
 if TYPE_CHECKING:
+    from ...coordinator.groups import Groups
+    from ...coordinator.moment import Moment
+    from ...coordinator.outcome import Outcome
     from ...protocol.api_types.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
     from ..node import Node
 
@@ -29,8 +33,14 @@ async def offset_delete(
         async for partition in context.turns.each(topic.partitions)
         if node.open_log_of(topic.name, partition.partition_index) is not None
     ]
-    results: tuple[Code, ...] = await node.groups.shard_of(request.group_id).run(
-        lambda machine, _: machine.delete_offsets(request.group_id, partitions)
-    )
+
+    def decide(machine: Groups, _: Moment) -> Outcome[tuple[Code, ...]]:
+        return machine.delete_offsets(request.group_id, partitions)
+
+    shard = node.groups.shard_of(request.group_id)
+    if len(partitions) > LARGE:
+        results = await run_in_slices(shard, decide, context.turns)
+    else:
+        results = await shard.run(decide)
     codes = dict(zip(partitions, results, strict=True))
     return {"topics": await answers(node, context, request.topics, codes)}

@@ -24,7 +24,7 @@ from ...protocol.errors import Code, Refused
 from ..requests.code_versions import code_for
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from .offset_commit import answers, offsets_to_commit
+from .offset_commit import answers, decided_ahead, offsets_to_commit
 
 if TYPE_CHECKING:
     from ...coordinator.moment import Moment
@@ -51,12 +51,13 @@ async def txn_offset_commit(
             if not request.group_id:
                 raise Refused(Code.INVALID_GROUP_ID)
             shard = node.groups.shard_of(request.group_id)
+            decided = await decided_ahead(shard, context, request.group_id, offsets)
             await _join_transaction(
                 node, context, request.transactional_id, producer, shard.partition
             )
             results = await shard.run(
                 lambda machine, now: machine.commit_in_transaction(
-                    request.group_id, member, producer, offsets, now=now
+                    request.group_id, member, producer, decided, now=now
                 )
             )
         except Refused as refused:

@@ -7,7 +7,7 @@ the catalog, then changes the logs on disk and calls the hooks. No change waits:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from ...metadata.catalog import (
@@ -31,11 +31,11 @@ from ...metadata.records import (
     FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
-    PartitionRecord,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
 from ...metadata.topic_names import check_topic_name
+from ...protocol.batch import Framed
 from ...protocol.errors import Code, Refused
 from ...storage.log_directory import LogDirectory, WrongDirectory
 from ...storage.quorum import ReplicaKey, Voter
@@ -44,6 +44,7 @@ from ..log_output import Log
 from ..settings.config import BrokerConfig, validate_topic_configs
 from ..settings.listeners import CONTROLLER_LISTENER
 from .internal_topics import INTERNAL_TOPIC_SETTINGS
+from .new_topic import NewTopic, assigned_pairs
 from .topic_logs import TopicLogs
 from .work_limits import WORK_LIMITS, WorkLimits
 
@@ -56,28 +57,12 @@ _log = Log("controller")
 _NO_CONFIGS: Final[Mapping[str, str | None]] = {}
 
 
-class NewTopic(NamedTuple):
-    """A topic that is decided and not yet created, and its records."""
-
-    name: str
-    topic_id: UUID
-    partitions: int
-    replication_factor: int
-    records: tuple[MetadataRecord, ...]
-
-
 def random_topic_id() -> UUID:
     """A random id whose text in Kafka's base64 does not begin with a dash (Uuid.randomUuid)."""
     while True:
         topic_id = uuid4()
         if topic_id.bytes[0] >> 2 != 62:
             return topic_id
-
-
-def _pairs(assignments: Assignments | Mapping[int, Sequence[int]] | None) -> Assignments | None:
-    if isinstance(assignments, Mapping):
-        return list(assignments.items())
-    return assignments or None
 
 
 def _no_hook() -> None:
@@ -130,14 +115,15 @@ class Controller:
         self._new_id = new_id
         self._batch_records = limits.metadata_batch_records
 
-    def _commit(self, records: Sequence[MetadataRecord]) -> None:
+    def _commit(self, records: Sequence[MetadataRecord], framed: Framed | None = None) -> None:
         """Append one decision and replay it."""
         if not records:
             return
         if not self._directory.exists():
             path = self._directory.path
             raise Refused(Code.KAFKA_STORAGE_ERROR, f"{path} was removed or replaced")
-        offset = self._metadata_log.append(records, now_ms=self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        offset = self._metadata_log.append(records, now_ms=now_ms, framed=framed)
         self.catalog.replay_batch(records, offset)
         self._emit_appended()
         if self.events.tell is not None:
@@ -169,9 +155,13 @@ class Controller:
         for first in range(0, len(left), self._batch_records):
             self._commit(left[first : first + self._batch_records])
 
-    def change(self, records: Sequence[MetadataRecord]) -> None:
-        """Append and replay the decision of a part of the catalog: ACLs, credentials, quotas."""
-        self._commit(records)
+    def change(self, records: Sequence[MetadataRecord], framed: Framed | None = None) -> None:
+        """Append and replay the decision of a part of the catalog: ACLs, credentials, quotas.
+
+        Args:
+            framed: the same records, encoded before (`encoded_ahead`).
+        """
+        self._commit(records, framed)
 
     # Start.
 
@@ -354,24 +344,37 @@ class Controller:
                 partitions = self._config["num.partitions"]
             if replication_factor == -1:
                 replication_factor = self._config["default.replication.factor"]
-        records = self.catalog.create_topic(
+        catalog, topic_id = self.catalog, self._new_id()
+        pairs = assigned_pairs(assignments)
+        replicas = catalog.new_replicas(partitions, replication_factor, pairs, after)
+        return NewTopic(
             name,
-            self._new_id(),
-            partitions=partitions,
-            replication_factor=replication_factor,
-            assignments=_pairs(assignments),
-            configs=settings,
-            beside=beside,
-            after=after,
+            topic_id,
+            len(replicas),
+            len(replicas[0]),
+            dict(catalog.brokers),
+            catalog.topic_records(name, topic_id, replicas, settings),
         )
-        made = [record for record in records if type(record) is PartitionRecord]
-        return NewTopic(name, made[0].topic_id, len(made), len(made[0].replicas), records)
 
-    def create_topics(self, new: Sequence[NewTopic]) -> None:
+    def is_outdated(self, new: NewTopic, beside: Container[str] = ()) -> bool:
+        """Whether a topic must be decided again, because other requests had turns meanwhile."""
+        try:
+            self.catalog.check_free(new.name, beside)
+        except Refused:
+            return True
+        return self.catalog.brokers != new.brokers
+
+    def create_topics(
+        self,
+        new: Sequence[NewTopic],
+        encoded: tuple[Sequence[MetadataRecord], Framed] | None = None,
+    ) -> None:
         """Create topics, all or none, with one append to the metadata log.
 
         Args:
-            new: from `new_topic`, of different names, all in this turn of the event loop.
+            new: from `new_topic`, of different names, all in this turn of the event loop or not
+                outdated.
+            encoded: their records, encoded before (`encoded_ahead`).
 
         Raises:
             Refused: KAFKA_STORAGE_ERROR.
@@ -381,7 +384,10 @@ class Controller:
                 self._directory.finish_deletions_of(each.name)
         except OSError as failed:
             raise Refused(Code.KAFKA_STORAGE_ERROR, str(failed)) from failed
-        self._commit([record for each in new for record in each.records])
+        if encoded is not None:
+            self._commit(*encoded)
+        else:
+            self._commit([record for each in new for record in each.records])
         for each in new:
             topic = self.catalog.topics[each.name]
             self.topic_logs.make_of(topic)
@@ -469,10 +475,19 @@ class Controller:
     ) -> None:
         """Raise the number of a topic's partitions to `count`; raises like the catalog's method."""
         records = self.catalog.create_partitions(name, count, assignments)
-        if validate_only:
-            return
+        if not validate_only:
+            self.add_partitions(name, tuple(records))
+
+    def add_partitions(
+        self, name: str, records: Sequence[MetadataRecord], framed: Framed | None = None
+    ) -> None:
+        """Append and replay the records of `Catalog.create_partitions`, and create the logs.
+
+        Args:
+            framed: the same records, encoded before (`encoded_ahead`).
+        """
         first = len(self.catalog.topics[name].partitions)
-        self._commit(records)
+        self._commit(records, framed)
         topic = self.catalog.topics[name]
         self.topic_logs.make_of(topic, first)
         _call_hooks(self.on_partitions_created, topic, first)

@@ -20,7 +20,8 @@ from .loading import Loading
 if TYPE_CHECKING:
     from ...coordinator.moment import Moment
     from ...coordinator.outcome import Outcome
-    from .shard import Machine, Shard
+    from .machines import Machine
+    from .shard import Shard
 
 M = TypeVar("M", bound="Machine")
 _log = Log("coordinators")

@@ -18,7 +18,8 @@ from ..log_output import Log
 from .work_limits import WORK_LIMITS, WorkLimits
 
 if TYPE_CHECKING:
-    from .shard import Machine, Shard
+    from .machines import Machine
+    from .shard import Shard
 
 Done: TypeAlias = Callable[[Refused | Malformed | None], None]
 _log = Log("loading")

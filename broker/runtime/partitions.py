@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ...storage.log import PartitionLog
     from ..clock import Clock
     from ..event_stream import Events
-    from .shard import PendingMachine, Shard
+    from .machines import PendingMachine
+    from .shard import Shard
 
 
 class Partitions(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from typing import (
@@ -17,16 +17,14 @@ from typing import (
     Any,
     Final,
     Generic,
-    Protocol,
     TypeVar,
     TypeVarTuple,
     Unpack,
-    runtime_checkable,
 )
 
 from ...coordinator.moment import Moment
 from ...coordinator.outcome import Answer, Effect, Outcome, Parked, Producer
-from ...protocol.batch import BatchHeader, Bytes, Pair, build, headers_in, spans
+from ...protocol.batch import BatchHeader, Bytes, Framed, Pair, build, headers_in, spans
 from ...protocol.control import Marker, marker, read_marker
 from ...protocol.errors import Code, Malformed, Refused
 from ...protocol.lazy_dataclass import dataclass
@@ -37,6 +35,7 @@ from ..event_stream import Events
 from ..log_output import Log
 from ..scheduling.turns import Turns, run_in_turn
 from .append_errors import TOO_LARGE, of_groups
+from .machines import Machine, PendingMachine, ReplaysMany
 
 if TYPE_CHECKING:
     from .flushes import FlushQueue
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 _LOAD_BYTES = 1 << 20
 _OWN: Final = Origin.COORDINATOR
 _RETRY_S = 1.0
+_FEW: Final = 50
 
 _MEANS: Final = {
     "__consumer_offsets": "members of groups that have died keep their partitions, "
@@ -58,29 +58,6 @@ _log = Log("shard")
 
 class NotTaken(Refused):
     """The log refused the records of a decision."""
-
-
-class Machine(Protocol):
-    """The interface of a state machine that a shard runs."""
-
-    def replay(self, record: Any) -> None: ...  # Any: of the machine's own kinds
-    def next_deadline(self, now: Moment) -> int | None:
-        """The monotonic time of the next `tick`; None for never."""
-
-    def tick(self, now: Moment) -> Generator[Outcome[None]]:
-        """The decisions that are due, one at a time.
-
-        Each is appended as a batch of its own and replayed before the next one is made, like each
-        timer in Kafka. The caller may stop after any of them: the rest stays due.
-        """
-
-
-@runtime_checkable
-class PendingMachine(Machine, Protocol):
-    """A machine with records that are pending until their transaction ends."""
-
-    def replay_pending(self, record: Any, producer: Producer) -> None: ...  # Any: see above
-    def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
 
 
 M = TypeVar("M", bound=Machine, covariant=True)
@@ -131,6 +108,7 @@ class Shard(Generic[M]):
     Attributes:
         leader_epoch: of the partition when the shard was created, and so the coordinator's epoch;
             under another one the shard neither decides nor appends.
+        encode: key and value of a record.
         failing_timer: the error of the log for the last decision of a timer; None if it succeeded.
     """
 
@@ -151,7 +129,10 @@ class Shard(Generic[M]):
         self._pending_machine: PendingMachine | None = None
         if isinstance(machine, PendingMachine):
             self._pending_machine = machine
-        self._encode, self._decode = codec
+        self._replays_many: ReplaysMany | None = None
+        if isinstance(machine, ReplaysMany):
+            self._replays_many = machine
+        self.encode, self._decode = codec
         self._clock = services.clock
         self._on_append = services.on_append
         self._on_refused = services.on_refused
@@ -253,6 +234,11 @@ class Shard(Generic[M]):
         except Refused as refused:
             self._tell_refusal(refused)
             raise
+
+    def foreseen(self, decide: Callable[[M, Moment], Outcome[Reply]]) -> Outcome[Reply]:
+        """The outcome that a decision without volatile effects would have now; raises Refused."""
+        self._check_open()
+        return decide(self.machine, self._now())
 
     def write_marker(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
         """End a producer's transaction on this partition: append the marker and replay it.
@@ -445,7 +431,10 @@ class Shard(Generic[M]):
         if self._check_may_append is not None:
             self._check_may_append(self.log)
         records = outcome.records
-        encoded = [*map(self._encode, records)]
+        if outcome.framed is not None:
+            self._append(records, outcome.framed, outcome.producer, now_ms)
+            return
+        encoded = [*map(self.encode, records)]
         if outcome.is_atomic:
             self._append(records, encoded, outcome.producer, now_ms)
             return
@@ -464,8 +453,8 @@ class Shard(Generic[M]):
 
     def _append(
         self,
-        records: Iterable[object],
-        encoded: Sequence[Pair],
+        records: Sequence[object],
+        encoded: Sequence[Pair] | Framed,
         producer: Producer | None,
         now_ms: int,
     ) -> None:
@@ -484,12 +473,19 @@ class Shard(Generic[M]):
         except Refused as refused:
             self._on_refused(self.log, refused)
             raise
-        for record in records:
-            if producer is None:
-                self.machine.replay(record)
-            else:
-                self._pending().replay_pending(record, producer)
+        if len(records) > _FEW and self._replays_many is not None:
+            self._replays_many.replay_many(records, producer)
+        else:
+            for record in records:
+                if producer is None:
+                    self.machine.replay(record)
+                else:
+                    self._pending().replay_pending(record, producer)
         self._on_append(self.log)
+
+    def now_ms(self) -> int:
+        """The wall time, in ms."""
+        return self._clock.now_ms()
 
     def _now(self) -> Moment:
         return Moment(self._clock.now_ms(), self._clock.monotonic_ms())

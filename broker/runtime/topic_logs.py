@@ -171,6 +171,16 @@ class TopicLogs:
                 )  # fmt: skip
             yield
 
+    def finishing_deletions_of(self, topic: str) -> Iterator[None]:
+        """Before a topic of the same name is created: `deletions`, a partition in each step.
+
+        Raises:
+            OSError: the topic must not be created now.
+        """
+        while (dropped := self._directory.next_dropped(topic)) is not None:
+            self._directory.delete_log(*dropped)
+            yield
+
     def take_leader_epochs(self, topic: Topic) -> None:
         """Set the leader epochs of the logs to those of the catalog."""
         for partition in topic.partitions:
@@ -179,9 +189,17 @@ class TopicLogs:
                 log.leader_epoch = partition.leader_epoch
 
     def configure(self, topics: Iterable[Topic]) -> None:
-        """Apply the current settings to the open logs."""
+        """Apply the current settings to the open logs.
+
+        Topics with the same settings of their own share one object, which takes 15 us to make.
+        """
+        known: dict[frozenset[tuple[str, str]], LogConfig] = {}
         for topic in topics:
-            config = self._config_of(topic)
+            own = self._catalog.overrides(ResourceType.TOPIC, topic.name)
+            key = frozenset(own.items())
+            config = known.get(key)
+            if config is None:
+                config = known[key] = self._config_of(topic)
             for partition in topic.partitions:
                 log = self._directory.log_of(topic.name, partition.index)
                 if log is not None:

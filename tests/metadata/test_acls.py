@@ -157,7 +157,7 @@ def test_no_more_entries_than_a_batch_has_room_for_are_deleted() -> None:
     one, refused, other = deletion.results
     assert (one, other) == ([many[0]], [many[1]])
     assert isinstance(refused, Refused)
-    assert len(deletion.records()) == 2
+    assert len([*deletion.records()]) == 2
 
 
 def test_two_filters_that_match_one_entry_both_report_it_and_delete_it_once() -> None:
@@ -165,7 +165,7 @@ def test_two_filters_that_match_one_entry_both_report_it_and_delete_it_once() ->
     deletion = acls.deletion()
     for wanted in (EVERY, EVERY, EVERY._replace(operation=Operation.UNKNOWN)):
         deletion.add(wanted)
-    results, records = deletion.results, deletion.records()
+    results, records = deletion.results, [*deletion.records()]
     assert results[:2] == [[acl()], [acl()]]
     assert isinstance(results[2], Refused)
     assert (results[2].code, results[2].why) == (Code.INVALID_REQUEST, "Unknown entryFilter.")

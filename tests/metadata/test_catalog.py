@@ -179,7 +179,7 @@ def test_a_partition_assigned_to_a_fenced_node_is_led_by_the_other() -> None:
 
 def test_added_partitions_have_the_replication_factor_of_the_first() -> None:
     catalog = with_topic(partitions=1, node_ids=(1, 2, 3), replicas=3)
-    replay(catalog, catalog.create_partitions("orders", 3))
+    replay(catalog, [*catalog.create_partitions("orders", 3)])
     topic = catalog.topics["orders"]
     assert [part.index for part in topic.partitions] == [0, 1, 2]
     assert all(len(part.replicas) == 3 for part in topic.partitions)
@@ -379,7 +379,7 @@ class Life(RuleBasedStateMachine):
     @rule(name=NAMES, count=st.integers(-1, 6))
     def grow(self, name: str, count: int) -> None:
         try:
-            self.do(self.catalog.create_partitions(name, count))
+            self.do(tuple(self.catalog.create_partitions(name, count)))
         except Refused:
             return
         assert len(self.catalog.topics[name].partitions) == count

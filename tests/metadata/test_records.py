@@ -276,4 +276,4 @@ def partitions_of_a_topic() -> st.SearchStrategy[PartitionRecord]:
 def test_records_that_are_encoded_together_are_those_that_are_encoded_alone(
     records: list[MetadataRecord],
 ) -> None:
-    assert encode_all(records) == [encode(record) for record in records]
+    assert [*encode_all(records)] == [(record, encode(record)) for record in records]

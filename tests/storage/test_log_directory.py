@@ -403,6 +403,59 @@ def test_deleted_partitions_are_in_no_checkpoint() -> None:
         assert [row.rstrip().rpartition(" ")[0] for row in rows] == ["orders 0"], name
 
 
+CLEANED = "data/cleaner-offset-checkpoint"
+
+
+def compacted(partitions: int) -> tuple[CrashDisk, LogDirectory]:
+    """Partitions with rows in the cleaner's checkpoint."""
+    disk = CrashDisk(seed=0)
+    found = directory(disk)
+    for partition in range(partitions):
+        fill(found, partition)
+    for log in found.logs():
+        found.set_cleaned_up_to(log, 1)
+    return disk, found
+
+
+def test_many_deletions_write_the_checkpoint_of_the_cleaner_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk, found = compacted(30)
+    written: list[str] = []
+    write = LogDirectory._write_checkpoint
+
+    def counted(self: LogDirectory, name: str, *offsets: Any, **sync: Any) -> None:
+        written.append(name)
+        write(self, name, *offsets, **sync)
+
+    monkeypatch.setattr(LogDirectory, "_write_checkpoint", counted)
+    for partition in range(29):
+        found.delete_log("orders", partition)
+    found.checkpoint()
+    assert written.count("cleaner-offset-checkpoint") == 1
+    assert disk.read(CLEANED).decode().splitlines()[2:][0].rstrip() == "orders 29 1"
+
+
+@pytest.mark.parametrize("away", ["deleted", "dropped"])
+def test_a_new_topic_does_not_inherit_what_a_killed_broker_had_compacted(away: str) -> None:
+    disk, found = compacted(2)
+    if away == "deleted":
+        found.delete_log("orders", 0)
+    else:  # its directory is not renamed yet; the next start sets it aside
+        found.drop_logs("orders", [0])
+    disk = disk.reboot(power_cut=False)
+    again = directory(disk)
+    if away == "dropped":
+        again.rename_stray("orders-0")
+    fill(again, 0)
+    fill(again, 1)
+    new, old = again.log_of("orders", 0), again.log_of("orders", 1)
+    assert new is not None
+    assert old is not None
+    assert (again.cleaned_up_to(new), again.cleaned_up_to(old)) == (None, 1)
+    assert b"orders 0" not in disk.read(CLEANED)
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_checkpoints_that_kafka_made_and_had_nothing_to_write_into_are_no_damage(
     tmp_path: Path, clean: bool

@@ -75,6 +75,16 @@ def _filter(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+EVERY_ACL: Final = {
+    **_filter(0), "resource_name_filter": None, "pattern_type_filter": PatternType.ANY,
+    "resource_type_filter": AclResource.ANY,
+}  # fmt: skip
+
+
+def _offset(index: int) -> dict[str, Any]:
+    return {"partition_index": index, "committed_offset": 0}
+
+
 def _resource(number: int) -> dict[str, Any]:
     return {"resource_type": 2, "resource_name": f"t{number}"}
 
@@ -204,13 +214,21 @@ class Steps:
 async def longest_run(one: OneNode, key: ApiKey, count: int) -> int:
     """The most lines of a request of so many elements that run in one turn."""
     version, fields = SLICED[key]
-    data = memoryview(one.frame(key, version, **fields(count)))
+    return await longest(one, key, version, fields(count))
+
+
+async def longest(one: OneNode, key: ApiKey, version: int, fields: dict[str, Any]) -> int:
+    """The most lines of a request that run in one turn."""
+    data = memoryview(one.frame(key, version, **fields))
     header = read_request_header(data)
     request = read_request(header, data)
     context = Context(key, version, 0, None, one.connection)
     steps = Steps()
     handler = guarded(key, handler_of(key))
-    assert await steps.of(handler(one.node, context, request)) is not None
+    try:
+        assert await steps.of(handler(one.node, context, request)) is not None
+    finally:
+        context.turns.leave()
     return steps.most
 
 
@@ -235,6 +253,62 @@ async def test_more_elements_do_not_make_a_turn_longer(tmp_path: Path, key: ApiK
             furnished(one, key, count)
             found.append(await longest_run(one, key, count))
     assert found[2] < 1.5 * found[1] + 100, found
+
+
+DECIDED: Final[dict[str, tuple[ApiKey, int, Fields, float]]] = {
+    # The lines that the longest turn may run for each element: its part in the one append.
+    "ACLs": (ApiKey.CREATE_ACLS, 3, _structs("creations", _acl), 20),
+    "all ACLs by one filter": (ApiKey.DELETE_ACLS, 3, lambda count: {"filters": [EVERY_ACL]}, 20),
+    "partitions of a topic": (ApiKey.CREATE_TOPICS, 7, lambda count: {
+        "timeout_ms": 1, "topics": [
+            {"name": "new", "num_partitions": 500 + count, "replication_factor": 1}]}, 30),
+    "partitions of a deleted topic of the name": (ApiKey.CREATE_TOPICS, 7, lambda count: {
+        "timeout_ms": 1, "topics": [
+            {"name": ORDERS, "num_partitions": 1, "replication_factor": 1}]}, 1),
+    "more partitions": (ApiKey.CREATE_PARTITIONS, 3, lambda count: {
+        "timeout_ms": 1, "topics": [
+            {"name": ORDERS, "count": 500 + count, "assignments": None}]}, 30),
+    "offsets": (ApiKey.OFFSET_COMMIT, 8, lambda count: {
+        "group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "",
+        **_topics(_offset, field="partitions")(500 + count)}, 8),
+    "offsets to delete": (ApiKey.OFFSET_DELETE, 0, lambda count: {
+        "group_id": "g", **_topics(
+            lambda index: {"partition_index": index}, field="partitions")(500 + count)}, 16),
+    "a group with offsets": (ApiKey.DELETE_GROUPS, 2, lambda count: {"groups_names": ["g"]}, 16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECIDED)
+async def test_a_decision_is_made_and_encoded_in_slices(tmp_path: Path, name: str) -> None:
+    """Only its append and its replay are one turn."""
+    set_slice_s(0.0)
+    key, version, fields, most = DECIDED[name]
+    found: list[int] = []
+    few = 30
+    for count in (few, few, 5 * few):  # the first time some things are made for later
+        async with one_node(tmp_path / f"{len(found)}", **AUTHORIZED) as one:
+            await prepared(one, name, key, count)
+            found.append(await longest(one, key, version, fields(count)))
+    assert found[2] - found[1] < most * 4 * few, found
+
+
+async def prepared(one: OneNode, name: str, key: ApiKey, count: int) -> None:
+    """What a request of `DECIDED` deletes."""
+    for coordinated in (CONSUMER_OFFSETS, TRANSACTION_STATE):
+        one.node.controller.create_internal_topic(coordinated)
+    if key in (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_DELETE, ApiKey.DELETE_GROUPS):
+        one.topic(ORDERS, partitions=500 + count)
+    elif key is ApiKey.CREATE_PARTITIONS:
+        one.topic(ORDERS)
+    elif "deleted" in name:
+        one.topic(ORDERS, partitions=count)
+        one.node.controller.delete_topics([one.node.catalog.topics[ORDERS]])
+    if key in (ApiKey.OFFSET_DELETE, ApiKey.DELETE_GROUPS):
+        _, version, fields, _ = DECIDED["offsets"]
+        await longest(one, ApiKey.OFFSET_COMMIT, version, fields(count))
+    elif key is ApiKey.DELETE_ACLS:
+        _, version, fields, _ = DECIDED["ACLs"]
+        await longest(one, ApiKey.CREATE_ACLS, version, fields(count))
 
 
 def test_every_api_declares_how_its_turns_are_bounded() -> None:

@@ -1,0 +1,40 @@
+"""The interfaces of the state machines that a shard runs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from ...coordinator.moment import Moment
+from ...coordinator.outcome import Outcome, Producer
+
+
+class Machine(Protocol):
+    """The interface of a state machine that a shard runs."""
+
+    def replay(self, record: Any) -> None: ...  # Any: of the machine's own kinds
+    def next_deadline(self, now: Moment) -> int | None:
+        """The monotonic time of the next `tick`; None for never."""
+
+    def tick(self, now: Moment) -> Generator[Outcome[None]]:
+        """The decisions that are due, one at a time.
+
+        Each is appended as a batch of its own and replayed before the next one is made, like each
+        timer in Kafka. The caller may stop after any of them: the rest stays due.
+        """
+
+
+@runtime_checkable
+class PendingMachine(Machine, Protocol):
+    """A machine with records that are pending until their transaction ends."""
+
+    def replay_pending(self, record: Any, producer: Producer) -> None: ...  # Any: see above
+    def replay_marker(self, producer: Producer, *, commit: bool) -> None: ...
+
+
+@runtime_checkable
+class ReplaysMany(Machine, Protocol):
+    """A machine that replays the records of one large decision faster than each alone."""
+
+    def replay_many(self, records: Sequence[Any], producer: Producer | None) -> None:  # Any: above
+        """Apply the records; with a producer they are pending."""
