@@ -14,7 +14,11 @@ from ottla.protocol.codec import import_alone
 from ottla.protocol.errors import Code, Malformed
 
 _VERSIONS: Final = {
+    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
     ApiKey.API_VERSIONS: 4,
+    ApiKey.END_TXN: 4,
+    ApiKey.FETCH: 12,
+    ApiKey.PRODUCE: 11,
     ApiKey.UPDATE_FEATURES: 1,
     ApiKey.METADATA: 12,
     ApiKey.FIND_COORDINATOR: 4,
@@ -53,6 +57,9 @@ _VERSIONS: Final = {
 }
 _CLIENT_ID: Final = "ottla"
 _TRANSACTION: Final = 1  # the key type in FindCoordinator
+_TLS_ALERT: Final = b"\x15\x03"
+_MOST_BYTES: Final = 1 << 30  # of an answer
+_NO_KAFKA: Final = "the peer is not a Kafka broker"
 
 
 class NoAnswer(Exception):
@@ -79,6 +86,21 @@ def check(code: int, what: str, message: str | None = None) -> None:
         raise ErrorAnswer(code, what, message)
 
 
+def addresses(bootstrap: str) -> list[tuple[str, int]]:
+    """Host and port of each address in `HOST:PORT,HOST:PORT`.
+
+    Raises:
+        ValueError: one has another form; the text names it.
+    """
+    found = []
+    for text in bootstrap.split(","):
+        host, _, port = text.strip().rpartition(":")
+        if not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 1 << 16:
+            raise ValueError(f"{text}: HOST:PORT was expected")
+        found.append((host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)))
+    return found
+
+
 def _name(code: int) -> str:
     try:
         return Code(code).name
@@ -103,12 +125,32 @@ class Client:
         self._timeout_s = timeout_s
         self._sockets: dict[tuple[str, int], socket.socket] = {}
         self._sent = 0
+        self._leaders: dict[tuple[str, int], int] = {}
         self.brokers: dict[int, tuple[str, int]] = {}
         try:
             self.metadata([])
         except NoAnswer:
             self.close()
             raise
+
+    @classmethod
+    def to(cls, bootstrap: str, *, timeout_s: float = 10.0) -> Self:
+        """A client of the first broker that answers.
+
+        Args:
+            bootstrap: addresses with commas between them.
+
+        Raises:
+            ValueError: an address has another form than HOST:PORT.
+            NoAnswer: no broker answers; the text has the reason of each.
+        """
+        troubles = []
+        for host, port in addresses(bootstrap):
+            try:
+                return cls(host, port, timeout_s=timeout_s)
+            except NoAnswer as trouble:
+                troubles.append(str(trouble))
+        raise NoAnswer("; ".join(troubles))
 
     def close(self) -> None:
         """Close all connections."""
@@ -130,28 +172,61 @@ class Client:
         Raises:
             NoAnswer: the broker cannot be reached or closes the connection.
         """
-        from ottla.protocol.requests import read_answer, request_frame
+        from ottla.protocol.requests import read_answer
+
+        address, connection = self._sent_to(api_key, body, node_id)
+        where = f"{address[0]}:{address[1]}"
+        try:
+            answer = _received(connection)
+        except OSError as trouble:
+            self._sockets.pop(address).close()
+            raise NoAnswer(f"{where}: {_reason(trouble)}") from None
+        try:
+            return read_answer(api_key, _VERSIONS[api_key], self._sent, answer)
+        except Malformed as broken:  # the peer is not a Kafka broker
+            raise NoAnswer(f"{where}: its answer cannot be read: {_NO_KAFKA}") from broken
+
+    def send(self, api_key: ApiKey, body: dict[str, Any], *, node_id: int) -> None:
+        """Send a request that has no answer: Produce with acks=0. Raises NoAnswer."""
+        self._sent_to(api_key, body, node_id)
+
+    def _sent_to(
+        self, api_key: ApiKey, body: dict[str, Any], node_id: int | None
+    ) -> tuple[tuple[str, int], socket.socket]:
+        from ottla.protocol.requests import request_frame
 
         address = self._first if node_id is None else self.brokers[node_id]
         self._sent += 1
-        version = _VERSIONS[api_key]
-        frame = request_frame(api_key, version, self._sent, _CLIENT_ID, body)
+        frame = request_frame(api_key, _VERSIONS[api_key], self._sent, _CLIENT_ID, body)
         try:
-            answer = self._exchange(address, frame)
+            connection = self._sockets.get(address)
+            if connection is None:
+                connection = socket.create_connection(address, timeout=self._timeout_s)
+                self._sockets[address] = connection
+            connection.sendall(frame)
         except OSError as trouble:
-            raise NoAnswer(f"{address[0]}:{address[1]}: {trouble}") from None
-        try:
-            return read_answer(api_key, version, self._sent, answer)
-        except Malformed as broken:  # the peer is not a Kafka broker
-            raise NoAnswer(f"{address[0]}:{address[1]}: its answer cannot be read") from broken
+            raise NoAnswer(f"{address[0]}:{address[1]}: {_reason(trouble)}") from None
+        return address, connection
 
-    def metadata(self, topics: list[str] | None) -> list[Any]:
-        """The topics, or all topics for None; also updates `brokers`."""
+    def metadata(self, topics: list[str] | None, *, may_create: bool = False) -> list[Any]:
+        """The topics, or all topics for None; also updates `brokers`.
+
+        Args:
+            may_create: the broker creates missing topics, if its settings allow it.
+        """
         named = None if topics is None else [{"topic_id": None, "name": name} for name in topics]
-        asked = {"topics": named, "allow_auto_topic_creation": False}
+        asked = {"topics": named, "allow_auto_topic_creation": may_create}
         answer = self.ask(ApiKey.METADATA, asked)
         self.brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+        for topic in answer.topics:
+            for each in topic.partitions:
+                self._leaders[topic.name, each.partition_index] = each.leader_id
         return list(answer.topics)
+
+    def known_leader(self, topic: str, partition: int) -> int:
+        """The leader by the last metadata; asks only if there is none. Raises ErrorAnswer."""
+        known = self._leaders.get((topic, partition), -1)
+        return known if known in self.brokers else self.leader(topic, partition)
 
     def leader(self, topic: str, partition: int) -> int:
         """The node that leads a partition. Raises ErrorAnswer."""
@@ -171,14 +246,23 @@ class Client:
         self.brokers[found.node_id] = (found.host, found.port)
         return int(found.node_id)
 
-    def _exchange(self, address: tuple[str, int], frame: bytearray) -> bytes:
-        connection = self._sockets.get(address)
-        if connection is None:
-            connection = socket.create_connection(address, timeout=self._timeout_s)
-            self._sockets[address] = connection
-        connection.sendall(frame)
-        size = int.from_bytes(_read(connection, 4), "big")
-        return _read(connection, size)
+
+def _received(connection: socket.socket) -> bytes:
+    """One answer without its size. Raises OSError with the reason."""
+    head = _read(connection, 4)
+    if head[:2] == _TLS_ALERT:
+        raise OSError("the port speaks TLS, and this command does not")
+    if head == b"HTTP":
+        raise OSError(f"its answer cannot be read: it is an HTTP server, {_NO_KAFKA}")
+    size = int.from_bytes(head, "big")
+    if size > _MOST_BYTES:
+        raise OSError(f"its answer cannot be read: {_NO_KAFKA}")
+    return _read(connection, size)
+
+
+def _reason(trouble: OSError) -> str:
+    """The reason in words, without a number of the system."""
+    return trouble.strerror or str(trouble) or type(trouble).__name__
 
 
 def _read(connection: socket.socket, size: int) -> bytes:
