@@ -8,7 +8,7 @@ from typing import Any, Final
 from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.tables import Table, line, table
+from ottla.tables import Table, json_line, line, table
 
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
@@ -19,10 +19,20 @@ def finalized(client: Client) -> dict[str, int]:
     return {each.name: each.max_version_level for each in _versions(client).finalized_features}
 
 
-def show(client: Client) -> int:
+def show(client: Client, *, as_json: bool = False) -> int:
     """Print finalized and supported levels of all features; return the exit status."""
     answer = _versions(client)
     now = {each.name: each.max_version_level for each in answer.finalized_features}
+    if as_json:
+        known = {
+            each.name: {
+                "finalized": now.get(each.name, 0),
+                "supported": [each.min_version, each.max_version],
+            }
+            for each in answer.supported_features
+        }
+        json_line({"epoch": answer.finalized_features_epoch, "features": known})
+        return 0
     rows = [
         (each.name, str(now.get(each.name, 0)), f"{each.min_version}-{each.max_version}")
         for each in sorted(answer.supported_features, key=lambda each: str(each.name))
@@ -31,7 +41,7 @@ def show(client: Client) -> int:
     return 0
 
 
-def change(client: Client, levels: Mapping[str, int]) -> int:
+def change(client: Client, levels: Mapping[str, int], *, as_json: bool = False) -> int:
     """Finalize new levels, all or none of them, and print the result.
 
     Raises:
@@ -53,6 +63,9 @@ def change(client: Client, levels: Mapping[str, int]) -> int:
         )
         if answer.error_code != Code.NONE:
             raise ErrorAnswer(answer.error_code, answer.error_message or "the features")
+    if as_json:
+        json_line({name: {"was": now.get(name, 0), "is": levels[name]} for name in sorted(levels)})
+        return 0
     for name, level in sorted(levels.items()):
         line(f"{name} is {level}{'' if level == now.get(name, 0) else f', was {now.get(name, 0)}'}")
     return 0

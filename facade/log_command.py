@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ottla.protocol.batch import BatchHeader, Compression
 from ottla.protocol.control import read_marker
@@ -16,7 +17,7 @@ from ottla.protocol.records import records_in
 from ottla.storage.directory_inspection import DirectoryReport, inspect_directory
 from ottla.storage.inspection import PartitionReport, SegmentReport, inspect_partition
 from ottla.storage.segment import Segment
-from ottla.tables import Table, counted, line, moment, table
+from ottla.tables import Table, counted, json_line, line, moment, table
 
 _BATCHES_SHOWN = 1000
 
@@ -25,35 +26,65 @@ class NotADirectory(Exception):
     """The path is neither a data directory nor a partition's directory."""
 
 
-def show(path: str, *, topic: str | None, decode: bool) -> int:
-    """Print the content of a directory; return the exit status.
+class Shown(NamedTuple):
+    """The parts of a directory to print.
 
-    Args:
+    Attributes:
         topic: print the batches of its partitions; None: print a line for each partition.
         decode: also print the records.
+        empty: also print partitions without batches.
+        as_json: print one line of JSON for each partition, or with `decode` for each batch.
+    """
+
+    topic: str | None = None
+    decode: bool = False
+    empty: bool = False
+    as_json: bool = False
+
+
+def show(path: str, shown: Shown) -> int:
+    """Print the content of a directory; return the exit status.
 
     Raises:
         NotADirectory: `path` is not a directory of Kafka's.
     """
     if _is_one_partition(path):
-        _show_partition(_inspected(path), decode=decode)
+        _show_one(_inspected(path), shown)
         return 0
     directory = _directory(path)
-    if topic is None and not decode:
-        _show_directory(directory)
+    if shown.topic is None and not shown.decode and not shown.as_json:
+        _show_directory(directory, empty=shown.empty)
         return 0
-    chosen = [n for n in directory.partitions if topic in (None, n.rpartition("-")[0])]
+    chosen = [n for n in directory.partitions if shown.topic in (None, n.rpartition("-")[0])]
     if not chosen:
-        raise NotADirectory(f"{path} has no partition of {topic}")
+        raise NotADirectory(f"{path} has no partition of {shown.topic}")
+    empty = 0
     for name in chosen:
         report = directory.inspect(name)
-        if report.size_bytes or topic is not None:
-            _show_partition(report, decode=decode)
+        if report.size_bytes or report.damages or shown.empty:
+            _show_one(report, shown)
+        else:
+            empty += 1
         report.close()
+    if empty and not shown.as_json:
+        line(_about_empty(empty))
     return 0
 
 
-def verify(path: str) -> int:
+def _show_one(report: PartitionReport, shown: Shown) -> None:
+    if shown.as_json:
+        from ottla.log_json import print_partition
+
+        print_partition(report, decode=shown.decode)
+    else:
+        _show_partition(report, decode=shown.decode)
+
+
+def _about_empty(empty: int) -> str:
+    return f"{counted(empty, 'partition is', 'partitions are')} empty; --empty shows them"
+
+
+def verify(path: str, *, as_json: bool = False) -> int:
     """Check everything; return 1 if something is damaged, else 0. Raises NotADirectory."""
     if _is_one_partition(path):
         reports: Iterable[PartitionReport] = [_inspected(path)]
@@ -62,16 +93,21 @@ def verify(path: str) -> int:
         directory = _directory(path)
         damages = list(directory.damages)
         reports = map(directory.inspect, directory.partitions)
-    partitions = batches = size_bytes = 0
+    partitions = batches = size_bytes = torn_bytes = 0
     for report in reports:
         partitions += 1
         batches += sum(segment.batches for segment in report.segments)
         size_bytes += report.size_bytes
         damages += report.damages
-        if report.torn_bytes:
+        torn_bytes += report.torn_bytes
+        if report.torn_bytes and not as_json:
             where = f"{report.directory}: {report.torn_bytes} bytes behind the last whole batch"
             line(f"{where} are incomplete; the next start cuts them off")
         report.close()
+    if as_json:
+        counts = {"partitions": partitions, "batches": batches, "bytes": size_bytes}
+        json_line(counts | {"torn_bytes": torn_bytes, "damages": list(map(str, damages))})
+        return 1 if damages else 0
     for damage in damages:
         line(f"damaged: {damage}")
     verdict = counted(len(damages), "damage", "damages") if damages else "nothing is damaged"
@@ -101,18 +137,18 @@ def _directory(path: str) -> DirectoryReport:
 # Content
 
 
-def _show_directory(directory: DirectoryReport) -> None:
+def _show_directory(directory: DirectoryReport, *, empty: bool) -> None:
     properties = directory.properties
     state = "stopped cleanly" if directory.is_finished else "running, or was not stopped cleanly"
     line(
         f"{directory.path}: cluster {properties.get('cluster.id', '?')},"
         f" node {properties.get('node.id', '?')}, {state}"
     )
-    rows, empty = [], 0
+    rows, hidden = [], 0
     for name in directory.partitions:
         report = directory.inspect(name)
-        if not report.size_bytes and not report.damages:
-            empty += 1
+        if not report.size_bytes and not report.damages and not empty:
+            hidden += 1
         else:
             rows.append(_partition_row(report))
         report.close()
@@ -121,8 +157,8 @@ def _show_directory(directory: DirectoryReport) -> None:
         "aborted", "health",
     )  # fmt: skip
     table(Table(counted(len(directory.partitions), "partition", "partitions"), columns, rows))
-    if empty:
-        line(f"{counted(empty, 'partition is', 'partitions are')} empty")
+    if hidden:
+        line(_about_empty(hidden))
     for damage in directory.damages:
         line(f"damaged: {damage}")
 
@@ -215,7 +251,6 @@ def _show_batches(report: PartitionReport) -> None:
 
 
 def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence[str]:
-    known = header.compression in list(Compression)
     producer = ""
     if header.producer_id >= 0:
         producer = f"{header.producer_id}/{header.producer_epoch}"
@@ -225,14 +260,34 @@ def _batch_row(segment: Segment, position: int, header: BatchHeader) -> Sequence
         str(header.size_bytes),
         moment(header.max_timestamp_ms),
         str(header.leader_epoch),
-        Compression(header.compression).name.lower() if known else str(header.compression),
+        codec_of(header),
         producer,
         "" if header.base_sequence < 0 else f"{header.base_sequence}-{header.last_sequence}",
-        _kind(segment, position, header),
+        kind_of(segment, position, header),
     )
 
 
-def _kind(segment: Segment, position: int, header: BatchHeader) -> str:
+def codec_of(header: BatchHeader) -> str:
+    """The name of the batch's codec, or its number if Kafka has no such codec."""
+    known = header.compression in list(Compression)
+    return Compression(header.compression).name.lower() if known else str(header.compression)
+
+
+def _about_batch(header: BatchHeader) -> str:
+    """One line about a batch, printed above its records."""
+    parts = [f"batch {header.base_offset}-{header.last_offset}:"]
+    parts.append(counted(header.record_count, "record", "records") + f", codec {codec_of(header)}")
+    if header.producer_id >= 0:
+        parts.append(f", producer {header.producer_id}, epoch {header.producer_epoch}")
+    if header.base_sequence >= 0:
+        parts.append(f", sequence {header.base_sequence}-{header.last_sequence}")
+    if header.is_transactional:
+        parts.append(", transactional")
+    return parts[0] + " " + "".join(parts[1:])
+
+
+def kind_of(segment: Segment, position: int, header: BatchHeader) -> str:
+    """`transactional`, COMMIT, ABORT, `control`, or nothing for a plain batch."""
     if not header.is_control:
         return "transactional" if header.is_transactional else ""
     try:
@@ -248,8 +303,10 @@ def _show_records(topic: str, report: PartitionReport) -> None:
     from ottla.log_records import described
 
     for segment, position, header in report.batches():
-        kind = _kind(segment, position, header)
-        if header.is_control:
+        kind = kind_of(segment, position, header)
+        if not header.is_control:
+            line(_about_batch(header))
+        else:
             of_whom = f" of producer {header.producer_id}" if header.producer_id >= 0 else ""
             line(f"{header.base_offset} {moment(header.max_timestamp_ms)} {kind}{of_whom}")
             continue

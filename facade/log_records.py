@@ -14,7 +14,7 @@ _TEXT_LIMIT = 200
 
 
 def described(topic: str, record: Record) -> str:
-    """The key and the value of a record as one short line."""
+    """Key, value and headers of a record as one short line."""
     try:
         if topic == "__cluster_metadata":
             from ottla.metadata.records import ForeignRecord
@@ -32,15 +32,24 @@ def described(topic: str, record: Record) -> str:
 
             known = decode_group(record.key or b"", record.value)
         else:
-            return f"{_text(record.key)} = {_text(record.value)}"
+            return f"{shown_bytes(record.key)} = {shown_bytes(record.value)}{_headers(record)}"
     except (Malformed, Refused, ValueError, LookupError) as wrong:
-        return f"cannot be decoded ({wrong}): {_text(record.key)} = {_text(record.value)}"
+        return (
+            f"cannot be decoded ({wrong}): {shown_bytes(record.key)} = {shown_bytes(record.value)}"
+        )
     if known is None:
-        return f"of a type unknown to Ottla: {_text(record.value)}"
+        return f"of a type unknown to Ottla: {shown_bytes(record.value)}"
     return _shown(known)
 
 
-def _text(data: bytes | None) -> str:
+def _headers(record: Record) -> str:
+    if not record.headers:
+        return ""
+    return f" {{{', '.join(f'{name}: {shown_bytes(value)}' for name, value in record.headers)}}}"
+
+
+def shown_bytes(data: bytes | None) -> str:
+    """Bytes as a quoted text, or in hexadecimal; cut if they are many."""
     if data is None:
         return "null"
     try:
@@ -75,5 +84,5 @@ def _shown(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_shown, value)) + "]"
     if isinstance(value, bytes):
-        return _text(value)
+        return shown_bytes(value)
     return str(value)

@@ -30,8 +30,21 @@ def describe(config: BrokerConfig, names: Sequence[str]) -> Iterator[str]:
         yield _line(config, setting.name)
 
 
+def values(config: BrokerConfig, names: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Value and origin of settings by name, for JSON. Raises KeyError for an unknown name."""
+    wanted = sorted(names) or [setting.name for setting in BROKER_SETTINGS.shown()]
+    return {
+        name: {"value": _text(config, name), "is_default": not config.is_given(name)}
+        for name in wanted
+    }
+
+
 def _line(config: BrokerConfig, name: str) -> str:
+    text = _text(config, name)
+    return f"{'' if config.is_given(name) else '# '}{name}={text}"
+
+
+def _text(config: BrokerConfig, name: str) -> str:
     setting = BROKER_SETTINGS[name]
     text = config.text(name) or ""
-    shown = "(hidden)" if text and setting.sensitive else text
-    return f"{'' if config.is_given(name) else '# '}{name}={shown}"
+    return "(hidden)" if text and setting.sensitive else text

@@ -24,6 +24,13 @@ def line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def json_line(value: object) -> None:
+    """Print a value as one line of JSON."""
+    import json
+
+    line(json.dumps(value, default=str))
+
+
 def table(shown: Table) -> None:
     """Print a table, drawn if standard output is a terminal."""
     if not sys.stdout.isatty():

@@ -8,15 +8,16 @@ admin client does, for a transaction without a coordinator.
 from __future__ import annotations
 
 import re
+import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
-from ottla.tables import Table, counted, drawn, line, moment, table
+from ottla.tables import Table, counted, drawn, json_line, line, moment, table
 
 OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 _RETRIED: Final = frozenset(
@@ -97,17 +98,30 @@ def described(client: Client, transactional_ids: Sequence[str], node_id: int) ->
     return every
 
 
-def show_list(client: Client, *, states: Sequence[str], longer_than_ms: int, pattern: str) -> int:
+def show_list(
+    client: Client,
+    *,
+    states: Sequence[str],
+    longer_than_ms: int,
+    pattern: str,
+    as_json: bool = False,
+) -> int:
     """Print the transactional ids; return the exit status."""
     shown = found(client, states=states, longer_than_ms=longer_than_ms, pattern=pattern)
+    if as_json:
+        json_line([asdict(each) for each in shown])
+        return 0
     table(_listed(shown, _now_ms()))
     return 0
 
 
-def show(client: Client, transactional_id: str) -> int:
+def show(client: Client, transactional_id: str, *, as_json: bool = False) -> int:
     """Print one transactional id; return 1 if it is unknown."""
     node_id = client.transaction_coordinator(transactional_id)
     for known in described(client, [transactional_id], node_id):
+        if as_json:
+            json_line(asdict(known))
+            return 0
         open_ms = known.open_ms(_now_ms())
         line(f"transactional id  {known.transactional_id}")
         line(f"state             {known.state}")
@@ -120,11 +134,11 @@ def show(client: Client, transactional_id: str) -> int:
             line(f"open for          {_duration(open_ms)}, {_duration(max(0, left))} left")
         line(f"partitions        {', '.join(known.partitions) or 'none'}")
         return 0
-    line(f"{transactional_id} is not known")
+    _failed(f"{transactional_id} is not known", as_json=as_json)
     return 1
 
 
-def abort(client: Client, transactional_id: str) -> int:
+def abort(client: Client, transactional_id: str, *, as_json: bool = False) -> int:
     """End the open transaction and fence its producer; return 1 if there is none.
 
     A decided transaction is completed as decided.
@@ -136,7 +150,7 @@ def abort(client: Client, transactional_id: str) -> int:
     known = described(client, [transactional_id], node_id)
     if not known or known[0].state not in OPEN:
         state = known[0].state if known else "not known"
-        line(f"{transactional_id} has no open transaction: it is {state}")
+        _failed(f"{transactional_id} has no open transaction: it is {state}", as_json=as_json)
         return 1
     body = {
         "transactional_id": transactional_id,
@@ -153,12 +167,23 @@ def abort(client: Client, transactional_id: str) -> int:
         node_id = client.transaction_coordinator(transactional_id)
     check(answer.error_code, transactional_id)
     decided = known[0].state == "PrepareCommit"
+    if as_json:
+        json_line(
+            {
+                "transactional_id": transactional_id,
+                "is_committed": decided,
+                "producer_epoch": answer.producer_epoch,
+            }
+        )
+        return 0
     ended = "committed: that was already decided" if decided else "aborted"
     line(f"{transactional_id} is {ended}; its producer is fenced at epoch {answer.producer_epoch}")
     return 0
 
 
-def abort_on_partition(client: Client, topic: str, partition: int, producer_id: int) -> int:
+def abort_on_partition(
+    client: Client, topic: str, partition: int, producer_id: int, *, as_json: bool = False
+) -> int:
     """Write an abort marker for a producer's open transaction; return 1 if it has none there.
 
     Raises:
@@ -175,7 +200,10 @@ def abort_on_partition(client: Client, topic: str, partition: int, producer_id: 
         if each.producer_id == producer_id and each.current_txn_start_offset >= 0
     ]
     if not hanging:
-        line(f"producer {producer_id} has no open transaction on {topic}-{partition}")
+        _failed(
+            f"producer {producer_id} has no open transaction on {topic}-{partition}",
+            as_json=as_json,
+        )
         return 1
     marker = {
         "producer_id": producer_id,
@@ -187,16 +215,24 @@ def abort_on_partition(client: Client, topic: str, partition: int, producer_id: 
     body = {"markers": [marker]}
     written = client.ask(ApiKey.WRITE_TXN_MARKERS, body, node_id=node_id).markers[0]
     check(written.topics[0].partitions[0].error_code, f"{topic}-{partition}")
+    if as_json:
+        json_line({"topic": topic, "partition": partition, "producer_id": producer_id})
+        return 0
     line(f"the transaction of producer {producer_id} on {topic}-{partition} is aborted")
     return 0
 
 
-def watch(client: Client, *, every_s: float, times: int | None = None) -> int:
+def watch(
+    client: Client, *, every_s: float, times: int | None = None, as_json: bool = False
+) -> int:
     """Show open transactions and the partitions that they hold back, until Ctrl-C.
 
     Args:
         times: number of updates; None: no limit.
+        as_json: print one line for each update.
     """
+    if as_json:
+        return _watch_as_json(client, every_s, times)
     from rich.console import Group
     from rich.live import Live
 
@@ -210,6 +246,30 @@ def watch(client: Client, *, every_s: float, times: int | None = None) -> int:
             live.update(Group(listed, drawn(_lags(client, open_now))), refresh=True)
             drawings += 1
     return 0
+
+
+def _watch_as_json(client: Client, every_s: float, times: int | None) -> int:
+    drawings = 0
+    while times is None or drawings < times:
+        if drawings:
+            time.sleep(every_s)
+        open_now = found(client, states=sorted(OPEN))
+        lags = [
+            dict(zip(("partition", "last_stable_offset", "end_offset", "lag"), row, strict=True))
+            for row in _held_back(client, open_now)
+        ]
+        json_line({"transactions": [asdict(each) for each in open_now], "held_back": lags})
+        sys.stdout.flush()
+        drawings += 1
+    return 0
+
+
+def _failed(text: str, *, as_json: bool) -> None:
+    """Say why nothing was done; on standard error if the output is JSON."""
+    if as_json:
+        sys.stderr.write(f"ottla: {text}\n")
+    else:
+        line(text)
 
 
 def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
@@ -236,8 +296,14 @@ def _listed(shown: Sequence[Transaction], now_ms: int) -> Table:
 
 
 def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:
-    """Partitions whose last stable offset is below the high watermark, with the lag."""
-    rows = []
+    rows = [(name, *map(str, numbers)) for name, *numbers in _held_back(client, open_now)]
+    return Table("held back", ("partition", "last stable", "end", "lag"), rows)
+
+
+def _held_back(
+    client: Client, open_now: Sequence[Transaction]
+) -> Iterator[tuple[str, int, int, int]]:
+    """Partitions whose last stable offset is below the high watermark: both, and the lag."""
     for partition in sorted({name for each in open_now for name in each.partitions}):
         topic, _, index = partition.rpartition("-")
         try:
@@ -245,8 +311,7 @@ def _lags(client: Client, open_now: Sequence[Transaction]) -> Table:
         except ErrorAnswer:
             continue  # the leader moves, or the partition was deleted
         if stable < end:
-            rows.append((partition, str(stable), str(end), str(end - stable)))
-    return Table("held back", ("partition", "last stable", "end", "lag"), rows)
+            yield partition, stable, end, end - stable
 
 
 def _end(client: Client, topic: str, index: int, isolation: int) -> int:

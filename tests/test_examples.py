@@ -110,7 +110,9 @@ def test_the_commands_of_a_shell_example_run(
         if words[:2] == ["ottla", "serve"]:
             serve_until_ready(words, tmp_path)
         else:
-            run(["bash", "-euc", READERS_BROKER.sub(readers_broker.bootstrap, line)], tmp_path, 60)
+            reader = f"export OTTLA_BOOTSTRAP={readers_broker.bootstrap}\n"
+            line = READERS_BROKER.sub(readers_broker.bootstrap, line)
+            run(["bash", "-euc", reader + line], tmp_path, 60)
 
 
 def commands(text: str) -> list[str]:

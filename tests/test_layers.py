@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     # `ottla log` reads directories without a broker.
     "facade": (
         {"broker", "spark", "storage", "coordinator", "metadata", "protocol", "facade"},
-        {"pytest", "rich"},
+        {"pytest", "rich", "typer"},
     ),
     "spark": ({"protocol", "storage"}, {"pyspark", "pyarrow", "confluent_kafka", "rich"}),
 }
@@ -73,6 +73,7 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/classic", "coordinator/group_records", "coordinator/java_order"),
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
+    "facade/commands": set(),
     "protocol/api_types": set(),
     "protocol/schemas": set(),
 }

@@ -42,7 +42,7 @@ def client(bootstrap: str) -> Iterator[Client]:
 @pytest.fixture
 def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
     """A topic of this test, with two partitions."""
-    name = request.node.name.partition("[")[0].replace("test_", "")
+    name: str = request.node.name.partition("[")[0].replace("test_", "")
     name += f"-{time.monotonic_ns()}"
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(name, 2)])[name].result(TIMEOUT_S)

@@ -33,7 +33,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "the-garbage-collector-stays-off",
-        "facade/__main__.py",
+        "facade/serve.py",
         "gc.enable()  # the process may go on after `main`",
         "pass",
         "the memory of a process that called `main` grows without bound",

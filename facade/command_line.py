@@ -1,0 +1,111 @@
+"""Options as data, from which both argparse and typer make a command's options.
+
+`ottla serve`, `template` and `health` use argparse, which a process imports in a few milliseconds.
+Their help pages and all other commands use typer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import argparse
+
+DEFAULT_LISTEN = "127.0.0.1:9092"
+MOST_NODES = 16
+
+
+class CannotRun(Exception):
+    """A mistake that the user can correct: one line, exit status 2."""
+
+
+class Option(NamedTuple):
+    """One option of a command.
+
+    Attributes:
+        flag: with its dashes; the option's name is the flag's with underscores, unless `name`.
+        text: for the help page; empty: the option is not shown there.
+        metavar: of its value; empty for a switch.
+        kind: the type of its value: str, int, float or Path.
+        default: None for none, an empty tuple for an option that may be repeated.
+        most: the largest number; the smallest is 1.
+        is_required: the command needs it.
+    """
+
+    flag: str
+    text: str
+    metavar: str = ""
+    kind: type = str
+    default: float | tuple[()] | None = None
+    name: str = ""
+    most: int = 0
+    is_required: bool = False
+
+    @property
+    def destination(self) -> str:
+        return self.name or self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.default == ()
+
+
+SETTINGS_OPTIONS = (
+    Option("--listen", f"default {DEFAULT_LISTEN}", "HOST:PORT"),
+    Option("--config", "settings, as Kafka's server.properties", "FILE", Path),
+    Option(
+        "--environment", "read variables, as apache/kafka's image does: KAFKA_NUM_PARTITIONS=3"
+    ),
+    Option(
+        "--set", "a setting by Kafka's name; repeatable; overrides file and variables",
+        "NAME=VALUE", default=(), name="settings",
+    ),
+)  # fmt: skip
+SERVE_OPTIONS = (
+    *SETTINGS_OPTIONS,
+    Option("--data-dir", "directory of the logs (or set log.dirs)", "DIR", Path),
+    Option("--ready-file", "file to write when the broker answers", "F", Path),
+    Option("--ready-json", "the ready line on standard output is JSON"),
+    Option(
+        "--nodes", "brokers in this process, on one storage, at consecutive ports (default 1)",
+        "N", int, 1, most=MOST_NODES,
+    ),
+    Option("--control", "Unix socket that stops and starts nodes", "SOCKET", Path),
+    Option("--metrics", "serve a page for Prometheus, at /metrics", "HOST:PORT"),
+    Option("--until-stdin-ends", ""),
+)  # fmt: skip
+TEMPLATE_OPTIONS = (
+    Option("--socket", "in a directory of your own", "PATH", Path, is_required=True),
+    Option(
+        "--idle-s", "end after so long without brokers; 0: never (default 600)",
+        "S", float, 600.0,
+    ),
+    Option("--until-stdin-ends", "end when standard input ends"),
+)  # fmt: skip
+HEALTH_OPTIONS = (Option("--json", "print the findings as JSON", name="as_json"),)
+
+
+def add_options(parser: argparse.ArgumentParser, options: tuple[Option, ...]) -> None:
+    """Add options to a parser of argparse."""
+    for each in options:
+        more: dict[str, Any] = {"dest": each.destination}
+        if not each.metavar:
+            more["action"] = "store_true"
+        else:
+            more |= {"metavar": each.metavar, "type": each.kind, "default": each.default}
+            if each.is_repeatable:
+                more |= {"action": "append", "default": []}
+            if each.most:
+                more["choices"] = range(1, each.most + 1)
+            if each.is_required:
+                more["required"] = True
+        parser.add_argument(each.flag, help=each.text, **more)
+
+
+def address(given: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT; the host may be missing. Raises CannotRun."""
+    host, _, port = given.rpartition(":")
+    if not port.isdecimal():
+        raise CannotRun(f"{given}: HOST:PORT was expected")
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -1,0 +1,1 @@
+"""The commands of `ottla` that use typer: one module each, with a function `add(app)`."""

@@ -1,0 +1,82 @@
+"""The typer app of all commands; it imports only the module of the command that was given."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Final
+
+import typer
+
+COMMANDS: Final = (
+    "serve", "demo", "produce", "consume", "txn", "log", "config", "health", "version", "template",
+)  # fmt: skip
+"""The commands in the order of the help page; each is a module of this package."""
+
+_HELP: Final = "A Kafka-compatible broker for one machine, and commands for any Kafka cluster."
+_EPILOG: Final = (
+    "Exit status: 0 fine, 1 the broker refused or something is wrong, 2 the command cannot run,"
+    " 130 Ctrl-C. Example: ottla serve --data-dir data"
+)
+_COMPLETION: Final = "_OTTLA_COMPLETE"  # set by the completion scripts of shells
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command, or print help; return the exit status."""
+    completes = _COMPLETION in os.environ
+    if not words and not completes:
+        with_help = made(COMMANDS)
+        _ended(with_help, ["--help"], to_errors=True)
+        return 2
+    named = words[0] if words and not completes else ""
+    return _ended(made([named] if named in COMMANDS else COMMANDS), words)
+
+
+def made(names: Sequence[str]) -> typer.Typer:
+    """The app with some of the commands."""
+    app = typer.Typer(
+        help=_HELP,
+        epilog=_EPILOG,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich",
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", callback=_print_version, is_eager=True, help="Print the version."
+            ),
+        ] = False,
+    ) -> None:
+        """The options of all commands."""
+
+    root.__doc__ = _HELP
+    for name in names:
+        import_module(f"ottla.commands.{name}").add(app)
+    return app
+
+
+def _ended(app: typer.Typer, words: Sequence[str], *, to_errors: bool = False) -> int:
+    output = sys.stdout
+    if to_errors:
+        sys.stdout = sys.stderr
+    try:
+        app(args=list(words), prog_name="ottla")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    finally:
+        sys.stdout = output
+    return 0
+
+
+def _print_version(is_given: bool) -> None:
+    if is_given:
+        from ottla import __version__
+
+        sys.stdout.write(f"ottla {__version__}\n")
+        raise typer.Exit

@@ -1,0 +1,204 @@
+"""`ottla consume`: prints records with their headers and the fate of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated, Final
+
+import typer
+
+from ottla.client import Client, ErrorAnswer, check
+from ottla.command_line import CannotRun
+from ottla.commands.options import HERE, AsJson, Bootstrap, client_of, guarded
+from ottla.log_json import field_bytes, header_fields
+from ottla.log_records import described
+from ottla.protocol.errors import Code
+from ottla.protocol.records import Record
+from ottla.record_reader import (
+    EARLIEST,
+    LATEST,
+    Fate,
+    Isolation,
+    ReadRecord,
+    RecordReader,
+    offsets,
+)
+from ottla.tables import counted, json_line, line, moment
+
+_AGO: Final = re.compile(r"(\d+)(s|m|min|h|d)( ago)?")
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+_COLOURS: Final = {
+    Fate.PLAIN: "",
+    Fate.COMMITTED: "\x1b[32m",
+    Fate.ABORTED: "\x1b[31m",
+    Fate.OPEN: "\x1b[33m",
+}
+_FATE_WIDTH: Final = max(map(len, Fate))
+
+
+class IsolationName(StrEnum):
+    """Kafka's names of the isolation levels."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to an app."""
+    app.command(
+        "consume", epilog="Example: ottla consume orders --from 10m --isolation read_committed -n 5"
+    )(guarded(_consume))
+
+
+def _consume(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="WHERE",
+            help="beginning, end, an offset, -N (the last N), 2026-01-31T12:00:00, or 10m (ago).",
+        ),
+    ] = "",
+    partition: Annotated[
+        list[int] | None,
+        typer.Option("--partition", "-p", metavar="N", help="Only this one; repeatable."),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--count", "-n", metavar="N", min=1, help="Stop after N records."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for further records until Ctrl-C.")
+    ] = False,
+    isolation: Annotated[
+        IsolationName,
+        typer.Option(
+            "--isolation",
+            metavar="LEVEL",
+            help="read_uncommitted; or read_committed: without aborted and open records.",
+        ),
+    ] = IsolationName.READ_UNCOMMITTED,
+    values: Annotated[bool, typer.Option("--values", help="Print only the values.")] = False,
+    bootstrap: Bootstrap = HERE,
+    as_json: AsJson = False,
+) -> int:
+    """Print the records of a topic, with the fate of each: committed, aborted, open or plain.
+
+    Plain records belong to no transaction. It prints up to the end of the topic and stops. With
+    --json: one line for each record.
+    """
+    level = Isolation[isolation.name]
+    with client_of(bootstrap) as client:
+        chosen = _partitions(client, topic, partition or [])
+        ends = offsets(client, topic, dict.fromkeys(chosen, LATEST), isolation=level)
+        starts = _starts(client, topic, ends, start)
+        reader = RecordReader(client, topic, starts, isolation=level)
+        records = _followed(reader) if follow else reader.read_to(ends)
+        _print(topic, records if count is None else islice(records, count), _form(values, as_json))
+    return 0
+
+
+def _partitions(client: Client, topic: str, wanted: list[int]) -> list[int]:
+    """The partitions to read; all of the topic if none is named."""
+    (found,) = client.metadata([topic])
+    check(found.error_code, topic)
+    known = sorted(each.partition_index for each in found.partitions)
+    for each in wanted:
+        if each not in known:
+            raise ErrorAnswer(Code.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{each}")
+    return wanted or known
+
+
+def _starts(client: Client, topic: str, ends: dict[int, int], start: str) -> dict[int, int]:
+    """The first offset to read in each partition. Raises CannotRun."""
+    first = offsets(client, topic, dict.fromkeys(ends, EARLIEST))
+    if start in ("", "beginning"):
+        return first
+    if start == "end":
+        return ends
+    if re.fullmatch(r"-?\d+", start):
+        number = int(start)
+        wanted = {p: end + number if number < 0 else number for p, end in ends.items()}
+        return {p: max(first[p], offset) for p, offset in wanted.items()}
+    at_ms = time_ms(start)
+    found = offsets(client, topic, dict.fromkeys(ends, at_ms))
+    return {p: ends[p] if offset < 0 else offset for p, offset in found.items()}
+
+
+def time_ms(text: str, option: str = "--from") -> int:
+    """Unix time of a date, or of so long ago. Raises CannotRun."""
+    if ago := _AGO.fullmatch(text):
+        return int((time.time() - int(ago[1]) * _SECONDS[ago[2]]) * 1000)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise CannotRun(
+            f"{option} {text}: beginning, end, an offset, -N, a time such as 2026-01-31T12:00:00,"
+            " or 10m was expected"
+        ) from None
+    return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _followed(reader: RecordReader) -> Iterator[ReadRecord]:
+    while True:
+        yield from reader.read()
+        sys.stdout.flush()
+
+
+def _print(topic: str, records: Iterable[ReadRecord], form: Callable[[ReadRecord], None]) -> None:
+    """Print the records; on a terminal also their number, by fate."""
+    fates: Counter[Fate] = Counter()
+    try:
+        for record in records:
+            form(record)
+            fates[record.fate] += 1
+    finally:
+        if sys.stdout.isatty():
+            parts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
+            total = counted(fates.total(), "record", "records")
+            sys.stderr.write(f"{total} of {topic}{f': {parts}' if parts else ''}\n")
+
+
+def _form(values: bool, as_json: bool) -> Callable[[ReadRecord], None]:
+    """The function that prints one record."""
+    if as_json:
+        return _print_json
+    if values:
+        return _print_value
+    in_colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return _print_coloured if in_colour else _print_line
+
+
+def _print_json(record: ReadRecord) -> None:
+    fields = record._asdict()
+    fields["key"], fields["value"] = field_bytes(record.key), field_bytes(record.value)
+    json_line(fields | {"headers": header_fields(record.headers)})
+
+
+def _print_value(record: ReadRecord) -> None:
+    line("" if record.value is None else record.value.decode(errors="surrogateescape"))
+
+
+def _print_line(record: ReadRecord) -> None:
+    line(_text(record, record.fate.ljust(_FATE_WIDTH)))
+
+
+def _print_coloured(record: ReadRecord) -> None:
+    colour = _COLOURS[record.fate]
+    fate = record.fate.ljust(_FATE_WIDTH)
+    line(_text(record, f"{colour}{fate}\x1b[0m" if colour else fate))
+
+
+def _text(record: ReadRecord, fate: str) -> str:
+    content = Record(*record[2:7])
+    where = f"{record.topic}-{record.partition}@{record.offset}"
+    return f"{where}  {moment(record.timestamp_ms)}  {fate}  {described(record.topic, content)}"

@@ -1,0 +1,50 @@
+"""`ottla demo`: exactly once, end to end, with Spark."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ottla.command_line import CannotRun
+from ottla.commands.options import client_of, guarded
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command to an app."""
+    app.command("demo", epilog="Example: ottla demo --kill")(guarded(_demo))
+
+
+def _demo(
+    kill: Annotated[
+        bool, typer.Option("--kill", help="Kill and restart the broker twice.")
+    ] = False,
+    bootstrap: Annotated[
+        str,
+        typer.Option(
+            "--bootstrap",
+            "-b",
+            metavar="HOST:PORT,...",
+            help="Use a running broker.",
+        ),
+    ] = "",
+    transactions: Annotated[
+        int, typer.Option("--transactions", metavar="N", min=1, help="How many.")
+    ] = 60,
+) -> int:
+    """Show exactly-once processing, end to end, with Spark.
+
+    A producer writes orders in transactions, Spark sums them up, and an audit compares the results
+    with the producer's ledger: exit status 1 if they differ.
+    """
+    if kill and bootstrap:
+        raise CannotRun("--kill needs the demo's own broker: omit --bootstrap")
+    if bootstrap:
+        client_of(bootstrap).close()
+    try:
+        from ottla.demo import run_demo
+    except ModuleNotFoundError as error:
+        raise CannotRun(
+            f"the demo needs `pip install 'ottla[spark]'`: {error.name} is missing"
+        ) from None
+    return run_demo(bootstrap=bootstrap or None, kill=kill, transactions=transactions)

@@ -1,0 +1,69 @@
+"""Options that several commands share, and the exit statuses of their errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, ParamSpec
+
+import typer
+
+from ottla.client import Client, ErrorAnswer, NoAnswer
+from ottla.command_line import DEFAULT_LISTEN, CannotRun
+
+P = ParamSpec("P")
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        envvar="OTTLA_BOOTSTRAP",
+        metavar="HOST:PORT,...",
+        help="Brokers of the cluster; the first that answers is used.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+HERE = DEFAULT_LISTEN
+
+
+def guarded(function: Callable[P, int]) -> Callable[P, None]:
+    """A command that ends with the status of `function`, and with one line for each known error.
+
+    Typer would keep the line breaks of the docstring, so its paragraphs become lines.
+    """
+
+    @wraps(function)
+    def command(*args: P.args, **named: P.kwargs) -> None:
+        try:
+            status = function(*args, **named)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except CannotRun as error:
+            status = _said(error, 2)
+        except (ErrorAnswer, NoAnswer) as error:
+            status = _said(error, 1)
+        except KeyboardInterrupt:
+            status = 130
+        except BrokenPipeError:
+            sys.stdout = None  # otherwise the interpreter flushes it again
+            status = 0
+        raise typer.Exit(status)
+
+    paragraphs = (function.__doc__ or "").split("\n\n")
+    command.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    return command
+
+
+def _said(error: Exception, status: int) -> int:
+    sys.stderr.write(f"ottla: {error}\n")
+    return status
+
+
+def client_of(bootstrap: str) -> Client:
+    """A client of the first broker that answers. Raises CannotRun, NoAnswer."""
+    try:
+        return Client.to(bootstrap)
+    except ValueError as wrong:
+        raise CannotRun(str(wrong)) from None

@@ -1,0 +1,173 @@
+"""`ottla serve`: reads the settings and runs a broker. Imports little, to start fast."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ottla.command_line import DEFAULT_LISTEN, SERVE_OPTIONS, CannotRun, add_options, address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ottla.broker.server import Ready
+    from ottla.broker.settings.config import BrokerConfig
+
+    OnReady = Callable[[Mapping[str, object]], None]
+
+
+@cache
+def parser() -> argparse.ArgumentParser:
+    """The parser of the options; typer shows the help page."""
+    made = argparse.ArgumentParser(prog="ottla serve", add_help=False)
+    add_options(made, SERVE_OPTIONS)
+    return made
+
+
+def serve(words: Sequence[str], on_ready: OnReady | None = None) -> int:
+    """Run a broker until SIGTERM or Ctrl-C; return the exit status.
+
+    Args:
+        words: the options of the command line.
+        on_ready: called when the broker answers, with the content of `--ready-json`.
+
+    Raises:
+        CannotRun: a setting is wrong, or a port or a directory cannot be used.
+        SystemExit: an option is wrong.
+    """
+    import gc
+
+    given = parser().parse_args(words)
+    gc.disable()  # objects made at the start stay; collecting them would delay it
+    try:
+        return _run_broker(given, on_ready)
+    finally:
+        gc.enable()  # the process may go on after `main`
+
+
+def broker_config(given: argparse.Namespace) -> BrokerConfig:
+    """The settings of the command line, of variables and of a file. Raises CannotRun.
+
+    Args:
+        given: the values of SETTINGS_OPTIONS.
+    """
+    from ottla.broker.settings.config import BadSetting, BrokerConfig
+
+    settings: dict[str, str] = {}
+    if given.config is not None:
+        from ottla.broker.settings.properties import read_properties
+
+        try:
+            settings = read_properties(given.config.read_text())
+        except (OSError, ValueError) as error:
+            raise CannotRun(f"cannot read {given.config}: {error}") from None
+    if given.environment:
+        settings |= _known_variables()
+    if given.listen is not None or "listeners" not in settings:
+        settings["listeners"] = f"PLAINTEXT://{given.listen or DEFAULT_LISTEN}"
+    for pair in given.settings:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise CannotRun(f"--set {pair}: NAME=VALUE was expected")
+        settings[name.strip()] = value.strip()
+    try:
+        return BrokerConfig.from_settings(settings, source=str(given.config or ""))
+    except BadSetting as error:
+        raise CannotRun(str(error)) from None
+
+
+def _known_variables() -> dict[str, str]:
+    """The settings among the environment's variables.
+
+    Kafka ignores unknown variables, and so does Ottla: a container gets variables like KAFKA_PORT
+    for a service named kafka. One line lists them, because one may be a typing error.
+    """
+    import os
+
+    from ottla.broker.settings.config import is_known
+    from ottla.broker.settings.properties import settings_from_environment
+
+    known: dict[str, str] = {}
+    unknown = []
+    for variable, value in sorted(os.environ.items()):
+        for name, text in settings_from_environment({variable: value}).items():
+            if is_known(name):
+                known[name] = text
+            else:
+                unknown.append(variable)
+    if unknown:
+        message = "these variables are no settings of Kafka 4.1 and change nothing"
+        sys.stderr.write(f"ottla: {message}: {', '.join(unknown)}\n")
+    return known
+
+
+def _cluster_id() -> str | None:
+    import os
+
+    from ottla.broker.settings.properties import cluster_id_from_environment
+
+    try:
+        return cluster_id_from_environment(os.environ)
+    except ValueError as wrong:
+        raise CannotRun(str(wrong)) from None
+
+
+def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
+    from ottla.broker.settings.config import BadSetting
+
+    config = broker_config(given)
+    metrics = None if given.metrics is None else address(given.metrics)
+    if given.until_stdin_ends:
+        from ottla.lifeline import end_with_stdin
+
+        end_with_stdin()
+    from ottla.broker.server import print_ready
+    from ottla.broker.server import serve as run_until_stopped
+
+    def announce(ready: Ready) -> None:
+        content = _ready_content(ready) if given.ready_json or on_ready else {}
+        if given.ready_json:
+            _print_json(content)
+        else:
+            print_ready(ready)
+        if on_ready is not None:
+            on_ready(content)
+
+    try:
+        return run_until_stopped(
+            config,
+            data_dir=given.data_dir,
+            ready_file=given.ready_file,
+            nodes=given.nodes,
+            control=given.control,
+            metrics=metrics,
+            cluster_id=_cluster_id() if given.environment else None,
+            on_ready=announce,
+        )
+    except BadSetting as error:
+        raise CannotRun(str(error)) from None
+
+
+def _ready_content(ready: Ready) -> dict[str, object]:
+    import os
+
+    return {
+        "bootstrap_servers": ready.bootstrap_servers,
+        "nodes": [
+            {"node_id": node_id, "host": host, "port": port}
+            for node_id, (host, port) in ready.addresses.items()
+        ],
+        "data_dir": str(ready.data_dir),
+        "data_dir_is_temporary": ready.is_temporary,
+        "cluster_id": ready.cluster_id,
+        "pid": os.getpid(),
+    }
+
+
+def _print_json(content: Mapping[str, object]) -> None:
+    import json
+
+    sys.stdout.write(json.dumps(content) + "\n")
+    sys.stdout.flush()

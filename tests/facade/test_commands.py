@@ -1,0 +1,225 @@
+"""The commands on a running broker: their output, their JSON, and their exit statuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from ottla.__main__ import main
+from ottla.testing import running_broker
+
+TIMEOUT_S = 10.0
+Ottla = Callable[..., str]
+"""Runs a command; returns its standard output if the exit status is 0."""
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    with running_broker() as broker:
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> str:
+    """A topic with one partition."""
+    name = f"orders-{time.monotonic_ns()}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, 1)])[name].result(TIMEOUT_S)
+    return name
+
+
+@pytest.fixture
+def ottla(
+    bootstrap: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Ottla:
+    monkeypatch.setenv("OTTLA_BOOTSTRAP", bootstrap)
+
+    def run(*words: str) -> str:
+        capsys.readouterr()
+        status = main(list(words))
+        printed = capsys.readouterr()
+        assert status == 0, printed.err
+        return printed.out
+
+    return run
+
+
+def plain(text: str) -> str:
+    """A text with a mask instead of each time."""
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
+
+
+def rows(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_produced_records_are_consumed_with_key_and_headers(ottla: Ottla, topic: str) -> None:
+    words = ["--key-separator", ":", "-H", "trace=7", "a:1", "b:two"]
+    assert ottla("produce", topic, *words) == f"2 records to {topic}: partition 0 at 0-1\n"
+    assert plain(ottla("consume", topic)).splitlines() == [
+        f"{topic}-0@0  TIME  plain      'a' = '1' {{trace: '7'}}",
+        f"{topic}-0@1  TIME  plain      'b' = 'two' {{trace: '7'}}",
+    ]
+    first, _ = rows(ottla("consume", topic, "--json"))
+    assert first.pop("timestamp_ms") > 1_600_000_000_000
+    assert first == {
+        "topic": topic, "partition": 0, "offset": 0, "key": "a", "value": "1",
+        "headers": [["trace", "7"]], "fate": "plain", "producer_id": -1, "producer_epoch": -1,
+    }  # fmt: skip
+    assert ottla("consume", topic, "--values") == "1\ntwo\n"
+
+
+def test_the_fate_of_each_record_is_shown(ottla: Ottla, topic: str) -> None:
+    ottla("produce", topic, "kept", "--transactional-id", f"{topic}-a")
+    text = ottla("produce", topic, "dropped", "--transactional-id", f"{topic}-a", "--abort")
+    assert text.endswith(", aborted\n")
+    fates = {each["value"]: each["fate"] for each in rows(ottla("consume", topic, "--json"))}
+    assert fates == {"kept": "committed", "dropped": "aborted"}
+    committed = ottla("consume", topic, "--isolation", "read_committed", "--values")
+    assert committed == "kept\n"
+
+
+def test_a_terminal_shows_fates_in_colour(
+    ottla: Ottla, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ottla("produce", topic, "x", "--transactional-id", topic, "--abort")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert "\x1b[31maborted  \x1b[0m" in ottla("consume", topic)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in ottla("consume", topic)
+
+
+def test_lines_of_standard_input_are_produced(
+    ottla: Ottla, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n\nlast"))
+    assert [each["offset"] for each in rows(ottla("produce", topic, "--json"))] == [0, 1, 2, 3]
+    assert ottla("consume", topic, "--values") == "one\ntwo\n\nlast\n"
+
+
+def test_a_number_of_records_is_made_up(ottla: Ottla, topic: str) -> None:
+    ottla("produce", topic, "--count", "1200", "--compression", "zstd")
+    assert ottla("consume", topic, "--values").split() == [str(n) for n in range(1200)]
+    ottla("produce", topic, "--count", "3", "x", "y")
+    assert ottla("consume", topic, "--values", "--from", "-3").split() == ["x", "y", "x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        ("--from 2", "2 3 4"),
+        ("--from beginning -n 2", "0 1"),
+        ("--from end", ""),
+        ("--from -1", "4"),
+        ("--from 1h", "0 1 2 3 4"),
+        ("--from 2999-01-01", ""),
+        ("--partition 0 --from 4", "4"),
+    ],
+)
+def test_consume_starts_where_it_should(ottla: Ottla, topic: str, words: str, values: str) -> None:
+    ottla("produce", topic, "--count", "5")
+    assert ottla("consume", topic, "--values", *words.split()).split() == values.split()
+
+
+def process(bootstrap: str, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-P", "-m", "ottla", *words, "--bootstrap", bootstrap]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    )
+
+
+def test_followed_records_come_until_ctrl_c(ottla: Ottla, topic: str, bootstrap: str) -> None:
+    with process(bootstrap, "consume", topic, "--follow", "--values") as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        for value in ("one", "two"):
+            ottla("produce", topic, value)
+            assert following.stdout.readline() == f"{value}\n"
+        following.send_signal(signal.SIGINT)
+        assert following.wait(TIMEOUT_S) == 130
+        assert following.stderr.read() == ""
+
+
+def test_a_closed_pipe_ends_a_command_quietly(ottla: Ottla, topic: str, bootstrap: str) -> None:
+    ottla("produce", topic, "--count", "20000")
+    command = f"{sys.executable} -P -m ottla consume {topic} -b {bootstrap} | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_transactions_are_printed_as_json(ottla: Ottla, topic: str) -> None:
+    ottla("produce", topic, "x", "--transactional-id", topic)
+    (listed,) = json.loads(ottla("txn", "list", "--pattern", topic, "--json"))
+    assert listed["transactional_id"] == topic
+    assert json.loads(ottla("txn", "describe", topic, "--json")) == listed
+
+
+def test_health_says_which_cluster_answers(ottla: Ottla, topic: str, bootstrap: str) -> None:
+    text = ottla("health", f"127.0.0.1:1,{bootstrap}")
+    pattern = rf"{bootstrap} is healthy: cluster \S+, 1 node \(1 at {bootstrap}\), \d+ topics?, "
+    assert re.match(pattern, text)
+    found = json.loads(ottla("health", "--json"))
+    assert found["healthy"] is True
+    assert found["address"] == bootstrap
+    assert found["topics"] >= 1
+
+
+def test_config_and_features_are_json(ottla: Ottla, bootstrap: str) -> None:
+    words = ["--set", "num.partitions=3", "num.partitions", "log.segment.bytes", "--json"]
+    assert json.loads(ottla("config", *words)) == {
+        "log.segment.bytes": {"value": "1073741824", "is_default": True},
+        "num.partitions": {"value": "3", "is_default": False},
+    }
+    found = json.loads(ottla("config", "--bootstrap", bootstrap, "--json"))
+    assert "transaction.version" in found["features"]
+
+
+def test_config_explains_its_number_sign(ottla: Ottla) -> None:
+    first = ottla("config").splitlines()[0]
+    assert first.startswith("# A line that begins with # is a default")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        ("consume not-there", 1, "not-there: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("consume {topic} --partition 9", 1, "-9: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("consume {topic} --from yesterday", 2, "--from yesterday: "),
+        ("consume {topic} -b nowhere", 2, "nowhere: HOST:PORT was expected"),
+        ("consume {topic} -b 127.0.0.1:1", 1, "127.0.0.1:1: Connection refused"),
+        ("produce {topic} x --abort", 2, "--abort needs --transactional-id"),
+        ("produce {topic} x --key-separator :", 2, "no ':' ends the key"),
+        ("produce {topic} x --header x", 2, "NAME=VALUE"),
+        ("produce {topic} x --compression zip", 2, "none, gzip"),
+        ("produce {topic} x --partition 7", 1, "-7: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("demo --bootstrap 127.0.0.1:1", 1, "127.0.0.1:1: Connection refused"),
+        ("health 127.0.0.1:1,127.0.0.1:2", 1, "127.0.0.1:2: Connection refused"),
+        ("health nowhere", 2, "nowhere: HOST:PORT was expected"),
+    ],
+)
+def test_a_failure_is_one_line_and_a_status(
+    ottla: Ottla,
+    topic: str,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    status: int,
+    text: str,
+) -> None:
+    assert main(shlex.split(words.format(topic=topic))) == status
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ottla: ")
+    assert text in line

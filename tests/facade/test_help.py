@@ -1,0 +1,101 @@
+"""The help of every command, the documentation of the command line, and its options."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from ottla.__main__ import main
+from ottla.command_line import SERVE_OPTIONS, TEMPLATE_OPTIONS, Option
+from ottla.commands.app import COMMANDS, made
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def commands() -> list[tuple[str, ...]]:
+    """The words of each command that runs something."""
+    found: list[tuple[str, ...]] = []
+    for name, command in get_command(made(COMMANDS)).commands.items():  # type: ignore[attr-defined]  # a group
+        inner = getattr(command, "commands", None)
+        found += [(name,)] if inner is None else [(name, each) for each in inner]
+    return found
+
+
+def help_of(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main([*words, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+def test_all_commands_are_known() -> None:
+    assert {words[0] for words in commands()} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+@pytest.mark.parametrize("columns", [80, 120])
+def test_help_has_an_example(
+    words: tuple[str, ...],
+    columns: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = help_of(*words, capsys=capsys)
+    assert f"Example: ottla {' '.join(words)}" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_a_command_is_documented(words: tuple[str, ...]) -> None:
+    assert f"ottla {' '.join(words)}" in (ROOT / "docs" / "CLI.md").read_text()
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_a_command_has_json_output(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if words[0] not in ("serve", "demo", "template"):
+        assert "--json" in help_of(*words, capsys=capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("serve", SERVE_OPTIONS), ("template", TEMPLATE_OPTIONS)]
+)
+def test_help_shows_the_options_that_argparse_reads(
+    name: str, options: tuple[Option, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = help_of(name, capsys=capsys)
+    for each in options:
+        assert (each.flag in text) == bool(each.text)
+
+
+def test_a_wrong_option_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["txn", "list", "--no-such"]) == 2
+    assert main(["no-such"]) == 2
+    for name in ("serve", "health", "template"):
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--no-such"])
+        assert ended.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_completion_knows_the_commands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_OTTLA_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "ottla se")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == ["serve"]
+
+
+def test_exit_statuses_are_in_the_help_and_in_the_documentation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    documented = (ROOT / "docs" / "CLI.md").read_text()
+    text = " ".join(help_of(capsys=capsys).split())
+    assert "Exit status: 0 fine, 1 the broker refused" in text
+    for status in (0, 1, 2, 130):
+        assert re.search(rf"^\| {status} \|", documented, re.MULTILINE)
