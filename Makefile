@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -48,6 +48,11 @@ test: setup ## all tests (without Spark: ARGS='-m "not spark"')
 # Starts an Apache Kafka (needs Java, and Maven for the jars), or uses OTTLA_KAFKA=HOST:PORT.
 test-kafka: setup ## the tests that compare with a real Apache Kafka
 	@$(PY) -m pytest -q -m kafka $(ARGS)
+
+# Needs podman and podman-compose (or OTTLA_COMPOSE=COMMAND). OTTLA_IMAGE_BUILD has more options of
+# `podman build`. Every check runs, or the target fails.
+test-image: .venv/.installed ## build the container image, test it in podman, print size and start time
+	@$(PY) -m tests.image $(ARGS)
 
 crash-campaign: setup ## stop the storage at every file operation, flip every bit (minutes)
 	@OTTLA_CAMPAIGN=full OTTLA_EVERY_BIT=1 $(PY) -m pytest -q --timeout 1800 tests/campaign \

@@ -17,24 +17,25 @@ CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 ENVIRONMENT_PREFIX = "KAFKA_"
-# Variables with this prefix in the apache/kafka image and its start scripts that are no settings.
+# The image of Bitnami has KAFKA_CFG_NODE_ID where others have KAFKA_NODE_ID.
+BITNAMI_PREFIX = "KAFKA_CFG_"
+# Variables with this prefix in the images of Apache, Confluent and Bitnami that are no settings:
+# of the Java machine, of its logging, of other programs in the image.
+NO_SETTINGS_PREFIXES = tuple(
+    ENVIRONMENT_PREFIX + name for name in ("CONFLUENT_", "JMX_", "LOG4J_", "REST_", "TOOLS_LOG4J_")
+)
 NO_SETTINGS = frozenset(
     ENVIRONMENT_PREFIX + name
     for name in (
         "CLUSTER_ID",
+        "ENABLE_KRAFT",
         "GC_LOG_OPTS",
         "HEAP_OPTS",
         "HOME",
-        "JMX_HOSTNAME",
-        "JMX_OPTS",
-        "JMX_PORT",
         "JVM_PERFORMANCE_OPTS",
-        "LOG4J_LOGGERS",
-        "LOG4J_OPTS",
-        "LOG4J_ROOT_LOGLEVEL",
+        "KRAFT_CLUSTER_ID",
         "MODE",
         "OPTS",
-        "TOOLS_LOG4J_LOGLEVEL",
         "VERSION",
     )
 )
@@ -96,8 +97,11 @@ def settings_from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The settings among environment variables: `_` is a dot, `__` is `_` and `___` is `-`."""
     settings = {}
     for variable, value in environ.items():
-        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in NO_SETTINGS:
-            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in NO_SETTINGS:
+            continue
+        if not variable.startswith(NO_SETTINGS_PREFIXES):
+            name = variable.removeprefix(BITNAMI_PREFIX).removeprefix(ENVIRONMENT_PREFIX)
+            name = name.lower().replace("_", ".")
             settings[name.replace("...", "-").replace("..", "_")] = value
     return settings
 

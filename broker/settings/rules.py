@@ -95,10 +95,14 @@ def _ids(config: Settings) -> None:
         raise BadSetting("node.id", config.text("node.id"), "must be at least 0")
 
 
+# The remedy for a cluster of several processes or containers.
+SEVERAL_NODES = "one `ottla serve --nodes 3` runs three brokers"
+
+
 def _roles(config: Settings) -> None:
     if {*config["process.roles"]} != {"broker", "controller"}:
         text = config.text("process.roles")
-        why = "must be broker and controller: a node of Ottla is both"
+        why = f"must be broker and controller: a node of Ottla is both; {SEVERAL_NODES}"
         raise BadSetting("process.roles", text, why)
 
 
@@ -111,10 +115,11 @@ def _quorum(config: Settings) -> None:
             raise BadSetting(name, config.text(name), "must be ID@HOST:PORT")
         if len(voters) > 1 or int(voter[1]) != config.node_id:
             why = f"must have only node.id, which is {config.node_id}: Ottla has one voter"
+            why += f"; {SEVERAL_NODES}"
             raise BadSetting(name, config.text(name), why)
     name = "controller.quorum.bootstrap.servers"
     if len(config[name]) > 1:
-        why = "must have only one server: Ottla has one controller"
+        why = f"must have only one server: Ottla has one controller; {SEVERAL_NODES}"
         raise BadSetting(name, config.text(name), why)
 
 

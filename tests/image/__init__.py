@@ -1,0 +1,1 @@
+"""The container image in a real engine: `make test-image`."""

@@ -1,0 +1,119 @@
+"""`python -m tests.image`: build the container image and test it in a container engine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from . import commands, compose_files, starters
+from .engine import (
+    IMAGE,
+    Failed,
+    build,
+    call,
+    compressed_size,
+    container,
+    engine,
+    say,
+    wait_for_log,
+)
+
+LIMIT_BYTES = 60_000_000
+READY = "Kafka Server started"
+
+
+def main() -> int:
+    """Build, measure, and run all checks; exit status 1 if one fails."""
+    parser = argparse.ArgumentParser(prog="python -m tests.image", description=__doc__)
+    parser.add_argument("--no-build", action="store_true", help=f"test the image {IMAGE} as it is")
+    parser.add_argument("--only", default="", metavar="TEXT", help="checks with this in the name")
+    given = parser.parse_args()
+    try:
+        say(f"engine: {engine()} {call('version', '--format', '{{.Client.Version}}').strip()}")
+        if not given.no_build:
+            began = time.monotonic()
+            build()
+            say(f"built in {time.monotonic() - began:.0f} s")
+        checks = [(name, check) for name, check in _checks() if given.only in name]
+    except Failed as failed:
+        say(str(failed))
+        return 1
+    failures = [name for name, check in checks if not _holds(name, check)]
+    say(f"{len(checks) - len(failures)} of {len(checks)} checks hold")
+    return bool(failures)
+
+
+def _checks() -> list[tuple[str, Callable[[], None]]]:
+    compose = _compose()
+    checks: list[tuple[str, Callable[[], None]]] = [
+        ("size of the image", _check_size),
+        ("time until the broker answers", _measure_start),
+        *((f"command: {name}", check) for name, check in commands.CHECKS.items()),
+    ]
+    checks += [
+        (f"testcontainers: {name}", partial(starters.check, sequence))
+        for name, sequence in starters.SEQUENCES.items()
+    ]
+    checks += [
+        (f"compose: {file.name}", partial(compose_files.check, file, compose))
+        for file in compose_files.files()
+    ]
+    return checks
+
+
+def _holds(name: str, check: Callable[[], None]) -> bool:
+    began = time.monotonic()
+    try:
+        check()
+    except Exception as failed:  # the other checks still run
+        say(f"FAILED {name}: {type(failed).__name__}: {failed}")
+        return False
+    say(f"ok     {name} ({time.monotonic() - began:.1f} s)")
+    return True
+
+
+def _compose() -> str:
+    """The command of podman-compose: OTTLA_COMPOSE, on the path, or beside this Python."""
+    beside = Path(sys.executable).with_name("podman-compose")
+    found = os.environ.get("OTTLA_COMPOSE") or shutil.which("podman-compose")
+    if not found and not beside.exists():
+        raise Failed("make test-image needs podman-compose: `pip install podman-compose`")
+    return found or str(beside)
+
+
+def _check_size() -> None:
+    size = compressed_size()
+    say(f"size: {size / 1e6:.1f} MB compressed")
+    if size > LIMIT_BYTES:
+        raise Failed(f"the image has {size:,} bytes, more than {LIMIT_BYTES:,}")
+
+
+def _measure_start() -> None:
+    """Print the time from the start of the container's process to the ready broker."""
+    times_s = []
+    for _ in range(5):
+        with container("ottla-start") as name:
+            wait_for_log(name, READY)
+            script = (
+                "import os; from pathlib import Path;"
+                "ticks = int(Path('/proc/1/stat').read_text().rsplit(')', 1)[1].split()[19]);"
+                "boot = float(next(line for line in open('/proc/stat')"
+                " if line.startswith('btime')).split()[1]);"
+                "print(boot + ticks / os.sysconf('SC_CLK_TCK'))"
+            )
+            began_s = float(call("exec", name, "python3", "-c", script))
+            line = next(line for line in call("logs", name).splitlines() if READY in line)
+            stamp, milliseconds = line[1:].partition("]")[0].split(",")
+            at_s = time.mktime(time.strptime(stamp, "%Y-%m-%d %H:%M:%S")) + int(milliseconds) / 1000
+            times_s.append(at_s - began_s)
+    say(f"ready after {min(times_s):.2f} s (best of {len(times_s)}; host and image in UTC)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""A client outside of the containers, and one in another container."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from .engine import IMAGE, Failed, call
+
+TIMEOUT_S = 20.0
+# kafka-python is in the image, because Ottla's codec uses its schemas.
+INSIDE = """
+import sys
+from kafka import KafkaConsumer, KafkaProducer
+servers, topic, value = sys.argv[1:]
+producer = KafkaProducer(bootstrap_servers=servers)
+producer.send(topic, value.encode()).get(timeout=20)
+producer.close()
+consumer = KafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest",
+                         group_id=topic, consumer_timeout_ms=20000)
+print("read", next(consumer).value.decode())
+consumer.close(autocommit=False)
+"""
+
+
+def use_from_outside(bootstrap_servers: str) -> AdminClient:
+    """Create a topic, write to it in a transaction, and read it in a group.
+
+    Raises:
+        Failed: another record than the one that was written comes back, or none.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    topic, value = f"outside-{uuid4()}", str(uuid4()).encode()
+    admin.create_topics([NewTopic(topic, 1)], operation_timeout=TIMEOUT_S)[topic].result(TIMEOUT_S)
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": topic})
+    producer.init_transactions(TIMEOUT_S)
+    producer.begin_transaction()
+    producer.produce(topic, value)
+    producer.commit_transaction(TIMEOUT_S)
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap_servers, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    try:
+        message = consumer.poll(TIMEOUT_S)
+    finally:
+        consumer.close()
+    if message is None or message.error() is not None or message.value() != value:
+        raise Failed(f"a client outside at {bootstrap_servers} reads {message}")
+    return admin
+
+
+def use_from_inside(bootstrap_servers: str, options: list[str]) -> None:
+    """Write and read a record from another container.
+
+    Args:
+        bootstrap_servers: as containers know the broker.
+        options: of the container.
+
+    Raises:
+        Failed: the record does not come back.
+    """
+    value = str(uuid4())
+    words = ["run", "--rm", "--network=host", *options, IMAGE, "python3", "-c", INSIDE]
+    said = call(*words, bootstrap_servers, f"inside-{value}", value)
+    if f"read {value}" not in said:
+        raise Failed(f"a client in a container at {bootstrap_servers} says:\n{said}")

@@ -1,0 +1,110 @@
+"""Commands, variables and directories that users of Kafka's images give to a container."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from .clients import use_from_outside
+from .engine import IMAGE, Failed, call, container, try_call, wait_for_log
+
+READY = "Kafka Server started"
+RUN = ("run", "--rm", "--network=host")
+STARTS: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "options only": ("--set", "num.partitions=2"),
+    "serve": ("serve", "--set", "num.partitions=2"),
+    "/etc/kafka/docker/run": ("/etc/kafka/docker/run",),
+    "/etc/confluent/docker/run": ("/etc/confluent/docker/run",),
+    "sh -c with exec": ("sh", "-c", "exec /etc/confluent/docker/launch"),
+    "/__cacert_entrypoint.sh": ("/__cacert_entrypoint.sh", "/etc/kafka/docker/run"),
+    "kafka-server-start.sh": (
+        *("/opt/kafka/bin/kafka-server-start.sh", "/opt/kafka/config/server.properties"),
+        *("--override", "num.partitions=2"),
+    ),
+}
+PATHS = (
+    *("/etc/kafka/docker/run", "/etc/confluent/docker/run", "/etc/confluent/docker/configure"),
+    *("/etc/confluent/docker/ensure", "/etc/confluent/docker/launch", "/bin/bash", "/bin/sh"),
+    *("/opt/kafka/bin/kafka-topics.sh", "/opt/kafka/bin/kafka-console-consumer.sh"),
+    *("/usr/bin/kafka-topics", "/usr/bin/kafka-storage", "/usr/bin/cub", "/usr/bin/nc"),
+)
+
+
+def _starts(command: tuple[str, ...]) -> None:
+    with container("ottla-command", *command) as name:
+        wait_for_log(name, READY)
+        use_from_outside("localhost:9092")
+        call("stop", "-t", "10", name)
+        status = call("inspect", "--format", "{{.State.ExitCode}}", name).strip()
+        if status != "0":
+            raise Failed(f"`stop` ends it with status {status}; its log:\n{call('logs', name)}")
+
+
+def _other_commands_run_as_they_are() -> None:
+    _expect(try_call(*RUN, IMAGE, "sh", "-c", "echo $((6 * 7))"), 0, "42")
+    _expect(try_call(*RUN, IMAGE, "bash", "-c", "exit 7"), 7, "")
+    _expect(try_call(*RUN, IMAGE, "health", "127.0.0.1:1"), 1, "127.0.0.1:1")
+    _expect(try_call(*RUN, IMAGE, "--help"), 0, "serve")
+
+
+def _paths_exist() -> None:
+    tests = " && ".join(f"test -x {path}" for path in PATHS)
+    _expect(try_call(*RUN, IMAGE, "sh", "-c", f"{tests} && echo all"), 0, "all")
+
+
+def _no_pip_and_no_tests() -> None:
+    script = "import importlib.util as u; print([n for n in ('pip', 'test') if u.find_spec(n)])"
+    _expect(try_call(*RUN, IMAGE, "python3", "-c", script), 0, "[]")
+
+
+def _unknown_variables_are_one_line() -> None:
+    environment = {"KAFKA_PORT": "tcp://10.0.0.1:9092", "KAFKA_NO_SETTING": "1"}
+    ignored = {"KAFKA_OPTS": "-Dx", "KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_JMX_PORT": "9101"}
+    with container("ottla-variables", environment={**environment, **ignored}) as name:
+        log = wait_for_log(name, READY)
+    lines = [line for line in log.splitlines() if "KAFKA_" in line]
+    if len(lines) != 1 or not all(each in lines[0] for each in environment):
+        raise Failed(f"not one line that names {', '.join(environment)}:\n{log}")
+
+
+def _a_directory_of_root_gets_a_hint() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        mount = f"{directory}:/var/lib/kafka/data"
+        _expect(try_call(*RUN, "-v", mount, IMAGE), 2, "sudo chown -R 1000")
+
+
+def _data_survives_in_a_volume() -> None:
+    cluster = "abcdefghijklmnopqrstuv"
+    try_call("volume", "rm", "-f", "ottla-test-data")
+    try:
+        for given in (cluster, ""):
+            environment = {"CLUSTER_ID": given} if given else {}
+            options = ["-v", "ottla-test-data:/var/lib/kafka/data"]
+            with container("ottla-data", options=options, environment=environment) as name:
+                wait_for_log(name, READY)
+                kept = call("exec", name, "cat", "/var/lib/kafka/data/meta.properties")
+                call("stop", "-t", "10", name)
+            if f"cluster.id={cluster}" not in kept:
+                raise Failed(f"the directory has another id:\n{kept}")
+    finally:
+        try_call("volume", "rm", "-f", "ottla-test-data")
+
+
+def _expect(result: tuple[int, str], status: int, text: str) -> None:
+    if result[0] != status or text not in result[1]:
+        raise Failed(f"exit status {result[0]} instead of {status}, or no {text!r}:\n{result[1]}")
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    **{f"start by {name}": partial(_starts, command) for name, command in STARTS.items()},
+    "other commands run as they are": _other_commands_run_as_they_are,
+    "the paths of Kafka's images exist": _paths_exist,
+    "no pip and no tests": _no_pip_and_no_tests,
+    "unknown variables are named in one line": _unknown_variables_are_one_line,
+    "a directory of root gets a hint": _a_directory_of_root_gets_a_hint,
+    "data survives in a volume": _data_survives_in_a_volume,
+}

@@ -1,0 +1,194 @@
+"""The start sequences of testcontainers' modules for Kafka, replayed by commands of the engine.
+
+Each starts a container that waits in a loop for a script, copies the script into it, and waits for
+a line of Kafka's log. Read from the modules' sources in 2026:
+
+- Java: KafkaContainer (apache/kafka), ConfluentKafkaContainer, the older KafkaContainer;
+- Python: KafkaContainer, with and without `with_kraft()`;
+- Go: kafka.Run (confluent-local);
+- Node: KafkaContainer, with and without `withKraft()`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from .clients import use_from_outside
+from .engine import Failed, call, container, wait_for_log
+
+PORT = 9192
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+INTERNAL_TOPICS = {
+    "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
+    "KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS": "1",
+    "KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
+    "KAFKA_TRANSACTION_STATE_LOG_MIN_ISR": "1",
+    "KAFKA_LOG_FLUSH_INTERVAL_MESSAGES": "9223372036854775807",
+    "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
+}
+# The modules map the port of the host; on the host's network it is the same.
+LISTENERS = f"PLAINTEXT://0.0.0.0:{PORT},BROKER://0.0.0.0:9092"
+ADVERTISED = f"PLAINTEXT://localhost:{PORT},BROKER://localhost:9092"
+KRAFT = {
+    "KAFKA_LISTENERS": f"{LISTENERS},CONTROLLER://0.0.0.0:9094",
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
+        "BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    ),
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "BROKER",
+    "KAFKA_PROCESS_ROLES": "broker,controller",
+    "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+    "KAFKA_NODE_ID": "1",
+    "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9094",
+    **INTERNAL_TOPICS,
+}
+ZOOKEEPER = {
+    "KAFKA_LISTENERS": LISTENERS,
+    "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "KAFKA_INTER_BROKER_LISTENER_NAME": "BROKER",
+    "KAFKA_BROKER_ID": "1",
+    **INTERNAL_TOPICS,
+}
+FORMAT = (
+    "sed -i '/KAFKA_ZOOKEEPER_CONNECT/d' /etc/confluent/docker/configure\n"
+    "echo 'kafka-storage format --ignore-formatted -t {0} -c /etc/kafka/kafka.properties'"
+    " >> /etc/confluent/docker/configure\n"
+)
+START_ZOOKEEPER = (
+    "echo 'clientPort=2181' > zookeeper.properties\n"
+    "echo 'dataDir=/var/lib/zookeeper/data' >> zookeeper.properties\n"
+    "zookeeper-server-start zookeeper.properties &\n"
+)
+EXPORT = f"export KAFKA_ADVERTISED_LISTENERS={ADVERTISED}\n"
+
+
+class Sequence(NamedTuple):
+    """One module's start.
+
+    Attributes:
+        script: the path of the script in the container.
+        content: the script.
+        environment: variables of the container.
+        awaited: a regular expression for a line of the log.
+        shell: the program that runs the script; empty: the script itself.
+        entrypoint: replaces the image's entrypoint if it is not empty.
+    """
+
+    script: str
+    content: str
+    environment: dict[str, str]
+    awaited: str
+    shell: str = ""
+    entrypoint: str = ""
+
+
+SEQUENCES: dict[str, Sequence] = {
+    "Java, apache/kafka": Sequence(
+        "/tmp/testcontainers_start.sh",
+        "#!/bin/bash\n" + EXPORT + "/etc/kafka/docker/run \n",
+        {**KRAFT, "CLUSTER_ID": CLUSTER_ID},
+        r".*Transitioning from RECOVERY to RUNNING.*",
+    ),
+    "Java, confluentinc/cp-kafka": Sequence(
+        "/tmp/testcontainers_start.sh",
+        "#!/bin/bash\n" + EXPORT + "/etc/confluent/docker/run \n",
+        {**KRAFT, "CLUSTER_ID": CLUSTER_ID},
+        r".*Transitioning from RECOVERY to RUNNING.*",
+    ),
+    "Java, the older class with ZooKeeper": Sequence(
+        "/testcontainers_start.sh",
+        f"#!/bin/bash\n{EXPORT}echo '' > /etc/confluent/docker/ensure \n{START_ZOOKEEPER}"
+        "/etc/confluent/docker/run \n",
+        {**ZOOKEEPER, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"},
+        r".*\[KafkaServer id=\d+\] started.*",
+    ),
+    "Python": Sequence(
+        "/tc-start.sh",
+        f"#!/bin/bash\n{START_ZOOKEEPER}export KAFKA_ZOOKEEPER_CONNECT='localhost:2181'\n"
+        f"export KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:{PORT},"
+        "BROKER://$(hostname -i | cut -d' ' -f1):9092\n. /etc/confluent/docker/bash-config\n"
+        "/etc/confluent/docker/configure\n/etc/confluent/docker/launch\n",
+        ZOOKEEPER,
+        r".*\[KafkaServer id=\d+\] started.*",
+        shell="sh",
+    ),
+    "Python, with_kraft": Sequence(
+        "/tc-start.sh",
+        "#!/bin/bash\n" + FORMAT.format(CLUSTER_ID) + EXPORT + ". /etc/confluent/docker/bash-config"
+        "\n/etc/confluent/docker/configure\n/etc/confluent/docker/launch\n",
+        {**KRAFT, "CLUSTER_ID": CLUSTER_ID, "KAFKA_BROKER_ID": "1"},
+        r".*Kafka Server started.*",
+        shell="sh",
+    ),
+    "Go": Sequence(
+        "/usr/sbin/testcontainers_start.sh",
+        "#!/bin/bash\nsource /etc/confluent/docker/bash-config\n"
+        f'export KAFKA_ADVERTISED_LISTENERS="{ADVERTISED}'
+        '${EXTRA_ADVERTISED_LISTENERS:+,${EXTRA_ADVERTISED_LISTENERS}}"\n'
+        "echo Starting Kafka KRaft mode\n"
+        + FORMAT.format('"$(kafka-storage random-uuid)"')
+        + "echo '' > /etc/confluent/docker/ensure\n"
+        "/etc/confluent/docker/configure\n/etc/confluent/docker/launch",
+        {
+            **KRAFT,
+            "KAFKA_BROKER_ID": "1",
+            "CLUSTER_ID": CLUSTER_ID,  # WithClusterID: the directory is formatted with another one
+            "KAFKA_REST_BOOTSTRAP_SERVERS": KRAFT["KAFKA_LISTENERS"],
+        },
+        r".*Transitioning from RECOVERY to RUNNING.*",
+        shell="bash",
+        entrypoint="sh",
+    ),
+    "Node": Sequence(
+        "/testcontainers_start.sh",
+        f"#!/bin/bash\n{EXPORT}echo '' > /etc/confluent/docker/ensure \n{START_ZOOKEEPER}"
+        "/etc/confluent/docker/run \n",
+        {
+            **ZOOKEEPER,
+            "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181",
+            "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
+            "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
+        },
+        r".*\[KafkaServer id=\d+\] started.*",
+        entrypoint="sh",
+    ),
+    "Node, withKraft": Sequence(
+        "/testcontainers_start.sh",
+        "#!/bin/bash\n" + EXPORT + "/etc/confluent/docker/run \n",
+        {
+            **KRAFT,
+            "CLUSTER_ID": CLUSTER_ID,
+            "KAFKA_BROKER_ID": "1",
+            "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
+            "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
+        },
+        r".*Kafka Server started.*",
+        entrypoint="sh",
+    ),
+}
+
+
+def check(sequence: Sequence) -> None:
+    """Replay a sequence and use the broker from the host.
+
+    Raises:
+        Failed: the broker does not start, or its log lacks the line.
+    """
+    run = f"{sequence.shell} {sequence.script}".strip()
+    loop = f"while [ ! -f {sequence.script} ]; do sleep 0.1; done; {run}"
+    command = ["-c", loop] if sequence.entrypoint else ["sh", "-c", loop]
+    options = ["--entrypoint", sequence.entrypoint] if sequence.entrypoint else []
+    with container(
+        "ottla-starter", *command, options=options, environment=sequence.environment
+    ) as name:
+        with tempfile.TemporaryDirectory() as directory:
+            script = Path(directory) / "script"
+            script.write_text(sequence.content)
+            script.chmod(0o777)
+            call("cp", str(script), f"{name}:{sequence.script}")
+        log = wait_for_log(name, "[KafkaServer id=")
+        if not re.search(sequence.awaited, log):
+            raise Failed(f"no line of the log matches {sequence.awaited}:\n{log}")
+        use_from_outside(f"localhost:{PORT}")
