@@ -72,6 +72,12 @@ def _consume(
         list[int] | None,
         typer.Option("--partition", "-p", metavar="N", help="Only this one; repeatable."),
     ] = None,
+    group: Annotated[
+        str,
+        typer.Option(
+            "--group", "-g", metavar="ID", help="Start at its committed offsets; commits nothing."
+        ),
+    ] = "",
     count: Annotated[
         int | None,
         typer.Option("--count", "-n", metavar="N", min=1, help="Stop after N records."),
@@ -97,10 +103,12 @@ def _consume(
     --json: one line for each record.
     """
     level = Isolation[isolation.name]
+    if start and group:
+        raise CannotRun("--from and --group exclude each other")
     with client_of(bootstrap) as client:
         chosen = _partitions(client, topic, partition or [])
         ends = offsets(client, topic, dict.fromkeys(chosen, LATEST), isolation=level)
-        starts = _starts(client, topic, ends, start)
+        starts = _starts(client, topic, ends, start, group)
         reader = RecordReader(client, topic, starts, isolation=level)
         records = _followed(reader) if follow else reader.read_to(ends)
         _print(topic, records if count is None else islice(records, count), _form(values, as_json))
@@ -118,9 +126,16 @@ def _partitions(client: Client, topic: str, wanted: list[int]) -> list[int]:
     return wanted or known
 
 
-def _starts(client: Client, topic: str, ends: dict[int, int], start: str) -> dict[int, int]:
+def _starts(
+    client: Client, topic: str, ends: dict[int, int], start: str, group: str
+) -> dict[int, int]:
     """The first offset to read in each partition. Raises CannotRun."""
     first = offsets(client, topic, dict.fromkeys(ends, EARLIEST))
+    if group:
+        from ottla.admin_groups import committed_offsets
+
+        committed = committed_offsets(client, group)
+        return {p: committed.get((topic, p), (first[p],))[0] for p in ends}
     if start in ("", "beginning"):
         return first
     if start == "end":

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ottla.__main__ import main
@@ -133,6 +134,23 @@ def test_consume_starts_where_it_should(ottla: Ottla, topic: str, words: str, va
     assert ottla("consume", topic, "--values", *words.split()).split() == values.split()
 
 
+def test_a_group_gives_the_start_and_stays_unchanged(
+    ottla: Ottla, topic: str, bootstrap: str
+) -> None:
+    ottla("produce", topic, "--count", "3")
+    group = f"{topic}-group"
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    message = consumer.poll(TIMEOUT_S)
+    assert message is not None
+    consumer.commit(message=message, asynchronous=False)
+    consumer.close()
+    for _ in range(2):
+        assert ottla("consume", topic, "--values", "--group", group).split() == ["1", "2"]
+
+
 def process(bootstrap: str, *words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "ottla", *words, "--bootstrap", bootstrap]
     return subprocess.Popen(
@@ -193,12 +211,73 @@ def test_config_explains_its_number_sign(ottla: Ottla) -> None:
     assert first.startswith("# A line that begins with # is a default")
 
 
+def test_a_topic_is_created_described_changed_and_deleted(ottla: Ottla) -> None:
+    name = f"made-{time.monotonic_ns()}"
+    words = ["-p", "2", "--config", "retention.ms=60000"]
+    assert ottla("topics", "create", name, *words) == f"{name} is created: 2 partitions\n"
+    again = ottla("topics", "create", name, "--if-not-exists", "--json")
+    assert json.loads(again) == {"topic": name, "partitions": 2, "is_new": False}
+    ottla("produce", name, "x", "--partition", "1")
+    found = json.loads(ottla("topics", "describe", name, "--json"))
+    assert found["configs"] == {"retention.ms": "60000"}
+    assert found["partitions"][1] == {
+        "partition": 1, "leader": 1, "replicas": [1], "isr": [1],
+        "first_offset": 0, "last_stable_offset": 1, "end_offset": 1,
+    }  # fmt: skip
+    assert "configs: retention.ms=60000" in ottla("topics", "describe", name)
+    changes = ["--set", "segment.ms=1000", "--unset", "retention.ms"]
+    assert ottla("topics", "configs", name, *changes).splitlines() == [
+        "# retention.ms=604800000",
+        "segment.ms=1000",
+    ]
+    assert {"topic": name, "partitions": 2} in json.loads(ottla("topics", "list", "--json"))
+    assert ottla("topics", "delete", name) == f"{name} is deleted\n"
+    assert name not in ottla("topics", "list")
+
+
+def test_a_group_is_described_reset_and_deleted(ottla: Ottla, topic: str) -> None:
+    ottla("produce", topic, "--count", "5")
+    group = f"{topic}-group"
+    words = ["groups", "reset", group, topic, "--to", "2"]
+    assert "not changed" in ottla(*words)
+    assert group not in ottla("groups", "list")
+    ottla(*words, "--execute")
+    found = json.loads(ottla("groups", "describe", group, "--json"))
+    assert found["state"] == "Empty"
+    assert found["partitions"] == [
+        {"partition": f"{topic}-0", "committed": 2, "end": 5, "lag": 3, "member": None}
+    ]
+    for to, offset in {"beginning": 0, "end": 5, "-1": 4, "99": 5, "1h": 0}.items():
+        reset = json.loads(ottla("groups", "reset", group, topic, "--to", to, "--json"))
+        assert reset["offsets"] == {f"{topic}-0": offset}
+    assert f"{topic}-0  2          5    3" in ottla("groups", "describe", group)
+    assert ottla("groups", "delete", group) == f"{group} is deleted\n"
+    assert group not in ottla("groups", "list", "--json")
+
+
+def test_a_bench_measures_three_loads_and_leaves_no_topic(ottla: Ottla) -> None:
+    found = json.loads(ottla("bench", "--seconds", "0.2", "--json"))
+    assert [each["load"] for each in found] == ["produce", "consume", "transactions"]
+    assert all(each["records_per_s"] > 0 for each in found)
+    assert "ottla-bench" not in ottla("topics", "list")
+
+
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
+        ("topics describe not-there", 1, "not-there: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("topics create {topic}", 1, "{topic}: TOPIC_ALREADY_EXISTS"),
+        ("topics create x --config a", 2, "NAME=VALUE"),
+        ("topics configs {topic} --set no.such=1", 1, "INVALID_CONFIG"),
+        ("topics delete not-there", 1, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("groups describe not-there", 1, "GROUP_ID_NOT_FOUND"),
+        ("groups delete not-there", 1, "GROUP_ID_NOT_FOUND"),
+        ("groups reset g {topic} --partition 4", 2, "has no partition 4"),
+        ("groups reset g {topic} --to yesterday", 2, "--to yesterday: "),
         ("consume not-there", 1, "not-there: UNKNOWN_TOPIC_OR_PARTITION"),
         ("consume {topic} --partition 9", 1, "-9: UNKNOWN_TOPIC_OR_PARTITION"),
         ("consume {topic} --from yesterday", 2, "--from yesterday: "),
+        ("consume {topic} --from end --group g", 2, "exclude each other"),
         ("consume {topic} -b nowhere", 2, "nowhere: HOST:PORT was expected"),
         ("consume {topic} -b 127.0.0.1:1", 1, "127.0.0.1:1: Connection refused"),
         ("produce {topic} x --abort", 2, "--abort needs --transactional-id"),
@@ -222,4 +301,4 @@ def test_a_failure_is_one_line_and_a_status(
     assert main(shlex.split(words.format(topic=topic))) == status
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("ottla: ")
-    assert text in line
+    assert text.format(topic=topic) in line
