@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign simulate mutants attack check settings-page message-types style types bench bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign simulate mutants attack check settings-page message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -85,6 +85,9 @@ types: .venv/.installed .typing/ottla ## mypy, strict
 
 bench-start: .venv/.installed ## start time and idle memory
 	@$(PY) benchmarks/bench_start.py $(ARGS)
+
+bench-brokers: .venv/.installed ## 1,000 brokers of tests, one after the other, in under 60 s (ARGS='--brokers 100')
+	@$(PY) benchmarks/bench_brokers.py $(ARGS)
 
 bench: .venv/.installed ## beside Apache Kafka and kfake, with stock clients, about 25 minutes (ARGS=--write: docs/PERFORMANCE.md)
 	@$(PY) benchmarks/bench.py $(ARGS)

@@ -2,7 +2,7 @@
 
 The commands are `stop N`, `cut N` (cut its connections, as a kill does), `start N`, `lead TOPIC
 PARTITION N` (make node N the leader; the partition `*` means all), and `queues` (the contents of
-the marker channels, as JSON). The answer is `ok` with the result, or `error` with the reason. The
+the marker channels, as JSON). The answer is `ok` with the result, or `error` with a sentence. The
 socket exists only with `--control`.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,11 @@ from .node import Node
 
 _log = Log("control")
 _LINE_BYTES: Final = 1 << 16
+_ORDERS: Final = "stop N, cut N, start N, lead TOPIC PARTITION N, queues"
+
+
+class _WrongOrder(Exception):
+    """An order that cannot be carried out; the text says why in one sentence."""
 
 
 class ControlSocket:
@@ -53,25 +58,30 @@ class ControlSocket:
         try:
             match words:
                 case ["stop", node_id]:
-                    await self._stop(int(node_id), at_once=False)
+                    await self._stop(self._node_id(node_id), at_once=False)
                 case ["cut", node_id]:
-                    await self._stop(int(node_id), at_once=True)
+                    await self._stop(self._node_id(node_id), at_once=True)
                 case ["start", node_id]:
-                    await self._start(int(node_id))
+                    await self._start(self._node_id(node_id))
                 case ["lead", topic, partition, node_id]:
-                    self._lead(topic, partition, int(node_id))
+                    self._lead(topic, partition, self._node_id(node_id))
                 case ["queues"]:
                     return f"ok {json.dumps(self._queues())}"
                 case _:
-                    return f"error unknown command {' '.join(words)!r}"
-        except (Refused, OSError, ValueError, LookupError) as failed:
-            return f"error {type(failed).__name__}: {failed}"
+                    return f"error unknown order {' '.join(words)!r}; orders are {_ORDERS}"
+        except (_WrongOrder, OSError) as failed:
+            return f"error {failed}"
         return "ok"
+
+    def _node_id(self, text: str) -> int:
+        if not text.isdecimal() or int(text) not in self._nodes:
+            raise _WrongOrder(f"node {text} does not exist; nodes: {_listed(self._nodes)}")
+        return int(text)
 
     async def _stop(self, node_id: int, *, at_once: bool) -> None:
         node, door = self._nodes[node_id], self._sockets[node_id]
         if not node.runs:
-            raise ValueError(f"node {node_id} does not run")
+            raise _WrongOrder(f"node {node_id} does not run")
         door.refuse()
         if at_once:
             door.cut()
@@ -79,21 +89,40 @@ class ControlSocket:
             door.begin_drain()
         node.leave()
         await door.drained()
+        with suppress(OSError):
+            door.bind()  # without listening: no other socket gets the port meanwhile
 
     async def _start(self, node_id: int) -> None:
         node, door = self._nodes[node_id], self._sockets[node_id]
         if node.runs:
-            raise ValueError(f"node {node_id} runs")
+            raise _WrongOrder(f"node {node_id} runs")
         door.bind()
         node.come_back(door.advertised)
         await door.open(node)
 
     def _lead(self, topic: str, partition: str, node_id: int) -> None:
         controller = self._nodes[node_id].controller
-        count = len(controller.catalog.topics[topic].partitions)
+        known = controller.catalog.topics.get(topic)
+        if known is None:
+            raise _WrongOrder(f"topic {topic} does not exist")
+        count = len(known.partitions)
+        if partition != "*" and not (partition.isdecimal() and int(partition) < count):
+            numbers = "0" if count == 1 else f"0 to {count - 1}"
+            raise _WrongOrder(
+                f"partition {topic}-{partition} does not exist; partitions: {numbers}"
+            )
         for index in range(count) if partition == "*" else [int(partition)]:
-            with _unless_it_leads():
+            try:
                 controller.change_leader(topic, index, node_id)
+            except Refused as refused:
+                if refused.code == Code.ELIGIBLE_LEADERS_NOT_AVAILABLE:
+                    isr = _listed(known.partitions[index].isr)
+                    why = (
+                        f"node {node_id} is not in sync with {topic}-{index}; nodes in sync: {isr}"
+                    )
+                    raise _WrongOrder(why) from None
+                if refused.code != Code.ELECTION_NOT_NEEDED:  # the node leads it
+                    raise _WrongOrder(str(refused)) from None
 
     def _queues(self) -> dict[int, dict[str, object]]:
         return {
@@ -115,14 +144,8 @@ async def _write(writer: asyncio.StreamWriter, answer: str) -> None:
     await writer.drain()
 
 
-@contextmanager
-def _unless_it_leads() -> Iterator[None]:
-    """Who leads already need not be made to."""
-    try:
-        yield
-    except Refused as refused:
-        if refused.code != Code.ELECTION_NOT_NEEDED:
-            raise
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers)) or "none"
 
 
 def _free(path: Path) -> Path:

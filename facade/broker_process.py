@@ -34,8 +34,11 @@ class BrokerProcess(Protocol):
 
     pid: int
 
-    def await_ready(self, timeout_s: float) -> bool:
-        """Wait until the broker answers; whether it does. Raises TimeoutError."""
+    def await_ready(self, timeout_s: float) -> str | None:
+        """Wait until the broker answers; HOST:PORT of each node, separated by commas.
+
+        Returns None if it ended. Raises TimeoutError.
+        """
 
     def has_ended(self) -> bool:
         """Whether the process has ended."""
@@ -86,15 +89,15 @@ class _Started:
             )
         self.pid = self._process.pid
 
-    def await_ready(self, timeout_s: float) -> bool:
+    def await_ready(self, timeout_s: float) -> str | None:
         deadline_s = time.monotonic() + timeout_s
         while not self._ready_file.exists():
             if self.has_ended():
-                return False
+                return None
             if time.monotonic() > deadline_s:
                 raise TimeoutError
             time.sleep(0.002)
-        return True
+        return self._ready_file.read_text().strip()
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -121,9 +124,13 @@ class _Forked:
 
     def __init__(self, broker: TemplateBroker) -> None:
         self.pid = broker.pid
-        self.await_ready = lambda timeout_s: broker.await_ready(timeout_s) is not None
+        self._broker = broker
         self.has_ended, self.wait = broker.has_ended, broker.wait
         self.terminate, self.kill, self.close = broker.terminate, broker.kill, broker.close
+
+    def await_ready(self, timeout_s: float) -> str | None:
+        ready = self._broker.await_ready(timeout_s)
+        return None if ready is None else str(ready["bootstrap_servers"])
 
 
 class Templates:

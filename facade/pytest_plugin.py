@@ -1,32 +1,180 @@
-"""The pytest plugin: the fixtures `ottla_broker` and `ottla_settings`.
+"""The pytest plugin: brokers as fixtures, and their logs in the reports of failing tests.
 
-One broker serves a whole session; tests use topics of different names. A test that kills, restarts
-or configures a broker starts its own with `ottla.testing.running_broker`.
+`ottla` is one broker for the session (with xdist, one for each worker); tests use topics of
+different names. A test that kills, restarts or configures a broker
+takes `ottla_broker`, which belongs to this test alone. `spark_kafka` is a Spark session for
+`ottla`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+# Every pytest run of every project loads this plugin, so it imports the rest when it is needed.
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator, Mapping
 
-    from ottla.testing import RunningBroker
+    from ottla.pytest_support import SessionBroker
+    from ottla.spark.spark_kafka import SparkKafka
+    from ottla.testing import Ottla
+
+_SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
+_LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
+_MARKERS: Final = (
+    "ottla(settings={}, nodes=1): the broker settings and the number of nodes of ottla_broker",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options and the settings of the ini file."""
+    group = parser.getgroup("ottla", "Ottla, a broker for tests")
+    group.addoption(
+        "--ottla-settings",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a broker setting of Kafka for all brokers of fixtures; repeatable;"
+        " overrides ottla_settings of the ini file",
+    )
+    group.addoption(
+        "--ottla-nodes",
+        type=int,
+        metavar="N",
+        help="nodes of each broker of a fixture (default: ottla_nodes of the ini file, or 1)",
+    )
+    parser.addini("ottla_settings", "broker settings of Kafka, one NAME=VALUE a line", "linelist")
+    parser.addini("ottla_nodes", "nodes of each broker of a fixture", default="1")
+    parser.addini(
+        "ottla_broker_scope",
+        "scope of the fixture ottla_broker: function (a fresh broker for each test) or session"
+        " (the broker of `ottla`)",
+        default="function",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the markers."""
+    for marker in _MARKERS:
+        config.addinivalue_line("markers", marker)
 
 
 @pytest.fixture(scope="session")
-def ottla_settings() -> dict[str, str]:
-    """Kafka's broker settings for `ottla_broker`; override the fixture to change them."""
-    return {}
+def ottla_settings(pytestconfig: pytest.Config) -> Mapping[str, str]:
+    """Kafka's broker settings for the fixtures' brokers; override the fixture to change them."""
+    pairs = [*pytestconfig.getini("ottla_settings"), *pytestconfig.getoption("--ottla-settings")]
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise pytest.UsageError(f"ottla settings: {pair!r}: NAME=VALUE was expected")
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 @pytest.fixture(scope="session")
-def ottla_broker(ottla_settings: dict[str, str]) -> Iterator[RunningBroker]:
-    """A running broker; clients connect to `ottla_broker.bootstrap`."""
-    # Every pytest run of every project loads this plugin, so import nothing before it is needed.
-    from ottla.testing import running_broker
+def ottla_nodes(pytestconfig: pytest.Config) -> int:
+    """The number of nodes of the fixtures' brokers; override the fixture to change it."""
+    return int(pytestconfig.getoption("--ottla-nodes") or pytestconfig.getini("ottla_nodes"))
 
-    with running_broker(settings=ottla_settings) as broker:
+
+@pytest.fixture(scope="session")
+def ottla(
+    pytestconfig: pytest.Config, ottla_settings: Mapping[str, str], ottla_nodes: int
+) -> Iterator[Ottla]:
+    """The broker of the session; clients connect to `ottla.bootstrap_servers`.
+
+    If a test kills it, a warning names the test, and the broker is started again.
+    """
+    from ottla.pytest_support import SessionBroker
+    from ottla.testing import Ottla
+
+    with Ottla(settings=ottla_settings, nodes=ottla_nodes) as broker:
+        known = pytestconfig.stash[_SESSION] = SessionBroker(broker)
         yield broker
+        del pytestconfig.stash[_SESSION]
+        known.check(os.environ.get("PYTEST_CURRENT_TEST", "the last test").partition(" (")[0])
+
+
+def _broker_scope(fixture_name: str, config: pytest.Config) -> Any:  # Any: pytest's name of a scope
+    return config.getini("ottla_broker_scope")
+
+
+@pytest.fixture(scope=_broker_scope)
+def ottla_broker(
+    request: pytest.FixtureRequest, ottla_settings: Mapping[str, str], ottla_nodes: int
+) -> Iterator[Ottla]:
+    """A broker for this test alone.
+
+    `@pytest.mark.ottla(settings={"num.partitions": "3"}, nodes=3)` adds settings.
+    """
+    if request.scope == "session":
+        yield request.getfixturevalue("ottla")
+        return
+    from ottla.testing import Ottla
+
+    marker = request.node.get_closest_marker("ottla")
+    given = {} if marker is None else dict(marker.kwargs)
+    settings = {**ottla_settings, **given.pop("settings", {})}
+    with Ottla(settings=settings, **{"nodes": ottla_nodes, **given}) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def spark_kafka(ottla: Ottla, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkKafka]:
+    """A Spark session with the Kafka connector, and functions that read and write `ottla`."""
+    try:
+        from ottla.spark.session import session
+        from ottla.spark.spark_kafka import SparkKafka
+
+        made = session("ottla-tests", log_path=tmp_path_factory.mktemp("spark") / "spark.log")
+    except ModuleNotFoundError as missing:
+        pytest.fail(f"spark_kafka needs `pip install 'ottla[spark]'`: {missing}", pytrace=False)
+    try:
+        yield SparkKafka(made, ottla.bootstrap_servers)
+    finally:
+        made.stop()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Note how long the logs of the running brokers are."""
+    testing = sys.modules.get("ottla.testing")
+    brokers = () if testing is None else tuple(testing.brokers)
+    item.stash[_LOG_SIZES] = {each: each.log_size() for each in brokers}
+    try:
+        return (yield)
+    finally:
+        del item.stash[_LOG_SIZES]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach to the report of a failing test all that its brokers have logged since it began."""
+    report = yield
+    testing = sys.modules.get("ottla.testing")
+    if report.failed and testing is not None and _LOG_SIZES in item.stash:
+        sizes = item.stash[_LOG_SIZES]
+        for broker in list(testing.brokers):
+            text = broker.log_since(sizes.get(broker, 0))
+            if text.strip():
+                title = f"Ottla's log ({broker.bootstrap_servers or 'not started'})"
+                report.sections.append((title, text))
+            sizes[broker] = broker.log_size()
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Start the session's broker again if the test left it dead."""
+    try:
+        return (yield)
+    finally:
+        known = item.config.stash.get(_SESSION, None)
+        if known is not None and "ottla" in getattr(item, "fixturenames", ()):
+            known.check(item.nodeid)

@@ -42,6 +42,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _MODULES: Final = (
     "ottla.broker.server",
     "ottla.broker.settings.rules",
+    "ottla.broker.control_socket",
     "uvloop",
     "resource",
     "threading",

@@ -1,32 +1,58 @@
 """A real broker for a test: in its own process, on a free port, in a temporary directory.
 
-`running_broker()` returns when the broker answers (about 0.2 s for the first, less for others: see
-`broker_process.py`) and leaves nothing behind. The broker watches a pipe or socket that the test's
-process holds, so it also ends if that is killed; then the temporary directory stays, as the test
-may need it. `running_broker(nodes=3)` runs a cluster in one process, whose nodes a test can stop
+    with Ottla() as broker:
+        client = Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+The `with` begins when the broker answers (about 0.15 s for the first, less for others: see
+`broker_process.py`), and its end leaves nothing behind. The broker watches a pipe or socket that
+the test's process holds, so it also ends if that is killed; then the temporary directory stays, as
+the test may need it. `Ottla(nodes=3)` runs a cluster in one process, whose nodes a test can stop
 and start.
 """
 
 from __future__ import annotations
 
-import random
+import os
 import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
 from ottla.broker_process import BrokerProcess, start_process
+from ottla.ports import NO_BROKER, HeldPorts, closed_port, silent_port
 
-__all__ = ["BrokerFailed", "RunningBroker", "RunningNode", "running_broker"]
+if TYPE_CHECKING:
+    from types import TracebackType
 
-START_TIMEOUT_S = 20.0
-STOP_TIMEOUT_S = 20.0
-# Below the ephemeral ports: while a broker is down, its clients retry its port. They must neither
-# get that port for their own connection nor, on loopback, connect to themselves.
-PORTS = range(10_000, 32_768)
+__all__ = [
+    "NO_BROKER",
+    "BrokerFailed",
+    "Ottla",
+    "OttlaTestMixin",
+    "RunningBroker",
+    "RunningNode",
+    "closed_port",
+    "running_broker",
+    "silent_port",
+]
+
+START_TIMEOUT_S: Final = 20.0
+STOP_TIMEOUT_S: Final = 20.0
+_FIRST_PAUSE_S: Final = 0.002
+_LONGEST_PAUSE_S: Final = 0.1
+_SOCKET_PATH_BYTES: Final = 100  # the most that all systems take
+_LOG_BYTES: Final = 1 << 16
+
+_T = TypeVar("_T")
+
+brokers: Final[weakref.WeakSet[Ottla]] = weakref.WeakSet()
+"""The brokers of this process that were started, and are not yet collected as garbage."""
 
 
 class BrokerFailed(Exception):
@@ -34,11 +60,11 @@ class BrokerFailed(Exception):
 
 
 class RunningNode:
-    """One node of a broker process. `bootstrap` is its "HOST:PORT"."""
+    """One node of a broker process. `bootstrap` is its "HOST:PORT", or empty before a start."""
 
-    def __init__(self, broker: RunningBroker, node_id: int, bootstrap: str) -> None:
+    def __init__(self, broker: Ottla, node_id: int) -> None:
         self.node_id = node_id
-        self.bootstrap = bootstrap
+        self.bootstrap = ""
         self._broker = broker
 
     def stop(self) -> None:
@@ -54,35 +80,67 @@ class RunningNode:
         self._broker.order(f"start {self.node_id}")
 
 
-class RunningBroker:
-    """A broker process. After `kill` or `stop`, `restart` runs it again on the same port and data.
+class _Nodes(dict[int, RunningNode]):
+    """The nodes by id."""
+
+    def __missing__(self, node_id: int) -> RunningNode:
+        known = ", ".join(map(str, self))
+        raise BrokerFailed(f"node {node_id} does not exist; nodes: {known}")
+
+
+class Ottla:
+    """A broker process, for a `with` or an `async with`, or between `start` and `close`.
+
+    After `kill` or `stop`, `start` runs it again on the same port and data.
+
+    Args:
+        settings: Kafka's broker settings by name.
+        nodes: the number of nodes, with ids from 1 or the given `node.id` on.
+        data_dir: the directory to use and keep; None for a temporary one.
 
     Attributes:
-        bootstrap: "HOST:PORT" of each node, separated by commas.
         nodes: the nodes by id.
-        data_dir: the directory with the logs.
-        log_path: the broker's standard error, of all starts in order.
     """
 
     def __init__(
         self,
         *,
-        port: int,
-        data_dir: Path,
-        log_path: Path,
-        settings: Mapping[str, str],
+        settings: Mapping[str, str] | None = None,
         nodes: int = 1,
+        data_dir: Path | str | None = None,
     ) -> None:
-        first_id = int(settings.get("node.id", "1"))
-        self.nodes: Mapping[int, RunningNode] = {
-            first_id + number: RunningNode(self, first_id + number, f"127.0.0.1:{port + number}")
-            for number in range(nodes)
-        }
-        self.bootstrap = ",".join(node.bootstrap for node in self.nodes.values())
-        self.data_dir = data_dir
-        self.log_path = log_path
-        self._settings = dict(settings)
+        self._settings = {name: str(value) for name, value in (settings or {}).items()}
+        first_id = int(self._settings.get("node.id", "1"))
+        self.nodes: Mapping[int, RunningNode] = _Nodes(
+            {node_id: RunningNode(self, node_id) for node_id in range(first_id, first_id + nodes)}
+        )
+        self._given_data_dir = None if data_dir is None else Path(data_dir)
+        self._scratch: Path | None = None
+        self._removal: weakref.finalize[..., Ottla] | None = None
+        self._ports = HeldPorts()
         self._process: BrokerProcess | None = None
+        self._last_log = (0, b"")  # position and content
+        self._snapshots = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """ "HOST:PORT" of each node, separated by commas; the same after each start."""
+        return ",".join(node.bootstrap for node in self.nodes.values())
+
+    @property
+    def bootstrap(self) -> str:
+        """The same as `bootstrap_servers`."""
+        return self.bootstrap_servers
+
+    @property
+    def data_dir(self) -> Path:
+        """The directory with the logs."""
+        return self._given_data_dir or self._directory() / "data"
+
+    @property
+    def log_path(self) -> Path:
+        """The broker's standard error, of all starts in order."""
+        return self._directory() / "broker.log"
 
     @property
     def pid(self) -> int:
@@ -91,10 +149,21 @@ class RunningBroker:
             raise BrokerFailed("the broker is not running")
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        """Whether the process runs: false after `kill` and `stop`, and if it ended by itself."""
+        return self._process is not None and not self._process.has_ended()
+
     def start(self) -> None:
         """Run the broker; return when it answers. Raises BrokerFailed if it does not."""
-        assert self._process is None, "it is running"
-        self._process = start_process(self._arguments(), self.log_path)
+        if self._process is not None:
+            raise BrokerFailed("the broker was started before: call `restart`, `kill` or `stop`")
+        if self._removal is not None and not self._removal.alive:  # it was closed
+            self._scratch = None
+        brokers.add(self)
+        arguments = self._arguments()
+        self._ports.before_start()
+        self._process = start_process(arguments, self.log_path)
         try:
             answers = self._process.await_ready(START_TIMEOUT_S)
         except TimeoutError:
@@ -102,10 +171,13 @@ class RunningBroker:
             raise self._failed(
                 f"the broker did not answer within {START_TIMEOUT_S:.0f} s"
             ) from None
-        if not answers:
+        if answers is None:
             self._process.wait()
             self._forget()
             raise self._failed("the broker did not start")
+        for node, bootstrap in zip(self.nodes.values(), answers.split(","), strict=True):
+            node.bootstrap = bootstrap
+        self._ports.release()
 
     def kill(self) -> None:
         """Send SIGKILL: data not yet passed to the operating system is lost."""
@@ -136,15 +208,127 @@ class RunningBroker:
         self.stop()
         self.start()
 
+    def close(self) -> None:
+        """Kill the broker if it runs, and remove its temporary directory."""
+        self.kill()
+        self._ports.release()
+        with suppress(OSError):
+            self._last_log = self._read_log(0)
+        if self._removal is not None:
+            self._removal()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self.stop()
+            else:
+                self.kill()  # the error of the body is what matters
+        finally:
+            self.close()
+
+    async def __aenter__(self) -> Self:
+        import asyncio
+
+        starting = asyncio.ensure_future(asyncio.to_thread(self.__enter__))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait([starting])
+            self.close()
+            raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.__exit__, kind, error, traceback)
+
+    def snapshot(self, directory: Path | None = None) -> Path:
+        """Copy the data directory; a broker that runs is stopped for it and started again.
+
+        Args:
+            directory: the new directory of the copy; None for one that `close` removes.
+
+        Returns:
+            The directory of the copy, for `restore`.
+        """
+        self._snapshots += 1
+        target = directory or self._directory() / f"snapshot-{self._snapshots}"
+        runs = self._process is not None
+        self.stop()
+        shutil.copytree(self.data_dir, target)
+        if runs:
+            self.start()
+        return target
+
+    def restore(self, snapshot: Path) -> None:
+        """Replace the data by that of a snapshot; a broker that runs is killed and started again.
+
+        Raises:
+            BrokerFailed: there is no such snapshot; nothing is changed.
+        """
+        if not (snapshot / "meta.properties").is_file():
+            raise BrokerFailed(f"{snapshot} is no snapshot of a data directory")
+        runs = self._process is not None
+        self.kill()
+        self.empty()
+        shutil.copytree(snapshot, self.data_dir, dirs_exist_ok=True)
+        if runs:
+            self.start()
+
+    def empty(self) -> None:
+        """Delete all data of a broker that does not run. Raises BrokerFailed if it does."""
+        if self._process is not None:
+            raise BrokerFailed("the broker runs on its data: call `kill` or `stop` before")
+        shutil.rmtree(self.data_dir, ignore_errors=True)
+
+    def wait_for(self, condition: Callable[[], _T], *, timeout_s: float = 10.0) -> _T:
+        """Call a function again and again until its result is true; return the result.
+
+        Raises:
+            TimeoutError: it was not true in time.
+            BrokerFailed: the broker ended by itself meanwhile.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        pause_s = _FIRST_PAUSE_S
+        while not (result := condition()):
+            if self._process is not None and self._process.has_ended():
+                raise self._failed("the broker ended by itself")
+            if time.monotonic() > deadline_s:
+                name = getattr(condition, "__name__", "the condition").replace("<lambda>", "it")
+                raise TimeoutError(f"{name} was not true within {timeout_s:g} s, but {result!r}")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        return result
+
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Make a node the leader of a partition. Raises BrokerFailed if it is not in sync."""
         self.order(f"lead {topic} {partition} {node_id}")
 
     def order(self, line: str) -> str:
-        """Send an order to a broker of several nodes; return its answer (see `control_socket`).
+        """Send an order to the broker's nodes; return its answer (see `control_socket`).
 
         Raises BrokerFailed if the broker refuses.
         """
+        if not self._takes_orders:
+            raise BrokerFailed(f"{line}: the path {self._control} is too long for a Unix socket")
         try:
             with socket.socket(socket.AF_UNIX) as control:
                 control.settimeout(STOP_TIMEOUT_S)
@@ -154,18 +338,35 @@ class RunningBroker:
         except OSError as failed:
             raise self._failed(f"{line}: {failed}") from None
         if not answer.startswith("ok"):
-            raise BrokerFailed(f"{line}: {answer or 'no answer'}")
+            raise BrokerFailed(f"{line}: {answer.removeprefix('error ') or 'no answer'}")
         return answer.removeprefix("ok").strip()
+
+    def _directory(self) -> Path:
+        """The temporary directory, made at its first use."""
+        if self._scratch is None:
+            self._scratch = Path(tempfile.mkdtemp(prefix="ottla-"))
+            self._removal = weakref.finalize(self, _remove, self._scratch, os.getpid())
+        return self._scratch
 
     @property
     def _control(self) -> Path:
         return self.log_path.with_suffix(".control")
 
+    @property
+    def _takes_orders(self) -> bool:
+        return len(os.fsencode(self._control)) <= _SOCKET_PATH_BYTES
+
     def _arguments(self) -> list[str]:
-        first, *others = self.nodes.values()
-        arguments = ["--listen", first.bootstrap, "--data-dir", str(self.data_dir)]
-        if others:
-            arguments += ["--nodes", str(len(self.nodes)), "--control", str(self._control)]
+        first = next(iter(self.nodes.values()))
+        if not first.bootstrap and len(self.nodes) > 1:
+            port = self._ports.hold_consecutive(len(self.nodes))
+        else:  # the broker chooses its port at its first start
+            port = int(first.bootstrap.rpartition(":")[2] or 0)
+        arguments = ["--listen", f"127.0.0.1:{port}", "--data-dir", str(self.data_dir)]
+        if len(self.nodes) > 1:
+            arguments += ["--nodes", str(len(self.nodes))]
+        if self._takes_orders:
+            arguments += ["--control", str(self._control)]
         for name, value in self._settings.items():
             arguments += ["--set", f"{name}={value}"]
         return arguments
@@ -174,80 +375,91 @@ class RunningBroker:
         assert self._process is not None
         self._process.close()
         self._process = None
+        known = [node.bootstrap for node in self.nodes.values() if node.bootstrap]
+        self._ports.hold(int(bootstrap.rpartition(":")[2]) for bootstrap in known)
 
-    def _failed(self, what: str) -> BrokerFailed:
-        return BrokerFailed(f"{what}; the end of {self.log_path}:\n{self.log_tail()}")
+    def _failed(self, reason: str) -> BrokerFailed:
+        return BrokerFailed(f"{reason}; the end of {self.log_path}:\n{self.log_tail()}")
 
     def log_tail(self, lines: int = 20) -> str:
         """The last lines of the broker's log."""
-        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.log_since(0).splitlines()[-lines:])
+
+    def log_size(self) -> int:
+        """The present size of the broker's log, in bytes."""
+        try:
+            return 0 if self._scratch is None else self.log_path.stat().st_size
+        except FileNotFoundError:
+            begin, content = self._last_log
+            return begin + len(content)
+
+    def log_since(self, position: int) -> str:
+        """The broker's log from a position on (see `log_size`), at most its last 64 KiB.
+
+        It is there after `close`, too.
+        """
+        try:
+            begin, content = self._read_log(position)
+        except OSError:
+            begin, content = self._last_log
+        return content[max(position - begin, 0) :].decode(errors="replace")
+
+    def _read_log(self, position: int) -> tuple[int, bytes]:
+        begin = max(position, self.log_size() - _LOG_BYTES)
+        with self.log_path.open("rb") as log:
+            log.seek(begin)
+            return begin, log.read()
+
+
+def _remove(scratch: Path, pid: int) -> None:
+    if os.getpid() == pid:  # not in a process that was forked from it
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+RunningBroker = Ottla
+"""The former name of `Ottla`."""
 
 
 @contextmanager
 def running_broker(
     *, data_dir: Path | None = None, settings: Mapping[str, str] | None = None, nodes: int = 1
-) -> Iterator[RunningBroker]:
-    """Run a broker for the body of a `with`.
-
-    Args:
-        data_dir: the directory to use and keep; None for a temporary one.
-        settings: Kafka's broker settings by name.
-        nodes: the number of nodes, with ids from 1 or the given `node.id` on.
+) -> Iterator[Ottla]:
+    """Run a broker for the body of a `with`, as `Ottla` with the same arguments does.
 
     Raises:
         BrokerFailed: the broker does not start, or ended by itself in the body.
     """
-    scratch = Path(tempfile.mkdtemp(prefix="ottla-"))
-    try:
-        broker = _started(scratch, data_dir or scratch / "data", settings or {}, nodes)
-        try:
-            yield broker
-        except BaseException:
-            broker.kill()  # the error of the body is what matters
-            raise
-        broker.stop()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with Ottla(data_dir=data_dir, settings=settings, nodes=nodes) as broker:
+        yield broker
 
 
-def _started(
-    scratch: Path, data_dir: Path, settings: Mapping[str, str], nodes: int
-) -> RunningBroker:
-    """A broker that answers; tries another port if another process took the first meanwhile."""
-    for _ in range(5):
-        port = _free_ports(nodes)
-        broker = RunningBroker(
-            port=port,
-            data_dir=data_dir,
-            log_path=scratch / "broker.log",
-            settings=settings,
-            nodes=nodes,
-        )
-        try:
-            broker.start()
-        except BrokerFailed:
-            if all(_is_free(port + number) for number in range(nodes)):
-                raise
-        else:
-            return broker
-    raise BrokerFailed("no port stayed free long enough for the broker to take it")
+class OttlaTestMixin:
+    """Gives the tests of a `unittest.TestCase` one broker, `self.ottla`.
 
+        class TestOrders(OttlaTestMixin, unittest.TestCase):
+            ottla_settings = {"num.partitions": "3"}
 
-def _free_ports(count: int) -> int:
-    """The first of `count` consecutive free ports."""
-    # The system's randomness, so that tests with the same seed do not choose the same port.
-    choice = random.SystemRandom().choice
-    while True:
-        port = choice(PORTS)
-        if all(_is_free(port + number) for number in range(count)):
-            return port
+    Attributes:
+        ottla: the broker of the class.
+        ottla_settings: Kafka's broker settings by name, for all brokers of the class.
+        ottla_nodes: the number of nodes of each broker.
+    """
 
+    ottla: ClassVar[Ottla]
+    ottla_settings: ClassVar[Mapping[str, str]] = {}
+    ottla_nodes: ClassVar[int] = 1
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Start the broker of the class."""
+        super().setUpClass()  # type: ignore[misc]  # TestCase has it
+        cls.ottla = cls.enterClassContext(cls._new_ottla())  # type: ignore[attr-defined]  # as well
+
+    def fresh_ottla(self) -> Ottla:
+        """Start a broker for this test alone."""
+        started: Ottla = self.enterContext(self._new_ottla())  # type: ignore[attr-defined]  # as well
+        return started
+
+    @classmethod
+    def _new_ottla(cls) -> Ottla:
+        return Ottla(settings=cls.ottla_settings, nodes=cls.ottla_nodes)

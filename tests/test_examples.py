@@ -102,17 +102,30 @@ def test_a_python_example_runs(
 def test_the_commands_of_a_shell_example_run(
     example: Example, readers_broker: RunningBroker, tmp_path: Path
 ) -> None:
-    """`ottla serve` must get ready and stop at SIGTERM; every other command must succeed."""
+    """`ottla serve` and `template` must get ready and stop; every other command must succeed."""
     for line in commands(example.text):
         words = shlex.split(line, comments=True)
         if not words or words[0] in FOREIGN:
             continue
         if words[:2] == ["ottla", "serve"]:
             serve_until_ready(words, tmp_path)
+        elif words[:2] == ["ottla", "template"]:
+            run_until_it_listens(words, tmp_path)
         else:
             reader = f"export OTTLA_BOOTSTRAP={readers_broker.bootstrap}\n"
             line = READERS_BROKER.sub(readers_broker.bootstrap, line)
             run(["bash", "-euc", reader + line], tmp_path, 60)
+
+
+def run_until_it_listens(words: list[str], directory: Path) -> None:
+    """Run `ottla template`; stop it when it has printed its line."""
+    program = [sys.executable, "-P", "-m", *words]
+    with subprocess.Popen(program, cwd=directory, stdout=subprocess.PIPE, text=True) as template:
+        assert template.stdout is not None
+        line = template.stdout.readline()
+        template.terminate()
+    assert "listens on" in line
+    assert template.returncode == 0
 
 
 def commands(text: str) -> list[str]:

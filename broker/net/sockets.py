@@ -97,11 +97,13 @@ class NodeSockets:
         return None
 
     def bind(self) -> None:
-        """Bind the ports again after `refuse`.
+        """Bind the ports again after `refuse`, unless they are bound.
 
         Raises:
             OSError: another process has one of them.
         """
+        if self._bound:
+            return
         self._bound = [self._sized(_bound(listener)) for listener in self._listeners]
 
     def _sized(self, bound: socket.socket) -> socket.socket:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ottla.testing import PORTS
+from ottla.ports import PORTS
 from tests.wire.client import Address
 
 # In memory if possible, because other processes' use of a disk delays the broker.

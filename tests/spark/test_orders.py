@@ -33,16 +33,14 @@ def faults_of(ledger: Ledger, bootstrap: str, topic: str) -> list[str]:
 
 
 def test_every_tenth_transaction_is_aborted_and_stays_invisible(
-    ottla_broker: RunningBroker,
+    ottla: RunningBroker,
 ) -> None:
-    ledger, topic = Ledger(), new_topic(ottla_broker.bootstrap)
-    write_orders(
-        ledger, bootstrap=ottla_broker.bootstrap, topic=topic, transactions=20, orders_each=10
-    )
+    ledger, topic = Ledger(), new_topic(ottla.bootstrap)
+    write_orders(ledger, bootstrap=ottla.bootstrap, topic=topic, transactions=20, orders_each=10)
     assert ledger.count(Fate.COMMITTED) == 180
     assert ledger.count(Fate.ABORTED) == 20
     assert len(ledger.acknowledged) == 200
-    assert faults_of(ledger, ottla_broker.bootstrap, topic) == []
+    assert faults_of(ledger, ottla.bootstrap, topic) == []
 
 
 @pytest.mark.parametrize("moment", Moment)

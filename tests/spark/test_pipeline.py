@@ -39,14 +39,12 @@ def audited(ledger: Ledger, pipeline: Pipeline) -> Audit:
 
 
 def test_a_streaming_query_gets_committed_records_exactly_once(
-    spark: SparkSession, ottla_broker: RunningBroker, tmp_path: Path
+    spark: SparkSession, ottla: RunningBroker, tmp_path: Path
 ) -> None:
     ledger = Ledger()
-    pipeline, topic = new_pipeline(spark, ottla_broker.bootstrap, tmp_path)
+    pipeline, topic = new_pipeline(spark, ottla.bootstrap, tmp_path)
     pipeline.start()
-    write_orders(
-        ledger, bootstrap=ottla_broker.bootstrap, topic=topic, transactions=20, orders_each=50
-    )
+    write_orders(ledger, bootstrap=ottla.bootstrap, topic=topic, transactions=20, orders_each=50)
     pipeline.finish()
 
     found = audited(ledger, pipeline)
