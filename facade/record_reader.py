@@ -23,7 +23,7 @@ from ottla.protocol.records import Header, records_in
 
 EARLIEST: Final = -2
 LATEST: Final = -1
-_FETCH_BYTES: Final = 4 << 20
+_FETCH_BYTES: Final = 1 << 20
 _RETRY_S: Final = 0.05
 _PATIENCE_S: Final = 30.0
 _MOVED: Final = frozenset(

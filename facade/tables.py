@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+
+
+_PADDED: Final = 3  # spaces of a column and its border
 
 
 class Table(NamedTuple):
@@ -38,7 +41,8 @@ def table(shown: Table) -> None:
         return
     from rich.console import Console
 
-    Console().print(drawn(shown))
+    console = Console()
+    console.print(drawn(shown, width=console.width))
 
 
 def counted(number: int, one: str, several: str) -> str:
@@ -57,16 +61,30 @@ def moment(time_ms: int) -> str:
     return when.isoformat(sep="T", timespec="milliseconds").replace("+00:00", "Z")
 
 
-def drawn(shown: Table) -> RichTable:
-    """The table as rich draws it; numbers right-aligned, damaged rows in red."""
+def drawn(shown: Table, *, width: int = 0) -> RichTable:
+    """The table as rich draws it; numbers right-aligned, damaged rows in red.
+
+    Args:
+        width: of the terminal; a wider table is drawn without padding, and long cells are folded.
+            0: padding in any case.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
     title, columns, rows = shown
-    drawing = RichTable(title=title, title_justify="left", box=SIMPLE_HEAD)
+    longest = [max(len(row[at]) for row in (columns, *rows)) for at in range(len(columns))]
+    is_wide = 0 < width < sum(longest) + _PADDED * len(columns)
+    drawing = RichTable(
+        title=title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=0 if is_wide else (0, 1),
+        show_edge=not is_wide,
+    )
     for at, name in enumerate(columns):
         is_number = bool(rows) and all(row[at][:1].isdigit() or not row[at] for row in rows)
-        drawing.add_column(name, justify="right" if is_number else "left", no_wrap=at == 0)
+        side: Literal["left", "right"] = "right" if is_number else "left"
+        drawing.add_column(name, justify=side, no_wrap=at == 0, overflow="fold")
     for row in rows:
         style = "bold red" if any("DAMAGED" in cell for cell in row) else ""
         drawing.add_row(*row, style=style)

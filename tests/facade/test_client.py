@@ -17,8 +17,10 @@ from ottla.client import Client, NoAnswer
         (struct.pack(">i", 4) + b"HTTP", "its answer cannot be read"),
         (struct.pack(">ii", 5, 1) + b"\0", "its answer cannot be read"),
         (b"HT", "it closed the connection"),
+        (b"HTTP", "it is an HTTP server"),
+        (bytes.fromhex("15030300"), "the port speaks TLS"),
     ],
-    ids=["another protocol", "an answer that is cut", "nothing whole"],
+    ids=["another protocol", "an answer that is cut", "nothing whole", "HTTP", "TLS"],
 )
 def test_a_peer_that_is_no_broker_gives_no_answer_and_leaves_no_connection(
     said: bytes, told: str

@@ -186,6 +186,18 @@ def test_transactions_are_printed_as_json(ottla: Ottla, topic: str) -> None:
     assert json.loads(ottla("txn", "describe", topic, "--json")) == listed
 
 
+def test_a_narrow_terminal_cuts_no_cell(
+    ottla: Ottla, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ottla("produce", topic, "x", "--transactional-id", "narrow")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    text = re.sub(r"\x1b\[\d*m", "", ottla("txn", "list", "--pattern", "^narrow$"))
+    assert "CompleteCommit" in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_health_says_which_cluster_answers(ottla: Ottla, topic: str, bootstrap: str) -> None:
     text = ottla("health", f"127.0.0.1:1,{bootstrap}")
     pattern = rf"{bootstrap} is healthy: cluster \S+, 1 node \(1 at {bootstrap}\), \d+ topics?, "
