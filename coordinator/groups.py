@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 from ..protocol.errors import Code, Refused
@@ -341,12 +341,12 @@ class Groups:
         """Apply the records of one decision; with a producer they are pending."""
         for kind, run in groupby(records, type):
             if kind is OffsetCommitted:
-                committed: list[Any] = list(run)  # Any: `type` decides
+                committed = cast("list[OffsetCommitted]", list(run))  # `type` decides
                 for group_id in dict.fromkeys(map(_group_of, committed)):
                     self._has_offsets(group_id)
                 self._offsets.replay_commits(committed, producer)
             elif kind is OffsetRemoved:
-                removed: list[Any] = list(run)
+                removed = cast("list[OffsetRemoved]", list(run))
                 self._offsets.replay_removals(removed)
             else:
                 for record in run:

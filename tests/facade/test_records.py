@@ -76,7 +76,9 @@ def test_a_record_comes_back_as_it_was_produced(
     assert (first.fate, second.value) == (Fate.PLAIN, None)
 
 
-def test_a_stock_client_reads_what_was_produced(client: Client, bootstrap: str, topic: str) -> None:
+def test_a_stock_client_reads_the_produced_records(
+    client: Client, bootstrap: str, topic: str
+) -> None:
     produce(client, topic, [OutgoingRecord(b"v", b"k", (("h", b"1"),), 0, 5)])
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g"})
     consumer.assign([TopicPartition(topic, 0, 0)])

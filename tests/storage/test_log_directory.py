@@ -437,7 +437,9 @@ def test_many_deletions_write_the_checkpoint_of_the_cleaner_once(
 
 
 @pytest.mark.parametrize("away", ["deleted", "dropped"])
-def test_a_new_topic_does_not_inherit_what_a_killed_broker_had_compacted(away: str) -> None:
+def test_a_new_topic_does_not_inherit_the_compaction_of_its_namesake_before_a_kill(
+    away: str,
+) -> None:
     disk, found = compacted(2)
     if away == "deleted":
         found.delete_log("orders", 0)
