@@ -92,7 +92,9 @@ def list_groups(
         answer = client.ask(ApiKey.LIST_GROUPS, body, node_id=node_id)
         check(answer.error_code, f"node {node_id}")
         found += [
-            ListedGroup(each.group_id, each.group_type, each.protocol_type, each.group_state)
+            ListedGroup(
+                each.group_id, each.group_type.capitalize(), each.protocol_type, each.group_state
+            )
             for each in answer.groups
         ]
     return sorted(found)

@@ -74,6 +74,12 @@ SUB_ROOMS: dict[str, set[str]] = {
         *("coordinator/group_kind", "coordinator/group_kinds", "coordinator/volatile"),
     },
     "facade/commands": set(),
+    "facade/kafka_tools": {
+        *("facade/admin_cluster", "facade/admin_configs", "facade/admin_groups"),
+        *("facade/admin_offsets", "facade/admin_topics", "facade/client"),
+        *("facade/record_batch", "facade/record_producer", "facade/record_reader"),
+        "facade/transactions_command",
+    },
     "protocol/api_types": set(),
     "protocol/schemas": set(),
 }

@@ -1,0 +1,74 @@
+"""Every tool prints what Kafka's tool printed on an Apache Kafka 4.1.1.
+
+transcripts.json has the commands of each script with the exit status, the standard output and the
+first error line of Kafka's tool. `{t}` stands for a topic, `{bootstrap}` for the broker. Ids become
+words, and columns are one blank apart.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.kafka_tools.__main__ import main
+from ottla.testing import running_broker
+
+# Any: the values of JSON.
+SCRIPTS: dict[str, list[dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("transcripts.json").read_text()
+)
+SETTINGS = {"auto.create.topics.enable": "true", "group.initial.rebalance.delay.ms": "0"}
+WORDS = (
+    (re.compile(r" +"), " "),
+    (re.compile(r" +(?=\n|$)"), ""),
+    (re.compile(r"TopicId: \S{22}"), "TopicId: ID"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "BROKER"),
+)
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker for all scripts."""
+    with running_broker(settings=SETTINGS) as broker:
+        yield broker.bootstrap
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_tool_has_the_output_of_kafkas(
+    name: str,
+    bootstrap: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = f"transcript-{list(SCRIPTS).index(name)}"
+    words = {"{bootstrap}": bootstrap, "{t}": topic}
+    differences = []
+    for command in SCRIPTS[name]:
+        arguments = [filled(each, words) for each in command["arguments"]]
+        text = io.TextIOWrapper(io.BytesIO(command["stdin"].encode()))
+        monkeypatch.setattr("sys.stdin", text)
+        status = main([command["tool"], *arguments])
+        printed = capfd.readouterr()
+        ours = status, output_of(printed.out.replace(topic, "{t}"), command["only"])
+        theirs = command["status"], output_of(command["output"], command["only"])
+        if ours != theirs:
+            differences.append((command["tool"], command["arguments"], ours, theirs))
+    assert differences == []
+
+
+def filled(text: str, words: dict[str, str]) -> str:
+    for word, meant in words.items():
+        text = text.replace(word, meant)
+    return text
+
+
+def output_of(text: str, only: str) -> list[str]:
+    for pattern, word in WORDS:
+        text = pattern.sub(word, text)
+    return [line for line in text.splitlines() if only in line]
