@@ -1,7 +1,7 @@
 """The pytest plugin: brokers as fixtures, and their logs in the reports of failing tests.
 
 `ottla` is one broker for the session (with xdist, one for each worker); tests use topics of
-different names. A test that kills, restarts or configures a broker
+different names, and `ottla_topic` is a new one. A test that kills, restarts or configures a broker
 takes `ottla_broker`, which belongs to this test alone. `spark_kafka` is a Spark session for
 `ottla`.
 """
@@ -9,6 +9,8 @@ takes `ottla_broker`, which belongs to this test alone. `spark_kafka` is a Spark
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 
 _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
+_TOPIC_NAME_LENGTH: Final = 80
 _MARKERS: Final = (
     "ottla(settings={}, nodes=1): the broker settings and the number of nodes of ottla_broker",
+    "ottla_topic(partitions=1, **configs): the partitions and configs of ottla_topic;"
+    " an underscore stands for a dot",
 )
 
 
@@ -121,6 +126,24 @@ def ottla_broker(
     settings = {**ottla_settings, **given.pop("settings", {})}
     with Ottla(settings=settings, **{"nodes": ottla_nodes, **given}) as broker:
         yield broker
+
+
+@pytest.fixture
+def ottla_topic(request: pytest.FixtureRequest) -> str:
+    """The name of a new topic on the broker of this test: on `ottla_broker`, or else on `ottla`.
+
+    `@pytest.mark.ottla_topic(partitions=3, cleanup_policy="compact")` sets partitions and configs.
+    """
+    topic = re.sub(r"[^a-zA-Z0-9-]+", "-", request.node.name)[:_TOPIC_NAME_LENGTH].strip("-")
+    topic = f"{topic}-{secrets.token_hex(4)}"
+    marker = request.node.get_closest_marker("ottla_topic")
+    given = {} if marker is None else dict(marker.kwargs)
+    partitions = given.pop("partitions", 1)
+    configs = {name.replace("_", "."): str(value) for name, value in given.items()}
+    names = {"ottla", "ottla_broker"} & set(request.fixturenames) or {"ottla"}
+    for broker in {id(each): each for each in map(request.getfixturevalue, names)}.values():
+        broker.create_topic(topic, partitions=partitions, configs=configs)
+    return topic
 
 
 @pytest.fixture(scope="session")

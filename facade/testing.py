@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
+from ottla.broker_data import BrokerData
 from ottla.broker_process import BrokerProcess, start_process
 from ottla.ports import NO_BROKER, HeldPorts, closed_port, silent_port
 
@@ -88,7 +89,7 @@ class _Nodes(dict[int, RunningNode]):
         raise BrokerFailed(f"node {node_id} does not exist; nodes: {known}")
 
 
-class Ottla:
+class Ottla(BrokerData):
     """A broker process, for a `with` or an `async with`, or between `start` and `close`.
 
     After `kill` or `stop`, `start` runs it again on the same port and data.

@@ -14,8 +14,6 @@ from ottla.health import answers
 from ottla.testing import Ottla, OttlaTestMixin
 
 pytest_plugins = ["pytester"]
-# A warning of pytest-asyncio in the inner runs, which have no settings of their own.
-pytestmark = pytest.mark.filterwarnings("ignore:The configuration option")
 
 ANSWERS = """
     import socket
@@ -123,6 +121,30 @@ def test_a_marker_sets_up_the_fresh_broker(pytester: pytest.Pytester) -> None:
         """
     )
     passes(pytester, 1, "--strict-markers")
+
+
+def test_a_topic_is_new_and_on_the_broker_of_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        names = set()
+
+        @pytest.mark.parametrize("text", ["a b", "ä/ö"])
+        def test_one(ottla, ottla_topic, text):
+            assert ottla_topic.startswith("test-one-")
+            names.add(ottla_topic)
+            ottla.produce(ottla_topic, [text])
+            assert [each.value for each in ottla.read(ottla_topic)] == [text.encode()]
+
+        @pytest.mark.ottla_topic(partitions=3, cleanup_policy="compact")
+        def test_two(ottla_broker, ottla_topic):
+            assert len(names) == 2
+            stored = ottla_broker.produce(ottla_topic, [{"key": "k", "partition": 2}])
+            assert stored == [(ottla_topic, 2, 0)]
+        """
+    )
+    passes(pytester, 3, "--strict-markers")
 
 
 def test_an_overridden_fixture_gives_the_settings(pytester: pytest.Pytester) -> None:
