@@ -18,7 +18,7 @@ POSITIONAL_PARAMETERS = 5
 PARAMETERS = 9
 COMMANDS = "facade/commands/"  # the parameters of a command are its options
 ANY_AT_MOST = {"broker": 13, "coordinator": 6, "metadata": 0, "storage": 0}
-PATCHES_AT_MOST = 62
+PATCHES_AT_MOST = 64
 ROOMS = ("broker", "coordinator", "facade", "metadata", "protocol", "spark", "storage")
 NO_NAMES = {"utils", "util", "helpers", "common", "manager", "base", "impl", "misc"}
 # Written in two halves, so that this file may have them.
