@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,31 @@ NO_WORDS = [
 ]
 
 
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+def every(paths: Iterable[Path]) -> Callable[[Callable[[Path], Iterable[object]]], object]:
+    """One test of all paths, from a function that returns what is wrong in one of them.
+
+    A test for each pair of rule and file would cost more than the rules."""
+
+    paths = list(paths)
+
+    def test_of(findings: Callable[[Path], Iterable[object]]) -> object:
+        def test() -> None:
+            found = [f"{name(path)}: {each}" for path in paths for each in findings(path)]
+            assert not found, "\n".join(found)
+
+        test.__doc__ = findings.__doc__
+        return test
+
+    return test_of
+
+
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -50,90 +74,81 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_is_short_and_has_a_docstring(path: Path) -> None:
+@every(MODULES)
+def test_a_module_is_short_and_has_a_docstring(path: Path) -> Iterator[str]:
     source = path.read_text()
-    assert source.count("\n") <= FILE_LINES, "split the file by its subjects"
-    assert path.stem not in NO_NAMES
-    assert ast.get_docstring(ast.parse(source)) or path.name == "conftest.py" or not source
+    if source.count("\n") > FILE_LINES:
+        yield "split the file by its subjects"
+    if path.stem in NO_NAMES:
+        yield "the name says nothing"
+    if source and path.name != "conftest.py" and not ast.get_docstring(ast.parse(source)):
+        yield "no docstring"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_function_fits_on_a_screen(path: Path) -> None:
-    long = [
-        f"{name(path)}:{function.lineno} {function.name}: {body_lines(function)} lines"
-        for function in functions(path)
-        if body_lines(function) > FUNCTION_LINES
-    ]
-    assert not long
+@every(MODULES)
+def test_a_function_fits_on_a_screen(path: Path) -> Iterator[str]:
+    for function in functions(path):
+        if body_lines(function) > FUNCTION_LINES:
+            yield f"{function.lineno} {function.name}: {body_lines(function)} lines"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_function_takes_few_things_by_position(path: Path) -> None:
-    many = []
-    if name(path).startswith(COMMANDS):
-        return
+@every(path for path in MODULES if not name(path).startswith(COMMANDS))
+def test_a_function_takes_few_things_by_position(path: Path) -> Iterator[str]:
     for function in functions(path):
         given = [each.arg for each in function.args.posonlyargs + function.args.args]
         if given[:1] in (["self"], ["cls"]):
             given = given[1:]
         if len(given) > POSITIONAL_PARAMETERS and not function.name.startswith("test_"):
-            many.append(f"{name(path)}:{function.lineno} {function.name}: {len(given)}")
-    assert not many
+            yield f"{function.lineno} {function.name}: {len(given)}"
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if name(path).partition("/")[0] in ROOMS], ids=name
+@every(
+    path
+    for path in MODULES
+    if name(path).partition("/")[0] in ROOMS and not name(path).startswith(COMMANDS)
 )
-def test_a_function_has_few_parameters(path: Path) -> None:
+def test_a_function_has_few_parameters(path: Path) -> Iterator[str]:
     """Values that many calls share belong into one object, as in `LogServices`."""
-    many = []
-    if name(path).startswith(COMMANDS):
-        return
     for function in functions(path):
         given = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
         names = [each.arg for each in given if each.arg not in ("self", "cls")]
         if len(names) > PARAMETERS:
-            many.append(f"{name(path)}:{function.lineno} {function.name}: {len(names)}")
-    assert not many
+            yield f"{function.lineno} {function.name}: {len(names)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_no_file_names_a_machine_or_a_registry(path: Path) -> None:
+@every(FILES)
+def test_no_file_names_a_machine_or_a_registry(path: Path) -> Iterator[str]:
     try:
         text = path.read_text()
     except UnicodeDecodeError:
         return
-    found = [
-        f"{name(path)}:{number}: {word}"
-        for number, line in enumerate(text.splitlines(), 1)
-        for word in NO_WORDS
-        if word in line
-    ]
-    assert not found
+    for number, line in enumerate(text.splitlines(), 1):
+        yield from (f"{number}: {word}" for word in NO_WORDS if word in line)
 
 
 def imported(path: Path) -> Iterator[str]:
     """The last names of the modules that a module imports from."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module.rpartition(".")[2]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_shared_code_of_tests_is_in_no_test_file(path: Path) -> None:
-    assert not [each for each in imported(path) if each.startswith("test_")]
+@every(MODULES)
+def test_shared_code_of_tests_is_in_no_test_file(path: Path) -> Iterable[str]:
+    return [each for each in imported(path) if each.startswith("test_")]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> None:
+@every(MODULES)
+def test_a_fake_is_a_class_and_a_request_comes_from_its_schema(path: Path) -> Iterable[str]:
     """A SimpleNamespace accepts any field; tests/requests.py makes requests from schemas."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
     imported = {
-        alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.name
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
-    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    assert not {"SimpleNamespace", "Mock", "MagicMock"} & (imported | attributes)
+    attributes = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
+    return {"SimpleNamespace", "Mock", "MagicMock"} & (imported | attributes)
 
 
 # The name of a test is a plain sentence with a subject.
@@ -142,10 +157,10 @@ NO_RIDDLES = re.compile(
 )
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_test_is_named_by_a_plain_sentence(path: Path) -> None:
+@every(MODULES)
+def test_a_test_is_named_by_a_plain_sentence(path: Path) -> Iterable[str]:
     names = [each.name for each in functions(path) if each.name.startswith("test_")]
-    assert not list(filter(NO_RIDDLES.search, names))
+    return filter(NO_RIDDLES.search, names)
 
 
 # Folders whose texts are plain English: short sentences, subject first, Kafka's terms.
@@ -167,36 +182,34 @@ NOT_PLAIN = re.compile(
 )
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def texts(path: Path) -> list[tuple[int, str]]:
     """Line and text of each docstring and comment of a module."""
     with path.open("rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            if token.type == tokenize.COMMENT or token.string.startswith('"""'):
-                yield token.start[0], token.string
+        return [
+            (token.start[0], token.string)
+            for token in tokenize.tokenize(file.readline)
+            if token.type == tokenize.COMMENT or token.string.startswith('"""')
+        ]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if name(path).startswith(PLAIN)], ids=name
-)
-def test_docstrings_and_comments_are_plain_english(path: Path) -> None:
-    found = [
-        f"{name(path)}:{line}: {each[0]}"
-        for line, text in texts(path)
-        for each in NOT_PLAIN.finditer(text)
-    ]
-    assert not found
+@every(path for path in MODULES if name(path).startswith(PLAIN))
+def test_docstrings_and_comments_are_plain_english(path: Path) -> Iterator[str]:
+    for line, text in texts(path):
+        for each in NOT_PLAIN.finditer(text):
+            yield f"{line}: {each[0]}"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".md"], ids=name)
-def test_documents_are_plain_english(path: Path) -> None:
-    assert not NOT_PLAIN.findall(path.read_text())
+@every(path for path in FILES if path.suffix == ".md")
+def test_documents_are_plain_english(path: Path) -> Iterable[object]:
+    return NOT_PLAIN.findall(path.read_text())
 
 
 def lines_with_any(path: Path) -> list[int]:
     """The line of each `Any` of the code, also of those in forward references; no imports."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if (isinstance(node, ast.Name) and node.id == "Any")
         or (isinstance(node, ast.Constant) and re.search(r"\[Any\b", str(node.value)))
     ]
@@ -211,17 +224,16 @@ def test_any_is_rare(room: str) -> None:
     assert sum(len(lines_with_any(path)) for path in paths) <= ANY_AT_MOST[room]
 
 
-@pytest.mark.parametrize("path", COUNTED, ids=name)
-def test_each_any_has_a_comment_with_its_reason(path: Path) -> None:
+@every(COUNTED)
+def test_each_any_has_a_comment_with_its_reason(path: Path) -> Iterable[int]:
     """The comment begins with `Any:`, on the same line or the line above."""
     reasons = {line for line, text in texts(path) if re.match("#.*\\bAny:", text)}
-    found = [line for line in lines_with_any(path) if not {line, line - 1} & reasons]
-    assert not found
+    return [line for line in lines_with_any(path) if not {line, line - 1} & reasons]
 
 
 def patched(path: Path) -> Iterator[tuple[int, str]]:
     """Line and name of each attribute that pytest's MonkeyPatch replaces."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -235,11 +247,11 @@ def patched(path: Path) -> Iterator[tuple[int, str]]:
 TESTS = [path for path in MODULES if name(path).startswith("tests/")]
 
 
-@pytest.mark.parametrize("path", TESTS, ids=name)
-def test_no_test_patches_a_constant_or_a_log(path: Path) -> None:
+@every(TESTS)
+def test_no_test_patches_a_constant_or_a_log(path: Path) -> Iterable[object]:
     """A constant is an argument (broker/runtime/work_limits.py); `log_lines` has the log lines."""
     found = [each for each in patched(path) if each[1] == "_log" or each[1].isupper()]
-    assert not [each for each in found if each[1] != "CDLL"]  # a class of ctypes
+    return [each for each in found if each[1] != "CDLL"]  # a class of ctypes
 
 
 def test_patches_of_attributes_are_few() -> None:
@@ -247,11 +259,11 @@ def test_patches_of_attributes_are_few() -> None:
     assert sum(len([*patched(path)]) for path in TESTS) <= PATCHES_AT_MOST
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_each_ignored_type_has_its_reason(path: Path) -> None:
+@every(MODULES)
+def test_each_ignored_type_has_its_reason(path: Path) -> Iterable[int]:
     """`# type: ignore[rule]  # reason`"""
     ignored = {line: text for line, text in texts(path) if text.startswith("# type: ignore")}
-    assert not {line for line, text in ignored.items() if not re.search(r"\]  # \w", text)}
+    return [line for line, text in ignored.items() if not re.search(r"\]  # \w", text)]
 
 
 def test_the_project_has_modules_to_check() -> None:
