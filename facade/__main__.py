@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _HELP = {"--help", "-h"}
+_KAFKA_TOOLS = "kafka-"  # `ottla kafka-topics ...` is Kafka's shell tool of that name
 
 
 def main(
@@ -48,6 +49,10 @@ def main(
 
 
 def _run(words: list[str], on_ready: Callable[[Mapping[str, object]], None] | None) -> int:
+    if words and words[0].startswith(_KAFKA_TOOLS):
+        from ottla.kafka_tools.__main__ import main as kafka_tool
+
+        return kafka_tool(words)
     if words and not _HELP & set(words):
         if words[0] == "serve":
             from ottla.serve import serve

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from ottla.client import Client, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
+from ottla.retries import COORDINATOR_MOVES, retried
 
 _GROUP: Final = 0  # the key type in FindCoordinator
 
@@ -65,6 +66,7 @@ class Group:
     target_epoch: int | None = None
 
 
+@retried(COORDINATOR_MOVES)
 def coordinator_of(client: Client, group_id: str) -> int:
     """The node that coordinates a group; updates `client.brokers`. Raises ErrorAnswer."""
     body = {"key_type": _GROUP, "coordinator_keys": [group_id]}
@@ -74,6 +76,7 @@ def coordinator_of(client: Client, group_id: str) -> int:
     return int(found.node_id)
 
 
+@retried(COORDINATOR_MOVES)
 def list_groups(
     client: Client, *, states: Sequence[str] = (), kinds: Sequence[str] = ()
 ) -> list[ListedGroup]:
@@ -100,6 +103,7 @@ def list_groups(
     return sorted(found)
 
 
+@retried(COORDINATOR_MOVES)
 def describe_group(client: Client, group_id: str) -> Group:
     """A group with its members.
 
@@ -131,6 +135,7 @@ def describe_group(client: Client, group_id: str) -> Group:
     return Group(group_id, "Classic", kind, old.group_state, old.protocol_data, where, members)
 
 
+@retried(COORDINATOR_MOVES)
 def committed_offsets(client: Client, group_id: str) -> dict[Place, tuple[int, int, str]]:
     """Offset, leader epoch (-1: unknown) and metadata of each committed partition (OffsetFetch).
 
@@ -153,6 +158,7 @@ def committed_offsets(client: Client, group_id: str) -> dict[Place, tuple[int, i
     }
 
 
+@retried(COORDINATOR_MOVES)
 def commit_offsets(client: Client, group_id: str, offsets: Mapping[Place, int]) -> None:
     """Commit offsets of a group without members (OffsetCommit).
 
@@ -180,6 +186,7 @@ def commit_offsets(client: Client, group_id: str, offsets: Mapping[Place, int]) 
             check(each.error_code, f"{topic.name}-{each.partition_index}")
 
 
+@retried(COORDINATOR_MOVES)
 def delete_group(client: Client, group_id: str) -> None:
     """Delete a group without members, and its offsets. Raises ErrorAnswer."""
     node_id = coordinator_of(client, group_id)
@@ -188,6 +195,7 @@ def delete_group(client: Client, group_id: str) -> None:
     check(done.error_code, group_id)
 
 
+@retried(COORDINATOR_MOVES)
 def delete_offsets(client: Client, group_id: str, places: Iterable[Place]) -> dict[Place, int]:
     """Delete committed offsets (OffsetDelete, KIP-496); return the error code of each partition.
 

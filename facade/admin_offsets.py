@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 from ottla.client import Client, check
 from ottla.protocol.api_keys import ApiKey
+from ottla.retries import LEADER_MOVES, PATIENCE_S, retried
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -15,11 +17,16 @@ MAX_TIMESTAMP: Final = -3
 """The record with the largest timestamp (KIP-734)."""
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1
 
 Place = tuple[str, int]
 """A topic and the index of one of its partitions."""
+
+
+class Isolation(IntEnum):
+    """Kafka's isolation.level, with its number in requests."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
 
 
 class Offset(NamedTuple):
@@ -31,17 +38,28 @@ class Offset(NamedTuple):
 
 
 def list_offsets(
-    client: Client, times_ms: Mapping[Place, int], *, isolation: int = READ_UNCOMMITTED
+    client: Client,
+    times_ms: Mapping[Place, int],
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    patience_s: float = PATIENCE_S,
 ) -> dict[Place, Offset]:
     """The offset at a time in each partition: that of the first record not before it.
 
     Args:
         times_ms: Unix time by partition, or LATEST, EARLIEST and the other constants.
         isolation: with READ_COMMITTED, LATEST is the last stable offset.
+        patience_s: for partitions without a leader.
 
     Raises:
         ErrorAnswer: UNKNOWN_TOPIC_OR_PARTITION, or a leader refuses.
     """
+    return retried(LEADER_MOVES, patience_s)(_listed)(client, times_ms, isolation)
+
+
+def _listed(
+    client: Client, times_ms: Mapping[Place, int], isolation: Isolation
+) -> dict[Place, Offset]:
     found: dict[Place, Offset] = {}
     for node_id, places in _by_leader(client, times_ms).items():
         topics: dict[str, list[dict[str, int]]] = defaultdict(list)
@@ -64,6 +82,24 @@ def list_offsets(
                 answer = Offset(each.offset, each.timestamp, each.leader_epoch)
                 found[topic.name, each.partition_index] = answer
     return {place: found[place] for place in times_ms}
+
+
+def partition_offsets(
+    client: Client,
+    topic: str,
+    times_ms: Mapping[int, int],
+    *,
+    isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    patience_s: float = PATIENCE_S,
+) -> dict[int, int]:
+    """As `list_offsets`, for one topic: the offset by partition; -1 if no record has such a time.
+
+    Raises:
+        ErrorAnswer: UNKNOWN_TOPIC_OR_PARTITION, or a leader refuses.
+    """
+    places = {(topic, index): time_ms for index, time_ms in times_ms.items()}
+    found = list_offsets(client, places, isolation=isolation, patience_s=patience_s)
+    return {index: each.offset for (_, index), each in found.items()}
 
 
 def _by_leader(client: Client, places: Iterable[Place]) -> dict[int, list[Place]]:

@@ -124,19 +124,20 @@ class BrokerData:
         Raises:
             TimeoutError: what `until` asks for did not happen in time.
         """
+        from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
         from ottla.client import Client, check
-        from ottla.record_reader import EARLIEST, LATEST, Isolation, RecordReader, offsets
+        from ottla.record_reader import RecordReader
 
         level = Isolation[isolation.upper()]
         with Client.to(self.bootstrap_servers) as client:
             (found,) = client.metadata([topic])
             check(found.error_code, topic)
             partitions = [each.partition_index for each in found.partitions]
-            starts = offsets(client, topic, dict.fromkeys(partitions, EARLIEST))
+            starts = partition_offsets(client, topic, dict.fromkeys(partitions, EARLIEST))
             reader = RecordReader(client, topic, starts, isolation=level)
             if until is None:
                 latest = dict.fromkeys(partitions, LATEST)
-                ends = offsets(client, topic, latest, isolation=level)
+                ends = partition_offsets(client, topic, latest, isolation=level)
                 return sorted(reader.read_to(ends), key=_place)
             records: list[ReadRecord] = []
             deadline_s = time.monotonic() + timeout_s

@@ -20,21 +20,13 @@ from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import Compression
 from ottla.protocol.errors import Code
 from ottla.record_batch import OutgoingRecord, encoded, partition_of
+from ottla.retries import COORDINATOR_MOVES, LEADER_MOVES, PATIENCE_S, retried
 
-_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.02
 _CREATION_S: Final = 2.0
 _ALL: Final = -1  # acks
-_RETRIED: Final = frozenset(
-    {
-        Code.CONCURRENT_TRANSACTIONS,
-        Code.COORDINATOR_LOAD_IN_PROGRESS,
-        Code.COORDINATOR_NOT_AVAILABLE,
-        Code.LEADER_NOT_AVAILABLE,
-        Code.NOT_COORDINATOR,
-        Code.NOT_LEADER_OR_FOLLOWER,
-        Code.NOT_ENOUGH_REPLICAS,
-    }
+_BUSY: Final = (
+    COORDINATOR_MOVES | LEADER_MOVES | {Code.CONCURRENT_TRANSACTIONS, Code.NOT_ENOUGH_REPLICAS}
 )
 
 
@@ -186,8 +178,8 @@ def partitions_of(client: Client, topic: str) -> int:
     while True:
         (found,) = client.metadata([topic], may_create=True)
         is_new = found.error_code == Code.UNKNOWN_TOPIC_OR_PARTITION  # until it is created
-        patience_s = _CREATION_S if is_new else _TIMEOUT_S
-        if not (is_new or found.error_code in _RETRIED) or time.monotonic() > start + patience_s:
+        patience_s = _CREATION_S if is_new else PATIENCE_S
+        if not (is_new or found.error_code in _BUSY) or time.monotonic() > start + patience_s:
             check(found.error_code, topic)
             return len(found.partitions)
         time.sleep(_RETRY_S)
@@ -213,6 +205,7 @@ def _by_partition(
     return chosen
 
 
+@retried(_BUSY)
 def _sent(
     client: Client,
     topic: str,
@@ -227,44 +220,30 @@ def _sent(
     body = {
         "transactional_id": transactional_id,
         "acks": acks,
-        "timeout_ms": int(_TIMEOUT_S * 1000),
+        "timeout_ms": int(PATIENCE_S * 1000),
         "topic_data": [{"name": topic, "partition_data": [where]}],
     }
-    deadline = time.monotonic() + _TIMEOUT_S
-    while True:
-        leader = client.leader(topic, partition)
-        if acks == 0:
-            client.send(ApiKey.PRODUCE, body, node_id=leader)
-            return -1
-        answer = client.ask(ApiKey.PRODUCE, body, node_id=leader)
-        stored = answer.responses[0].partition_responses[0]
-        if stored.error_code not in _RETRIED or time.monotonic() > deadline:
-            check(stored.error_code, f"{topic}-{partition}", stored.error_message)
-            return int(stored.base_offset)
-        time.sleep(_RETRY_S)
+    leader = client.leader(topic, partition)
+    if acks == 0:
+        client.send(ApiKey.PRODUCE, body, node_id=leader)
+        return -1
+    answer = client.ask(ApiKey.PRODUCE, body, node_id=leader)
+    stored = answer.responses[0].partition_responses[0]
+    check(stored.error_code, f"{topic}-{partition}", stored.error_message)
+    return int(stored.base_offset)
 
 
+@retried(_BUSY)
 def _coordinated(client: Client, transactional_id: str, api_key: ApiKey, body: Any) -> Any:
-    """Ask the coordinator of the transactional id; again while it is busy. Raises ErrorAnswer."""
-    deadline = time.monotonic() + _TIMEOUT_S
-    while True:
-        code, answer = _asked(client, transactional_id, api_key, body)
-        if code not in _RETRIED or time.monotonic() > deadline:
-            check(code, transactional_id)
-            return answer
-        time.sleep(_RETRY_S)
-
-
-def _asked(client: Client, transactional_id: str, api_key: ApiKey, body: Any) -> tuple[int, Any]:
-    try:
-        node_id = client.transaction_coordinator(transactional_id)
-    except ErrorAnswer as refused:
-        return refused.code, None
+    """Ask the coordinator of the transactional id. Raises ErrorAnswer."""
+    node_id = client.transaction_coordinator(transactional_id)
     answer = client.ask(api_key, body, node_id=node_id)
     if api_key == ApiKey.ADD_PARTITIONS_TO_TXN:
         (result,) = answer.results_by_topic_v3_and_below[0].results_by_partition
-        return result.partition_error_code, answer
-    return answer.error_code, answer
+        check(result.partition_error_code, transactional_id)
+    else:
+        check(answer.error_code, transactional_id)
+    return answer
 
 
 def _now_ms() -> int:

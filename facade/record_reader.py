@@ -11,9 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from ottla.admin_offsets import EARLIEST, Isolation, partition_offsets
 from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.batch import BatchHeader, headers_in
@@ -21,8 +22,6 @@ from ottla.protocol.control import read_marker
 from ottla.protocol.errors import Code
 from ottla.protocol.records import Header, records_in
 
-EARLIEST: Final = -2
-LATEST: Final = -1
 _FETCH_BYTES: Final = 1 << 20
 _RETRY_S: Final = 0.05
 _PATIENCE_S: Final = 30.0
@@ -36,13 +35,6 @@ _MOVED: Final = frozenset(
         Code.REPLICA_NOT_AVAILABLE,
     }
 )
-
-
-class Isolation(IntEnum):
-    """Kafka's isolation.level, with its number in requests."""
-
-    READ_UNCOMMITTED = 0
-    READ_COMMITTED = 1
 
 
 class Fate(StrEnum):
@@ -72,41 +64,6 @@ class ReadRecord(NamedTuple):
     fate: Fate
     producer_id: int
     producer_epoch: int
-
-
-def offsets(
-    client: Client,
-    topic: str,
-    times: Mapping[int, int],
-    *,
-    isolation: Isolation = Isolation.READ_UNCOMMITTED,
-) -> dict[int, int]:
-    """The offset at a time, by partition (ListOffsets).
-
-    Args:
-        times: by partition: EARLIEST, LATEST, or a timestamp in ms: the first record from then on.
-        isolation: with read_committed, LATEST is the last stable offset.
-
-    Returns:
-        -1 for a timestamp behind the last record.
-
-    Raises:
-        ErrorAnswer: a leader refuses; UNKNOWN_TOPIC_OR_PARTITION for an unknown partition.
-    """
-    found = {}
-    for partition, time_ms in times.items():
-        where = {"partition_index": partition, "timestamp": time_ms, "current_leader_epoch": -1}
-        body = {
-            "replica_id": -1,
-            "isolation_level": isolation,
-            "topics": [{"name": topic, "partitions": [where]}],
-        }
-        node_id = client.leader(topic, partition)
-        answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=node_id)
-        (one,) = answer.topics[0].partitions
-        check(one.error_code, f"{topic}-{partition}")
-        found[partition] = int(one.offset)
-    return found
 
 
 @dataclass(slots=True)
@@ -250,7 +207,7 @@ class RecordReader:
             self._troubled_since = 0.0
             return True
         if answer.error_code == Code.OFFSET_OUT_OF_RANGE:
-            first = offsets(self._client, self._topic, {partition: EARLIEST})[partition]
+            first = partition_offsets(self._client, self._topic, {partition: EARLIEST})[partition]
             if position.offset < first:  # the records were deleted
                 position.offset = first
                 return False

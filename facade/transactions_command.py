@@ -14,17 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
+from ottla.admin_offsets import LATEST, Isolation, partition_offsets
 from ottla.client import Client, ErrorAnswer, check
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
+from ottla.retries import COORDINATOR_MOVES, retried
 from ottla.tables import Table, counted, drawn, json_line, line, moment, table
 
 OPEN: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
-_RETRIED: Final = frozenset(
-    {Code.CONCURRENT_TRANSACTIONS, Code.COORDINATOR_LOAD_IN_PROGRESS, Code.NOT_COORDINATOR}
-)
-_ABORT_TIMEOUT_S: Final = 30.0
-_RETRY_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +49,7 @@ class Transaction:
         return max(0, now_ms - self.started_ms)
 
 
+@retried(COORDINATOR_MOVES)
 def found(
     client: Client, *, states: Sequence[str] = (), longer_than_ms: int = -1, pattern: str = ""
 ) -> list[Transaction]:
@@ -98,6 +96,35 @@ def described(client: Client, transactional_ids: Sequence[str], node_id: int) ->
     return every
 
 
+@retried(COORDINATOR_MOVES)
+def looked_up(client: Client, transactional_id: str) -> Transaction | None:
+    """One transactional id; None if its coordinator does not know it. Raises ErrorAnswer."""
+    node_id = client.transaction_coordinator(transactional_id)
+    return next(iter(described(client, [transactional_id], node_id)), None)
+
+
+@retried(COORDINATOR_MOVES | {Code.CONCURRENT_TRANSACTIONS})
+def fence(client: Client, transactional_id: str, *, timeout_ms: int) -> int:
+    """End the open transaction as a new producer would (InitProducerId); return its epoch.
+
+    Args:
+        timeout_ms: the transaction timeout of the new producer.
+
+    Raises:
+        ErrorAnswer: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
+    """
+    body = {
+        "transactional_id": transactional_id,
+        "transaction_timeout_ms": timeout_ms,
+        "producer_id": -1,
+        "producer_epoch": -1,
+    }
+    node_id = client.transaction_coordinator(transactional_id)
+    answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
+    check(answer.error_code, transactional_id)
+    return int(answer.producer_epoch)
+
+
 def show_list(
     client: Client,
     *,
@@ -117,25 +144,25 @@ def show_list(
 
 def show(client: Client, transactional_id: str, *, as_json: bool = False) -> int:
     """Print one transactional id; return 1 if it is unknown."""
-    node_id = client.transaction_coordinator(transactional_id)
-    for known in described(client, [transactional_id], node_id):
-        if as_json:
-            json_line(asdict(known))
-            return 0
-        open_ms = known.open_ms(_now_ms())
-        line(f"transactional id  {known.transactional_id}")
-        line(f"state             {known.state}")
-        line(f"producer          {known.producer_id}, epoch {known.producer_epoch}")
-        line(f"coordinator       node {known.coordinator}")
-        line(f"timeout           {_duration(known.timeout_ms)}")
-        line(f"started           {moment(known.started_ms)}")
-        if open_ms is not None:
-            left = known.timeout_ms - open_ms
-            line(f"open for          {_duration(open_ms)}, {_duration(max(0, left))} left")
-        line(f"partitions        {', '.join(known.partitions) or 'none'}")
+    known = looked_up(client, transactional_id)
+    if known is None:
+        _failed(f"{transactional_id} is not known", as_json=as_json)
+        return 1
+    if as_json:
+        json_line(asdict(known))
         return 0
-    _failed(f"{transactional_id} is not known", as_json=as_json)
-    return 1
+    open_ms = known.open_ms(_now_ms())
+    line(f"transactional id  {known.transactional_id}")
+    line(f"state             {known.state}")
+    line(f"producer          {known.producer_id}, epoch {known.producer_epoch}")
+    line(f"coordinator       node {known.coordinator}")
+    line(f"timeout           {_duration(known.timeout_ms)}")
+    line(f"started           {moment(known.started_ms)}")
+    if open_ms is not None:
+        left = known.timeout_ms - open_ms
+        line(f"open for          {_duration(open_ms)}, {_duration(max(0, left))} left")
+    line(f"partitions        {', '.join(known.partitions) or 'none'}")
+    return 0
 
 
 def abort(client: Client, transactional_id: str, *, as_json: bool = False) -> int:
@@ -146,38 +173,24 @@ def abort(client: Client, transactional_id: str, *, as_json: bool = False) -> in
     Raises:
         ErrorAnswer: the coordinator refuses; CONCURRENT_TRANSACTIONS if the end takes too long.
     """
-    node_id = client.transaction_coordinator(transactional_id)
-    known = described(client, [transactional_id], node_id)
-    if not known or known[0].state not in OPEN:
-        state = known[0].state if known else "not known"
+    known = looked_up(client, transactional_id)
+    if known is None or known.state not in OPEN:
+        state = "not known" if known is None else known.state
         _failed(f"{transactional_id} has no open transaction: it is {state}", as_json=as_json)
         return 1
-    body = {
-        "transactional_id": transactional_id,
-        "transaction_timeout_ms": known[0].timeout_ms,
-        "producer_id": -1,
-        "producer_epoch": -1,
-    }
-    deadline = time.monotonic() + _ABORT_TIMEOUT_S
-    while True:
-        answer = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id)
-        if answer.error_code not in _RETRIED or time.monotonic() > deadline:
-            break
-        time.sleep(_RETRY_S)
-        node_id = client.transaction_coordinator(transactional_id)
-    check(answer.error_code, transactional_id)
-    decided = known[0].state == "PrepareCommit"
+    epoch = fence(client, transactional_id, timeout_ms=known.timeout_ms)
+    decided = known.state == "PrepareCommit"
     if as_json:
         json_line(
             {
                 "transactional_id": transactional_id,
                 "is_committed": decided,
-                "producer_epoch": answer.producer_epoch,
+                "producer_epoch": epoch,
             }
         )
         return 0
     ended = "committed: that was already decided" if decided else "aborted"
-    line(f"{transactional_id} is {ended}; its producer is fenced at epoch {answer.producer_epoch}")
+    line(f"{transactional_id} is {ended}; its producer is fenced at epoch {epoch}")
     return 0
 
 
@@ -307,24 +320,16 @@ def _held_back(
     for partition in sorted({name for each in open_now for name in each.partitions}):
         topic, _, index = partition.rpartition("-")
         try:
-            stable, end = (_end(client, topic, int(index), isolation) for isolation in (1, 0))
+            stable, end = (
+                partition_offsets(
+                    client, topic, {int(index): LATEST}, isolation=isolation, patience_s=0
+                )[int(index)]
+                for isolation in (Isolation.READ_COMMITTED, Isolation.READ_UNCOMMITTED)
+            )
         except ErrorAnswer:
             continue  # the leader moves, or the partition was deleted
         if stable < end:
             yield partition, stable, end, end - stable
-
-
-def _end(client: Client, topic: str, index: int, isolation: int) -> int:
-    where = {"partition_index": index, "timestamp": -1, "current_leader_epoch": -1}
-    body = {
-        "replica_id": -1,
-        "isolation_level": isolation,
-        "topics": [{"name": topic, "partitions": [where]}],
-    }
-    answer = client.ask(ApiKey.LIST_OFFSETS, body, node_id=client.leader(topic, index))
-    (found,) = answer.topics[0].partitions
-    check(found.error_code, f"{topic}-{index}")
-    return int(found.offset)
 
 
 def _some(partitions: Sequence[str]) -> str:

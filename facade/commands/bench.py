@@ -9,13 +9,14 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ottla.admin_offsets import LATEST, partition_offsets
 from ottla.admin_topics import create_topic, delete_topic
 from ottla.client import Client
 from ottla.commands.options import HERE, AsJson, Bootstrap, client_of, guarded
 from ottla.commands.progress import counting
 from ottla.record_batch import OutgoingRecord
 from ottla.record_producer import OpenTransaction, produce
-from ottla.record_reader import LATEST, RecordReader, offsets
+from ottla.record_reader import RecordReader
 from ottla.tables import Table, json_line, line, table
 
 _BATCH_RECORDS = 500
@@ -84,7 +85,7 @@ def _produced(client: Client, topic: str, size: int, seconds: float) -> Result:
 
 
 def _consumed(client: Client, topic: str, size: int, seconds: float) -> Result:
-    end = offsets(client, topic, {0: LATEST})[0]
+    end = partition_offsets(client, topic, {0: LATEST})[0]
     reader = RecordReader(client, topic, {0: 0})
 
     def read() -> int:

@@ -15,6 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
+from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
 from ottla.client import Client, ErrorAnswer, check
 from ottla.command_line import CannotRun
 from ottla.commands.options import HERE, AsJson, Bootstrap, client_of, guarded
@@ -22,15 +23,7 @@ from ottla.log_json import field_bytes, header_fields
 from ottla.log_records import described
 from ottla.protocol.errors import Code
 from ottla.protocol.records import Record
-from ottla.record_reader import (
-    EARLIEST,
-    LATEST,
-    Fate,
-    Isolation,
-    ReadRecord,
-    RecordReader,
-    offsets,
-)
+from ottla.record_reader import Fate, ReadRecord, RecordReader
 from ottla.tables import counted, json_line, line, moment
 
 _AGO: Final = re.compile(r"(\d+)(s|m|min|h|d)( ago)?")
@@ -107,7 +100,7 @@ def _consume(
         raise CannotRun("--from and --group exclude each other")
     with client_of(bootstrap) as client:
         chosen = _partitions(client, topic, partition or [])
-        ends = offsets(client, topic, dict.fromkeys(chosen, LATEST), isolation=level)
+        ends = partition_offsets(client, topic, dict.fromkeys(chosen, LATEST), isolation=level)
         starts = _starts(client, topic, ends, start, group)
         reader = RecordReader(client, topic, starts, isolation=level)
         records = _followed(reader) if follow else reader.read_to(ends)
@@ -130,7 +123,7 @@ def _starts(
     client: Client, topic: str, ends: dict[int, int], start: str, group: str
 ) -> dict[int, int]:
     """The first offset to read in each partition. Raises CannotRun."""
-    first = offsets(client, topic, dict.fromkeys(ends, EARLIEST))
+    first = partition_offsets(client, topic, dict.fromkeys(ends, EARLIEST))
     if group:
         from ottla.admin_groups import committed_offsets
 
@@ -145,7 +138,7 @@ def _starts(
         wanted = {p: end + number if number < 0 else number for p, end in ends.items()}
         return {p: max(first[p], offset) for p, offset in wanted.items()}
     at_ms = time_ms(start)
-    found = offsets(client, topic, dict.fromkeys(ends, at_ms))
+    found = partition_offsets(client, topic, dict.fromkeys(ends, at_ms))
     return {p: ends[p] if offset < 0 else offset for p, offset in found.items()}
 
 

@@ -8,7 +8,7 @@ import typer
 
 from ottla import admin_configs as configs
 from ottla import admin_topics as admin
-from ottla.admin_offsets import EARLIEST, LATEST, READ_COMMITTED, list_offsets
+from ottla.admin_offsets import EARLIEST, LATEST, Isolation, list_offsets
 from ottla.client import Client
 from ottla.command_line import CannotRun
 from ottla.commands.options import HERE, AsJson, Bootstrap, client_of, guarded
@@ -111,7 +111,7 @@ def _partition(client: Client, topic: str, found: admin.Partition) -> dict[str, 
     }
     if found.leader == _NO_LEADER:
         return known | dict.fromkeys(_FIELDS[4:])
-    stable = list_offsets(client, {here: LATEST}, isolation=READ_COMMITTED)
+    stable = list_offsets(client, {here: LATEST}, isolation=Isolation.READ_COMMITTED)
     return known | {
         "first_offset": list_offsets(client, {here: EARLIEST})[here].offset,
         "last_stable_offset": stable[here].offset,

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ottla import admin_groups, admin_offsets
+from ottla.admin_offsets import Isolation
 from ottla.client import Client, ErrorAnswer, NoAnswer
 from ottla.kafka_tools.options import Options, WrongOptions, has, pairs, usage_error
 from ottla.kafka_tools.session import Failure, connect, failure_of, properties_in
 from ottla.kafka_tools.texts import INTERNAL_TOPICS, error_line, topic_pattern
-from ottla.record_reader import Isolation, ReadRecord, RecordReader
+from ottla.record_reader import ReadRecord, RecordReader
 
 _PROPERTIES: Final = frozenset(
     {

@@ -15,6 +15,8 @@ from ottla.kafka_tools.texts import error_line, table
 from ottla.protocol.api_keys import ApiKey
 from ottla.protocol.errors import Code
 
+_FENCING_TIMEOUT_MS: Final = 60_000
+
 
 def options() -> CommandParser:
     """The options of the tool."""
@@ -79,15 +81,13 @@ def _list(client: Client, given: argparse.Namespace) -> int:
 
 def _describe(client: Client, given: argparse.Namespace) -> int:
     name = given.transactional_id
-    node_id = client.transaction_coordinator(name)
-    found = transactions_command.described(client, [name], node_id)
-    if not found:
+    known = transactions_command.looked_up(client, name)
+    if known is None:
         why = failure_of(ErrorAnswer(Code.TRANSACTIONAL_ID_NOT_FOUND, name))
         error_line(
             f"Failed to describe transaction state of transactional-id `{name}`: {why.message}"
         )
         return 1
-    known = found[0]
     now_ms = time.time_ns() // 1_000_000
     started, duration = "None", "None"
     if known.started_ms >= 0:
@@ -99,7 +99,7 @@ def _describe(client: Client, given: argparse.Namespace) -> int:
     )
     numbers = (str(known.producer_id), str(known.producer_epoch))
     row = (
-        *(str(node_id), name, *numbers, known.state, str(known.timeout_ms)),
+        *(str(known.coordinator), name, *numbers, known.state, str(known.timeout_ms)),
         *(started, duration, ",".join(known.partitions)),
     )
     table(heads, [row])
@@ -176,22 +176,7 @@ def _abort(client: Client, given: argparse.Namespace) -> int:
 
 
 def _force(client: Client, given: argparse.Namespace) -> int:
-    name = given.transactional_id
-    node_id = client.transaction_coordinator(name)
-    body = {
-        "transactional_id": name,
-        "transaction_timeout_ms": 60_000,
-        "producer_id": -1,
-        "producer_epoch": -1,
-    }
-    deadline = time.monotonic() + 60
-    retried = (Code.CONCURRENT_TRANSACTIONS, Code.COORDINATOR_LOAD_IN_PROGRESS)
-    while True:
-        code = client.ask(ApiKey.INIT_PRODUCER_ID, body, node_id=node_id).error_code
-        if code not in retried or time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-    check(code, name)
+    transactions_command.fence(client, given.transactional_id, timeout_ms=_FENCING_TIMEOUT_MS)
     return 0
 
 

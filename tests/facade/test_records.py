@@ -9,19 +9,12 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ottla.admin_offsets import EARLIEST, LATEST, Isolation, partition_offsets
 from ottla.client import Client, ErrorAnswer, NoAnswer, addresses
 from ottla.protocol.batch import Compression
 from ottla.record_batch import OutgoingRecord, partition_of
 from ottla.record_producer import OpenTransaction, Stored, produce
-from ottla.record_reader import (
-    EARLIEST,
-    LATEST,
-    Fate,
-    Isolation,
-    ReadRecord,
-    RecordReader,
-    offsets,
-)
+from ottla.record_reader import Fate, ReadRecord, RecordReader
 from ottla.testing import running_broker
 
 TIMEOUT_S = 10.0
@@ -53,7 +46,7 @@ def everything(
     client: Client, topic: str, isolation: Isolation = Isolation.READ_UNCOMMITTED
 ) -> list[ReadRecord]:
     """All records of partition 0."""
-    ends = offsets(client, topic, {0: LATEST}, isolation=isolation)
+    ends = partition_offsets(client, topic, {0: LATEST}, isolation=isolation)
     return list(RecordReader(client, topic, {0: 0}, isolation=isolation).read_to(ends))
 
 
@@ -150,9 +143,9 @@ def test_a_topic_that_the_broker_creates_is_waited_for(client: Client) -> None:
 def test_offsets_by_time(client: Client, topic: str) -> None:
     records = [OutgoingRecord(b"x", partition=0, timestamp_ms=time_ms) for time_ms in (10, 20, 30)]
     produce(client, topic, records)
-    assert offsets(client, topic, {0: 15, 1: 15}) == {0: 1, 1: -1}
-    assert offsets(client, topic, {0: EARLIEST}) == {0: 0}
-    assert offsets(client, topic, {0: LATEST}) == {0: 3}
+    assert partition_offsets(client, topic, {0: 15, 1: 15}) == {0: 1, 1: -1}
+    assert partition_offsets(client, topic, {0: EARLIEST}) == {0: 0}
+    assert partition_offsets(client, topic, {0: LATEST}) == {0: 3}
 
 
 def test_an_unknown_topic_or_partition_is_an_error(client: Client, topic: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.__main__ import main as ottla
 from ottla.kafka_tools.__main__ import TOOLS, main
 from ottla.testing import running_broker
 
@@ -81,6 +82,18 @@ def test_a_tool_waits_for_the_broker_and_gives_up(tmp_path: Path) -> None:
         " Call: listTopics\n"
     )
     assert run("cub", "kafka-ready", "-b", f"127.0.0.1:{port}", "1", "0").returncode == 1
+
+
+def test_each_tool_is_a_command_of_ottla(
+    bootstrap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--bootstrap-server", bootstrap)
+    assert ottla(["kafka-cluster", "cluster-id", *at]) == 0
+    assert capsys.readouterr().out.startswith("Cluster ID: ")
+    assert ottla(["kafka-topics.sh", "--help"]) == 1  # Kafka's tool has the same status
+    assert "--under-replicated-partitions" in capsys.readouterr().err
+    assert ottla(["kafka-nothing"]) == 1
+    assert "ottla has no tool kafka-nothing" in capsys.readouterr().err
 
 
 def test_brokers_are_ready_and_describe_themselves(
