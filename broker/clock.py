@@ -135,6 +135,13 @@ class _JumpObserver:
         self._on_cancel(self)
 
 
+def utc_timestamp() -> str:
+    """The wall time for a log line: 2026-01-31T12:00:00.123Z."""
+    now_ms = time.time_ns() // 1_000_000
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now_ms // 1000))
+    return f"{seconds}.{now_ms % 1000:03}Z"
+
+
 @asynccontextmanager
 async def within_ms(clock: Clock, limit_ms: float) -> AsyncIterator[None]:
     """Limit the time of a block. Raises TimeoutError, and the block is cancelled."""

@@ -1,44 +1,102 @@
-"""Writes log lines by structlog, which is imported at the first line.
+"""Writes log lines to stderr, as readable text or as JSON; stdout has only the ready line.
 
-Lines are readable text on a terminal and JSON otherwise, always on stderr: stdout has only the
-ready line.
+Each part of the broker has a `Log`, and each `Log` writes to a logger with Kafka's name
+(log_names.py). A logger without a level of its own has that of the nearest one above it
+(`org.apache.kafka` is above `org.apache.kafka.controller`), and in the end that of the root, as in
+Log4j. Levels may change at run time; `settings/loggers.py` has the rules for clients.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import ModuleType
-from typing import Protocol
+from typing import Final, Protocol
+
+from .clock import utc_timestamp
+from .log_names import DEFAULT_LEVELS, LEVELS, LOGGERS, ROOT
+
+AUTO: Final = "auto"
+CONSOLE: Final = "console"
+JSON: Final = "json"
+FORMATS: Final = (AUTO, CONSOLE, JSON)
+
+_TRACE, _DEBUG, _INFO, _WARN, _ERROR = (
+    LEVELS[name] for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
+)
 
 
-class _Logger(Protocol):
-    """What structlog's loggers have."""
+class Output(Protocol):
+    """Takes log lines; the fields include `room`, the part of the broker."""
 
+    def trace(self, event: str, **fields: object) -> object: ...
     def debug(self, event: str, **fields: object) -> object: ...
     def info(self, event: str, **fields: object) -> object: ...
     def warning(self, event: str, **fields: object) -> object: ...
     def error(self, event: str, **fields: object) -> object: ...
 
 
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-
-_lowest = LEVELS["info"]
-_logger: _Logger | None = None  # structlog is imported when the first line is logged
-_output: _Logger | None = None
-
-
-def set_level(name: str) -> None:
-    """Omit log lines below `name`, one of LEVELS."""
-    global _lowest, _logger
-    _lowest, _logger = LEVELS[name], None
+_output: Output | None = None
+_levels: dict[str, str] = dict(DEFAULT_LEVELS)
+_format = AUTO
+_render: Callable[[dict[str, object]], str] | None = None  # made at the first line
+_observers: list[Callable[[], None]] = []
 
 
-def level() -> str:
-    """The lowest level that is logged, one of LEVELS."""
-    return next(name for name, number in LEVELS.items() if number == _lowest)
+def levels() -> dict[str, str]:
+    """The loggers that have a level of their own, with Kafka's name of the level."""
+    return dict(_levels)
 
 
-def write_to(output: _Logger | None) -> _Logger | None:
+def set_levels(wanted: Mapping[str, str]) -> None:
+    """Give these loggers a level of their own, and all other loggers none.
+
+    Args:
+        wanted: names of LEVELS by logger; the root must be one of the loggers.
+    """
+    _levels.clear()
+    _levels.update(wanted)
+    for log in Log.all:
+        log.lowest = LEVELS[level_of(log.logger)]
+    for observer in _observers:
+        observer()
+
+
+def set_level(logger: str, level: str | None) -> None:
+    """Change the level of one logger; None: it has that of the logger above it."""
+    wanted = {name: given for name, given in _levels.items() if name != logger}
+    set_levels(wanted if level is None else {**wanted, logger: level})
+
+
+def level_of(logger: str) -> str:
+    """The level of a logger: its own, or that of the nearest one above it."""
+    name = logger
+    while name not in _levels:
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            return _levels[ROOT]
+    return _levels[name]
+
+
+def on_levels_changed(observer: Callable[[], None]) -> Callable[[], None]:
+    """Call a function after each change of levels; the result ends that."""
+    _observers.append(observer)
+
+    def end() -> None:
+        with suppress(ValueError):
+            _observers.remove(observer)
+
+    return end
+
+
+def set_format(name: str) -> None:
+    """Use one of FORMATS; `auto` is readable text on a terminal and JSON otherwise."""
+    global _format, _render
+    _format, _render = name, None
+
+
+def write_to(output: Output | None) -> Output | None:
     """Send all lines to `output` instead of stderr; None: to stderr again.
 
     Args:
@@ -52,27 +110,37 @@ def write_to(output: _Logger | None) -> _Logger | None:
     return before
 
 
-def _structlog() -> _Logger:
-    global _logger
+def _write(level: str, log: Log, event: str, fields: dict[str, object]) -> None:
     if _output is not None:
-        return _output
-    if _logger is None:
-        terminal = sys.stderr.isatty()
-        structlog = _imported(with_rich=terminal)
-        renderer = (
-            structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
-        )
-        _logger = structlog.wrap_logger(
-            structlog.WriteLogger(sys.stderr),
-            processors=[
-                structlog.processors.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=not terminal),
-                structlog.processors.format_exc_info,
-                renderer,
-            ],
-            wrapper_class=structlog.make_filtering_bound_logger(_lowest),
-        )
-    return _logger
+        getattr(_output, level)(event, room=log.room, **fields)
+        return
+    global _render
+    if _render is None:
+        _render = _renderer()
+    line = {"level": level, "event": event, "timestamp": utc_timestamp(), "logger": log.logger}
+    fault = fields.pop("exc_info", None)
+    if isinstance(fault, BaseException):
+        import traceback
+
+        fields["exception"] = "".join(traceback.format_exception(fault)).rstrip()
+    with suppress(OSError):  # a reader of the log that is gone does not stop the broker
+        sys.stderr.write(_render(line | fields) + "\n")
+        sys.stderr.flush()
+
+
+def _renderer() -> Callable[[dict[str, object]], str]:
+    terminal = sys.stderr.isatty()
+    if _format == JSON or (_format == AUTO and not terminal):
+        from json import dumps
+
+        return lambda line: dumps(line, default=str)
+    structlog = _imported(with_rich=terminal)
+    styles = structlog.dev.ConsoleRenderer.get_default_level_styles(colors=terminal)
+    styles["trace"] = styles["debug"]
+    renderer = structlog.dev.ConsoleRenderer(
+        colors=terminal, level_styles=styles, exception_formatter=structlog.dev.plain_traceback
+    )
+    return lambda line: str(renderer(None, str(line["level"]), line))
 
 
 def _imported(*, with_rich: bool) -> ModuleType:
@@ -89,23 +157,44 @@ def _imported(*, with_rich: bool) -> ModuleType:
 
 
 class Log:
-    """The log lines of one part of the broker: an event, and its fields by keyword."""
+    """The log lines of one part of the broker: an event, and its fields by keyword.
 
-    __slots__ = ("_room",)
+    A line that is not wanted costs one comparison. Where its fields cost something, the caller
+    checks `lowest` first.
+
+    Args:
+        room: the part, a key of LOGGERS.
+
+    Attributes:
+        logger: the name of its logger.
+        lowest: the number of the lowest level that is written, see LEVELS.
+    """
+
+    all: Final[list[Log]] = []
+    __slots__ = ("logger", "lowest", "room")
 
     def __init__(self, room: str) -> None:
-        self._room = room
+        self.room = room
+        self.logger = LOGGERS[room]
+        self.lowest = LEVELS[level_of(self.logger)]
+        Log.all.append(self)
+
+    def trace(self, event: str, **fields: object) -> None:
+        if self.lowest <= _TRACE:
+            _write("trace", self, event, fields)
 
     def debug(self, event: str, **fields: object) -> None:
-        if _lowest <= LEVELS["debug"]:
-            _structlog().debug(event, room=self._room, **fields)
+        if self.lowest <= _DEBUG:
+            _write("debug", self, event, fields)
 
     def info(self, event: str, **fields: object) -> None:
-        if _lowest <= LEVELS["info"]:
-            _structlog().info(event, room=self._room, **fields)
+        if self.lowest <= _INFO:
+            _write("info", self, event, fields)
 
     def warning(self, event: str, **fields: object) -> None:
-        _structlog().warning(event, room=self._room, **fields)
+        if self.lowest <= _WARN:
+            _write("warning", self, event, fields)
 
     def error(self, event: str, **fields: object) -> None:
-        _structlog().error(event, room=self._room, **fields)
+        if self.lowest <= _ERROR:
+            _write("error", self, event, fields)

@@ -72,7 +72,12 @@ SERVE_OPTIONS = (
         "N", int, 1, most=MOST_NODES,
     ),
     Option("--control", "Unix socket that stops and starts nodes", "SOCKET", Path),
-    Option("--metrics", "serve a page for Prometheus, at /metrics", "HOST:PORT"),
+    Option("--metrics", "serve /metrics for Prometheus, /health and /ready", "HOST:PORT"),
+    Option(
+        "--log-level", "default info; or of a logger: kafka.request.logger=trace; repeatable",
+        "LEVEL", default=(), name="log_levels",
+    ),
+    Option("--log-format", "console or json (default: json unless on a terminal)", "FORMAT"),
     Option("--until-stdin-ends", ""),
 )  # fmt: skip
 TEMPLATE_OPTIONS = (

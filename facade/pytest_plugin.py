@@ -28,7 +28,8 @@ _SESSION: Final[pytest.StashKey[SessionBroker]] = pytest.StashKey()
 _LOG_SIZES: Final[pytest.StashKey[dict[Ottla, int]]] = pytest.StashKey()
 _TOPIC_NAME_LENGTH: Final = 80
 _MARKERS: Final = (
-    "ottla(settings={}, nodes=1): the broker settings and the number of nodes of ottla_broker",
+    "ottla(settings={}, nodes=1, log_level=''): the broker settings, the number of nodes and the"
+    " log level of ottla_broker",
     "ottla_topic(partitions=1, **configs): the partitions and configs of ottla_topic;"
     " an underscore stands for a dot",
 )
@@ -51,6 +52,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="nodes of each broker of a fixture (default: ottla_nodes of the ini file, or 1)",
     )
+    group.addoption(
+        "--ottla-log-level",
+        metavar="LEVEL",
+        help="what the fixtures' brokers log, as `ottla serve --log-level`: debug,"
+        " kafka.request.logger=trace (default: ottla_log_level of the ini file, or info)",
+    )
+    parser.addini("ottla_log_level", "what the fixtures' brokers log: debug", default="")
     parser.addini("ottla_settings", "broker settings of Kafka, one NAME=VALUE a line", "linelist")
     parser.addini("ottla_nodes", "nodes of each broker of a fixture", default="1")
     parser.addini(
@@ -86,6 +94,10 @@ def ottla_nodes(pytestconfig: pytest.Config) -> int:
     return int(pytestconfig.getoption("--ottla-nodes") or pytestconfig.getini("ottla_nodes"))
 
 
+def _log_level(config: pytest.Config) -> str:
+    return str(config.getoption("--ottla-log-level") or config.getini("ottla_log_level"))
+
+
 @pytest.fixture(scope="session")
 def ottla(
     pytestconfig: pytest.Config, ottla_settings: Mapping[str, str], ottla_nodes: int
@@ -97,7 +109,8 @@ def ottla(
     from ottla.pytest_support import SessionBroker
     from ottla.testing import Ottla
 
-    with Ottla(settings=ottla_settings, nodes=ottla_nodes) as broker:
+    log_level = _log_level(pytestconfig)
+    with Ottla(settings=ottla_settings, nodes=ottla_nodes, log_level=log_level) as broker:
         known = pytestconfig.stash[_SESSION] = SessionBroker(broker)
         yield broker
         del pytestconfig.stash[_SESSION]
@@ -124,7 +137,8 @@ def ottla_broker(
     marker = request.node.get_closest_marker("ottla")
     given = {} if marker is None else dict(marker.kwargs)
     settings = {**ottla_settings, **given.pop("settings", {})}
-    with Ottla(settings=settings, **{"nodes": ottla_nodes, **given}) as broker:
+    usual = {"nodes": ottla_nodes, "log_level": _log_level(request.config)}
+    with Ottla(settings=settings, **{**usual, **given}) as broker:
         yield broker
 
 

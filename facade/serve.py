@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     OnReady = Callable[[Mapping[str, object]], None]
 
 
+LOG_LEVEL = "OTTLA_LOG_LEVEL"
+LOG_FORMAT = "OTTLA_LOG_FORMAT"
+
+
 @cache
 def parser() -> argparse.ArgumentParser:
     """The parser of the options; typer shows the help page."""
@@ -114,10 +118,36 @@ def _cluster_id() -> str | None:
         raise CannotRun(str(wrong)) from None
 
 
+def _set_up_log(given: argparse.Namespace) -> None:
+    """Set levels and format: from variables, then from options. Raises CannotRun."""
+    import os
+
+    from ottla.broker.log_names import DEFAULT_LEVELS, levels_from_environment, read_levels
+    from ottla.broker.log_output import AUTO, FORMATS, set_format, set_levels
+
+    levels = dict(DEFAULT_LEVELS)
+    if given.environment:
+        levels |= levels_from_environment(os.environ)
+    for source, text in [
+        (LOG_LEVEL, os.environ.get(LOG_LEVEL, "")),
+        *(("--log-level", text) for text in given.log_levels),
+    ]:
+        try:
+            levels |= read_levels(text)
+        except ValueError as wrong:
+            raise CannotRun(f"{source} {wrong}") from None
+    format_name = given.log_format or os.environ.get(LOG_FORMAT) or AUTO
+    if format_name not in FORMATS:
+        raise CannotRun(f"--log-format {format_name}: the formats are console and json")
+    set_levels(levels)
+    set_format(format_name)
+
+
 def _run_broker(given: argparse.Namespace, on_ready: OnReady | None) -> int:
     from ottla.broker.settings.config import BadSetting
 
     config = broker_config(given)
+    _set_up_log(given)
     metrics = None if given.metrics is None else address(given.metrics)
     if given.until_stdin_ends:
         from ottla.lifeline import end_with_stdin

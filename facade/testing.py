@@ -98,6 +98,7 @@ class Ottla(BrokerData):
         settings: Kafka's broker settings by name.
         nodes: the number of nodes, with ids from 1 or the given `node.id` on.
         data_dir: the directory to use and keep; None for a temporary one.
+        log_level: what `ottla serve --log-level` takes: `debug`, `kafka.request.logger=trace`.
 
     Attributes:
         nodes: the nodes by id.
@@ -109,7 +110,9 @@ class Ottla(BrokerData):
         settings: Mapping[str, str] | None = None,
         nodes: int = 1,
         data_dir: Path | str | None = None,
+        log_level: str = "",
     ) -> None:
+        self._log_level = log_level
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         first_id = int(self._settings.get("node.id", "1"))
         self.nodes: Mapping[int, RunningNode] = _Nodes(
@@ -370,6 +373,8 @@ class Ottla(BrokerData):
             arguments += ["--control", str(self._control)]
         for name, value in self._settings.items():
             arguments += ["--set", f"{name}={value}"]
+        if self._log_level:
+            arguments += ["--log-level", self._log_level]
         return arguments
 
     def _forget(self) -> None:

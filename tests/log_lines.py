@@ -38,6 +38,9 @@ class _Output:
     def __init__(self) -> None:
         self.caught: list[tuple[str, Line]] = []
 
+    def trace(self, event: str, **fields: object) -> None:
+        self._catch("trace", event, fields)
+
     def debug(self, event: str, **fields: object) -> None:
         self._catch("debug", event, fields)
 
@@ -56,12 +59,12 @@ class _Output:
 
 @pytest.fixture
 def log_lines() -> Iterator[LogLines]:
-    """The log lines of the broker during the test, of all levels; none reaches stderr."""
-    output, level = _Output(), log_output.level()
+    """The log lines of the broker during the test, from DEBUG on; none reaches stderr."""
+    output, levels = _Output(), log_output.levels()
     before = log_output.write_to(output)
-    log_output.set_level("debug")
+    log_output.set_level("root", "DEBUG")
     try:
         yield LogLines(output.caught)
     finally:
-        log_output.set_level(level)
+        log_output.set_levels(levels)
         log_output.write_to(before)

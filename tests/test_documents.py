@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.log_names import LOGGERS, NAMES
 from ottla.broker.net import connection, held_memory
 from ottla.broker.runtime import authorizer, fetch_sessions, quotas
 from ottla.broker.settings.broker_settings import BROKER_SETTINGS, FOREIGN
@@ -142,9 +143,15 @@ def test_every_command_of_make_that_a_document_names_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)
 def test_every_setting_that_a_document_names_is_kafkas(path: Path) -> None:
-    known = {*FOREIGN, *(each for table in TABLES for each in table)}
+    known = {*FOREIGN, *NAMES, *(each for table in TABLES for each in table)}
     named = {each.partition("=")[0] for each in spans(path) if A_SETTING.fullmatch(each)}
     assert {each for each in named - known if not NO_SETTINGS.match(each)} == set()
+
+
+def test_the_table_of_loggers_is_that_of_the_code() -> None:
+    text = (ROOT / "docs/LOGGING.md").read_text()
+    rows = re.findall(r"^\| (`.*`) \| .* \|$", text.partition("| logger |")[2], re.MULTILINE)
+    assert sorted(re.findall(r"`(.*?)`", " ".join(rows))) == sorted({*LOGGERS.values()})
 
 
 def test_the_memory_limits_in_the_document_are_those_of_the_code() -> None:

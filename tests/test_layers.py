@@ -36,11 +36,12 @@ BASE = {
     "broker/clock",
     "broker/event_stream",
     "broker/events",
+    "broker/log_names",
     "broker/log_output",
     "broker/principals",
 }
 SUB_ROOMS: dict[str, set[str]] = {
-    "broker/settings": {"broker/log_output"},
+    "broker/settings": {"broker/log_names", "broker/log_output"},
     "broker/scheduling": {"broker/clock"},
     "broker/runtime": {"broker/settings", "broker/scheduling", *BASE},
     "broker/upkeep": {"broker/runtime", "broker/settings", *BASE},

@@ -28,7 +28,7 @@ from ..requests.config_changes import (
 )
 from ..requests.context import Context
 from ..requests.dispatch import serves
-from ..settings.loggers import check_level, set_level
+from ..settings.loggers import change_level, check_level
 
 if TYPE_CHECKING:
     from ...protocol.api_types.incremental_alter_configs import (
@@ -112,5 +112,5 @@ def _alter_loggers(node: Node, name: str, changes: list[Change], *, dry: bool) -
         check_level(change.name, None if change.operation == Operation.DELETE else change.value)
     if not dry:
         for change in changes:
-            assert change.value is not None
-            set_level(change.value)
+            is_removed = change.operation == Operation.DELETE
+            change_level(change.name, None if is_removed else change.value)

@@ -184,3 +184,19 @@ def test_serving_imports_nothing_that_the_first_answers_do_not_need(tmp_path: Pa
     for package, wanted in AT_START.items():
         found = {name.removeprefix(f"{package}.") for name in loaded if f"{package}." in name}
         assert found == wanted, package
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--log-level", "loud"], "--log-level loud: the levels are"),
+        (["--log-level", "no.such=debug"], "there is no such logger"),
+        (["--log-format", "xml"], "--log-format xml: the formats are"),
+    ],
+)
+def test_a_wrong_option_of_the_log_is_one_line_and_status_2(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line

@@ -29,6 +29,15 @@ ANSWERS = """
         node = ConfigResource(ConfigResource.Type.BROKER, "1")
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         return admin.describe_configs([node])[node].result(10)[name].value
+
+    def level(broker, logger="root"):
+        from ottla.admin_configs import Resource, describe_settings
+        from ottla.client import Client
+        host, port = broker.bootstrap_servers.split(":")
+        client = Client(host, int(port))
+        found = describe_settings(client, Resource.BROKER_LOGGER, "1")
+        client.close()
+        return next(each.value for each in found if each.name == logger)
 """
 
 
@@ -106,6 +115,35 @@ def test_settings_come_from_the_ini_file_and_the_command_line(pytester: pytest.P
         """
     )
     passes(pytester, 1, "--ottla-settings", "num.partitions=4")
+
+
+def test_the_log_level_comes_from_the_ini_file_or_the_command_line(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\nottla_log_level = warn")
+    pytester.makepyfile(
+        """
+        import pytest
+        from broker_answers import level
+
+        def test_session(ottla, text):
+            assert level(ottla) == text
+
+        @pytest.mark.ottla(log_level="kafka.authorizer.logger=debug")
+        def test_fresh(ottla_broker):
+            assert level(ottla_broker) == "INFO"
+            assert level(ottla_broker, "kafka.authorizer.logger") == "DEBUG"
+        """,
+        conftest="""
+        import pytest
+
+        @pytest.fixture
+        def text(pytestconfig):
+            return (pytestconfig.getoption("--ottla-log-level") or "warn").upper()
+        """,
+    )
+    passes(pytester, 2)
+    passes(pytester, 2, "--ottla-log-level", "error")
 
 
 def test_a_marker_sets_up_the_fresh_broker(pytester: pytest.Pytester) -> None:

@@ -77,7 +77,7 @@ class _Log:
     def debug(self, event: str, **fields: object) -> None:
         """Not in the trace."""
 
-    error, info = warning, debug
+    error, info, trace = warning, debug, debug
 
 
 @contextmanager

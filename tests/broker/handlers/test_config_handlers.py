@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import log_output as logs
 from ottla.broker.handlers.alter_configs import alter_configs
 from ottla.broker.handlers.describe_configs import describe_configs
 from ottla.broker.handlers.incremental_alter_configs import incremental_alter_configs
@@ -511,13 +510,3 @@ def test_groups_and_subscriptions_have_settings_before_they_exist(talk: Talk) ->
     assert talk.values(GROUP, "other", name) == {name: ("45000", 5)}
     talk.alter(METRICS, "s", ("interval.ms", SET, "1000"))
     assert talk.values(METRICS, "s", "interval.ms") == {"interval.ms": ("1000", 7)}
-
-
-def test_the_root_loggers_level_can_be_read_and_set(talk: Talk) -> None:
-    assert talk.values(LOGGER, "1") == {"root": ("INFO", 6)}
-    try:
-        assert talk.alter(LOGGER, "1", ("root", SET, "WARN"))[0] == Code.NONE
-        assert logs.level() == "warning"
-        assert talk.values(LOGGER, "1") == {"root": ("WARN", 6)}
-    finally:
-        logs.set_level("info")
