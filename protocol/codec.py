@@ -7,6 +7,8 @@ also avoids importing the library's clients.
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from functools import cache
 from importlib.machinery import PathFinder
@@ -17,6 +19,8 @@ from . import encoding
 from .api_keys import ApiKey
 from .decoding import Decoder, compiled
 from .encoding import Encoder
+
+_COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 
 # Bit fields of authorized operations, which are sets here.
 _WITH_OPERATIONS: Final = frozenset(
@@ -59,10 +63,10 @@ def message_class(api_key: ApiKey, kind: str) -> Any:
     """
     name = api_name(api_key) + kind
     if name not in _made:
-        from kafka.protocol.schemas import load_json
+        from kafka.protocol import schemas
 
         try:
-            schema = load_json(name)
+            schema = _read_schema(f"{schemas.__path__[0]}/resources/{name}.json")
         except FileNotFoundError:
             schema = _own_schema(name)
         if name in _WITH_OPERATIONS:
@@ -83,11 +87,23 @@ def data_class(name: str) -> Any:
 
 
 def _own_schema(name: str) -> dict[str, Any]:
-    from kafka.protocol.schemas import load_json
-
     from . import schemas
 
-    schema: dict[str, Any] = load_json(name, package=schemas)
+    return _read_schema(f"{schemas.__path__[0]}/{name}.json")
+
+
+def _read_schema(path: str) -> dict[str, Any]:
+    """The content of a schema's file.
+
+    kafka-python's `load_json` causes deprecation warnings on Python 3.11 and 3.12, which fail the
+    tests of a project that turns warnings into errors.
+    """
+    from kafka.protocol.schemas.load_json import _resolve_common_structs
+
+    with open(path, encoding="utf-8") as file:
+        schema: dict[str, Any] = json.loads(_COMMENT.sub("", file.read()))
+    if common := {each["name"]: each["fields"] for each in schema.get("commonStructs", [])}:
+        _resolve_common_structs(schema["fields"], common)
     return schema
 
 

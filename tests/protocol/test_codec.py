@@ -72,3 +72,21 @@ def test_nothing_of_the_library_is_loaded_before_the_first_message() -> None:
         "import ottla.protocol.messages\n"
         "assert 'kafka' not in sys.modules and 'cramjam' not in sys.modules\n"
     )
+
+
+def test_a_message_class_is_made_without_warnings() -> None:
+    """In a project whose tests turn warnings into errors, the first message would fail."""
+    program = (
+        "from ottla.protocol.api_keys import ApiKey\n"
+        "from ottla.protocol.codec import data_class, import_alone, message_class\n"
+        "import_alone()\n"
+        "message_class(ApiKey.FETCH, 'Response')\n"
+        "data_class('TopicRecord')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
