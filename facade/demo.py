@@ -8,12 +8,11 @@ from ottla.spark import demo
 from ottla.testing import running_broker
 
 
-def run_demo(*, bootstrap: str | None, kill: bool, transactions: int) -> int:
+def run_demo(*, bootstrap: str | None, kill: bool, transactions: int, as_json: bool = False) -> int:
     """Run the demo; return the exit status. `bootstrap`: address of a running broker, or None."""
     if bootstrap is not None:
         suffix = f"-{secrets.token_hex(3)}"
-        return demo.run(bootstrap=bootstrap, transactions=transactions, suffix=suffix)
+        return demo.run(demo.Run(bootstrap, transactions, suffix=suffix), as_json=as_json)
     with running_broker() as broker:
-        return demo.run(
-            bootstrap=broker.bootstrap, transactions=transactions, broker=broker if kill else None
-        )
+        killed = broker if kill else None
+        return demo.run(demo.Run(broker.bootstrap, transactions, broker=killed), as_json=as_json)

@@ -49,6 +49,10 @@ COMPANIONS = {
 }
 
 
+OLDEST_PYSPARK = "4.0.0"
+NEWEST_PYSPARK = "4.2.0"  # a newer PySpark appears weeks before its connector
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectorJars:
     """The paths of the jars, and their source in a few words."""
@@ -60,11 +64,13 @@ class ConnectorJars:
 def connector_jars() -> ConnectorJars:
     """The jars for `spark.jars`; downloads them if needed.
 
-    Raises SparkUnavailable without PySpark or Java 17, or if neither Maven nor Ivy got the jars.
+    Raises SparkUnavailable without PySpark or Java 17, if PySpark is too old or too new, or if
+    neither Maven nor Ivy got the jars.
     """
     if given := os.environ.get("OTTLA_SPARK_JARS"):
         return ConnectorJars(_jars_in(Path(given)), f"given by OTTLA_SPARK_JARS={given}")
     version = pyspark_version()
+    need_pyspark(version)
     kept = _cache() / f"spark-kafka-{version}"
     how = "cached" if kept.is_dir() else _fetch(version, kept)
     return ConnectorJars(_jars_in(kept), f"connector {version}, {how}")
@@ -78,6 +84,20 @@ def pyspark_version() -> str:
         return version("pyspark")
     except PackageNotFoundError:
         raise SparkUnavailable("PySpark is missing: pip install 'ottla[spark]'") from None
+
+
+def need_pyspark(version: str) -> None:
+    """Raise SparkUnavailable unless the connector of this PySpark is published for our Scala."""
+    if not _numbers(OLDEST_PYSPARK) <= _numbers(version) <= _numbers(NEWEST_PYSPARK):
+        raise SparkUnavailable(
+            f"PySpark {version} is installed; Kafka connectors for it are known to be published "
+            f"from {OLDEST_PYSPARK} to {NEWEST_PYSPARK}: pip install 'ottla[spark]', or give the "
+            "connector's jars by OTTLA_SPARK_JARS=DIRECTORY"
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def need_java() -> None:

@@ -7,6 +7,7 @@ producer's ledger with the results; the exit status is 1 if they differ.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import threading
 import time
@@ -16,12 +17,14 @@ from pathlib import Path
 from typing import Protocol
 
 from confluent_kafka import KafkaException
+from pyspark.errors import StreamingQueryException
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from .audit import Audit, audit
-from .connector import SparkUnavailable, connector_jars
+from .audit import Audit, Total, audit
+from .connector import SparkUnavailable, connector_jars, need_java
+from .demo_screen import Kill, print_json, print_results
 from .orders import Fate, Ledger, Moment, create_topics, write_orders
 from .pipeline import Pipeline
 from .session import session
@@ -42,35 +45,67 @@ class Broker(Protocol):
 
 @dataclass(slots=True)
 class Run:
-    """The state of one run of the demo."""
+    """One run of the demo: its arguments and its state.
+
+    Attributes:
+        bootstrap: "HOST:PORT,..." of the broker.
+        transactions: how many the producer writes.
+        suffix: ends the names of the topics, so that they differ from those of older runs.
+        broker: is killed twice; None: not.
+        is_counting: whether Spark is in the middle of a batch.
+    """
 
     bootstrap: str
-    orders: str
-    totals: str
     transactions: int
-    broker: Broker | None = None  # to kill; None: leave it running
+    suffix: str = ""
+    broker: Broker | None = None
+    is_counting: Callable[[], bool] = lambda: False
     ledger: Ledger = field(default_factory=Ledger)
-    kills: int = 0
-    away_ms: list[int] = field(default_factory=list)
+    kills: list[Kill] = field(default_factory=list)
     failure: BaseException | None = None
+    _moments: set[Moment] = field(default_factory=set)
+
+    @property
+    def orders(self) -> str:
+        """The topic that the producer writes."""
+        return f"orders{self.suffix}"
+
+    @property
+    def totals(self) -> str:
+        """The topic that Spark writes."""
+        return f"order-totals{self.suffix}"
 
     def disturb(self, number: int, moment: Moment) -> None:
-        """Kill the broker twice: inside an open transaction, and during a commit."""
-        if self.broker is None:
-            return
-        if moment is Moment.HALF_WRITTEN and number == self.transactions // 3:
-            self._kill_and_start()
-        elif moment is Moment.COMMITTING and number == 2 * self.transactions // 3:
-            threading.Thread(target=self._kill_and_start, name="killer").start()
+        """Kill the broker inside an open transaction, and later during a commit.
 
-    def _kill_and_start(self) -> None:
+        Each is the first moment of its kind, in the second and in the last third of the
+        transactions, at which Spark is counting; or the last moment of that third.
+        """
+        if self.broker is None or moment in self._moments:
+            return
+        third = self.transactions // 3
+        first, last = (third, 2 * third - 1) if moment is Moment.HALF_WRITTEN else (2 * third, 0)
+        last = max(first, last or self.transactions - 2)  # the last of all may be aborted
+        if number < first:
+            return
+        is_counting = self.is_counting()
+        if not is_counting and number < last:
+            return
+        self._moments.add(moment)
+        if moment is Moment.HALF_WRITTEN:
+            self._kill_and_start(moment, is_counting)
+        else:  # while the producer sends the commit
+            arguments = (moment, is_counting)
+            threading.Thread(target=self._kill_and_start, args=arguments, name="killer").start()
+
+    def _kill_and_start(self, moment: Moment, is_counting: bool) -> None:
         assert self.broker is not None
         try:
             self.broker.kill()
-            killed = time.monotonic()
+            killed_s = time.monotonic()
             self.broker.start()
-            self.away_ms.append(round((time.monotonic() - killed) * 1000))
-            self.kills += 1
+            away_ms = round((time.monotonic() - killed_s) * 1000)
+            self.kills.append(Kill(moment, is_counting, away_ms))
         except BaseException as error:
             self.failure = error
             raise
@@ -91,29 +126,31 @@ class Run:
             self.failure = error
 
 
-def run(
-    *, bootstrap: str, transactions: int, suffix: str = "", broker: Broker | None = None
-) -> int:
-    """Run the demo against a broker; kill `broker` during the run if given.
+def run(demo: Run, *, as_json: bool = False) -> int:
+    """Run the demo; return the exit status: 0 if the numbers add up, else 1.
 
-    `suffix` ends the names of the topics, so that they differ from those of older runs. Returns the
-    exit status: 0 if the numbers add up, else 1.
+    Args:
+        as_json: print the results as one JSON value and the progress on standard error.
     """
-    console = Console()
-    demo = Run(bootstrap, f"orders{suffix}", f"order-totals{suffix}", transactions, broker=broker)
+    console = Console(stderr=as_json)
     try:
-        create_topics(bootstrap, {demo.orders: 4, demo.totals: 1})
+        need_java()
+        create_topics(demo.bootstrap, {demo.orders: 4, demo.totals: 1})
         with tempfile.TemporaryDirectory(prefix="ottla-demo-") as directory:
-            found = _pipeline(demo, console, Path(directory))
-    except (KafkaException, SparkUnavailable) as error:
-        console.print(f"[red]the demo could not run: {error}")
+            found, totals = _pipeline(demo, console, Path(directory))
+    except (KafkaException, SparkUnavailable, StreamingQueryException, TimeoutError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        sys.stderr.write(f"ottla: the demo could not run: {reason}\n")
         return 1
-    _show(demo, found, console)
+    if as_json:
+        print_json(found, totals, demo.kills)
+    else:
+        print_results(console, found, totals, demo.kills)
     return 1 if found.faults() else 0
 
 
-def _pipeline(demo: Run, console: Console, directory: Path) -> Audit:
-    """Run the pipeline over existing topics and audit the result."""
+def _pipeline(demo: Run, console: Console, directory: Path) -> tuple[Audit, dict[str, Total]]:
+    """Run the pipeline over existing topics; return the audit and Spark's totals by region."""
     jars = connector_jars()
     console.print(f"broker {demo.bootstrap}; Spark's {jars.how}")
     with console.status("starting Spark"):
@@ -127,6 +164,7 @@ def _pipeline(demo: Run, console: Console, directory: Path) -> Audit:
             directory=directory,
         )
         pipeline.start()
+        demo.is_counting = pipeline.is_counting
         writer = threading.Thread(target=demo.write, name="orders", daemon=True)
         writer.start()
         _watch(demo, pipeline, console, lambda: writer.is_alive())
@@ -135,12 +173,14 @@ def _pipeline(demo: Run, console: Console, directory: Path) -> Audit:
         with console.status("Spark is reading the rest"):
             pipeline.finish()
         with console.status("comparing with the ledger"):
-            return audit(
+            totals = pipeline.totals()
+            found = audit(
                 demo.ledger,
                 read_committed=pipeline.table_ids(),
                 read_uncommitted=pipeline.topic_ids("read_uncommitted"),
-                totals=pipeline.totals(),
+                totals=totals,
             )
+            return found, totals
     finally:
         spark.stop()
 
@@ -170,7 +210,7 @@ def _state(demo: Run, pipeline: Pipeline) -> list[tuple[str, str]]:
         ("orders aborted", str(ledger.count(Fate.ABORTED))),
         ("Spark: added up", str(pipeline.rows_read("totals"))),
         ("Spark: in the table", str(pipeline.rows_read("table"))),
-        ("broker killed", f"{demo.kills} of 2 times" if demo.broker else "no"),
+        ("broker killed", f"{len(demo.kills)} of 2 times" if demo.broker else "no"),
     ]
 
 
@@ -185,33 +225,3 @@ def _progress(demo: Run, pipeline: Pipeline) -> Table:
     for name, value in _state(demo, pipeline):
         table.add_row(name, value)
     return table
-
-
-def _show(demo: Run, found: Audit, console: Console) -> None:
-    """Print the numbers and the verdict."""
-    table = Table(title="orders", title_justify="left", show_header=False)
-    table.add_column(style="cyan")
-    table.add_column(justify="right")
-    for name, value in (
-        ("produced", found.produced),
-        ("acknowledged", found.acknowledged),
-        ("committed", found.committed),
-        ("aborted", found.aborted),
-        ("seen by read_committed", found.seen_by_read_committed),
-        ("seen by read_uncommitted", found.seen_by_read_uncommitted),
-        ("duplicates", found.duplicates),
-        ("missing", found.missing),
-    ):
-        table.add_row(name, str(value))
-    console.print(table)
-    if demo.kills:
-        away = " and ".join(f"{ms} ms" for ms in demo.away_ms)
-        console.print(f"killed {demo.kills} times by SIGKILL, back after {away}")
-    if demo.kills or demo.ledger.restarts:
-        console.print(
-            f"transactions whose end the producer does not know: {found.unknown_committed} found "
-            f"committed, {found.unknown_aborted} found aborted"
-        )
-    for fault in found.faults():
-        console.print(f"[red]{fault}")
-    console.print("[red]the numbers do not add up" if found.faults() else "the numbers add up")

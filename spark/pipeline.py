@@ -31,6 +31,7 @@ class Pipeline:
         self, spark: SparkSession, *, bootstrap: str, orders: str, totals: str, directory: Path
     ) -> None:
         self.restarts = 0
+        self._read_before = {"totals": 0, "table": 0}  # rows of queries that failed
         self._spark = spark
         self._bootstrap = bootstrap
         self._orders = orders
@@ -45,8 +46,13 @@ class Pipeline:
             self._start(name)
 
     def rows_read(self, name: str) -> int:
-        """The number of rows that a query has read since its last start."""
-        return sum(int(progress.numInputRows) for progress in self._queries[name].recentProgress)
+        """The number of rows in the batches that a query has finished."""
+        return self._read_before[name] + self._rows_of(self._queries[name])
+
+    def is_counting(self) -> bool:
+        """Whether a query is in the middle of a batch with orders."""
+        states = [query.status for query in list(self._queries.values())]
+        return any(state["isTriggerActive"] and state["isDataAvailable"] for state in states)
 
     def keep_up(self) -> None:
         """Restart failed queries; raises StreamingQueryException if one fails repeatedly."""
@@ -123,7 +129,12 @@ class Pipeline:
             failure = self._queries[name].exception()
             raise failure if failure is not None else AssertionError(f"{name} stopped by itself")
         self.restarts += 1
+        self._read_before[name] += self._rows_of(self._queries[name])
         self._start(name)
+
+    @staticmethod
+    def _rows_of(query: StreamingQuery) -> int:
+        return sum(int(progress.numInputRows) for progress in query.recentProgress)
 
     def _topic(self, topic: str, isolation_level: str) -> DataFrame:
         return (

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ottla.command_line import CannotRun
-from ottla.commands.options import client_of, guarded
+from ottla.commands.options import AsJson, client_of, guarded
 
 
 def add(app: typer.Typer) -> None:
@@ -17,7 +17,8 @@ def add(app: typer.Typer) -> None:
 
 def _demo(
     kill: Annotated[
-        bool, typer.Option("--kill", help="Kill and restart the broker twice.")
+        bool,
+        typer.Option("--kill", help="Kill and restart the broker twice, while Spark is counting."),
     ] = False,
     bootstrap: Annotated[
         str,
@@ -31,6 +32,7 @@ def _demo(
     transactions: Annotated[
         int, typer.Option("--transactions", metavar="N", min=1, help="How many.")
     ] = 60,
+    as_json: AsJson = False,
 ) -> int:
     """Show exactly-once processing, end to end, with Spark.
 
@@ -47,4 +49,6 @@ def _demo(
         raise CannotRun(
             f"the demo needs `pip install 'ottla[spark]'`: {error.name} is missing"
         ) from None
-    return run_demo(bootstrap=bootstrap or None, kill=kill, transactions=transactions)
+    return run_demo(
+        bootstrap=bootstrap or None, kill=kill, transactions=transactions, as_json=as_json
+    )

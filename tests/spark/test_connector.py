@@ -80,6 +80,21 @@ def test_incomplete_jars_are_not_cached(cache: Path, monkeypatch: pytest.MonkeyP
     assert list(cache.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize("version", ["3.5.6", "4.2.1", "4.10.0", "5.0.0"])
+def test_another_pyspark_is_named_with_the_versions_that_work(
+    version: str,
+) -> None:
+    with pytest.raises(SparkUnavailable, match=rf"PySpark {version} .* 4\.0\.0 to 4\.2\.0"):
+        connector.need_pyspark(version)
+
+
+def test_the_versions_of_pyspark_are_those_of_the_extra() -> None:
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    pin = f"pyspark>={connector.OLDEST_PYSPARK},<={connector.NEWEST_PYSPARK}"
+    assert pin in project
+    assert max(connector.COMPANIONS) == connector.NEWEST_PYSPARK
+
+
 def test_a_missing_java_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.undo()
     monkeypatch.delenv("JAVA_HOME", raising=False)
