@@ -31,6 +31,7 @@ class Option(NamedTuple):
         default: None for none, an empty tuple for an option that may be repeated.
         most: the largest number; the smallest is 1.
         is_required: the command needs it.
+        other_flag: a second name of the flag, or empty.
     """
 
     flag: str
@@ -41,10 +42,15 @@ class Option(NamedTuple):
     name: str = ""
     most: int = 0
     is_required: bool = False
+    other_flag: str = ""
 
     @property
     def destination(self) -> str:
         return self.name or self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (self.flag, self.other_flag) if self.other_flag else (self.flag,)
 
     @property
     def is_repeatable(self) -> bool:
@@ -66,7 +72,7 @@ SERVE_OPTIONS = (
     *SETTINGS_OPTIONS,
     Option("--data-dir", "directory of the logs (or set log.dirs)", "DIR", Path),
     Option("--ready-file", "file to write when the broker answers", "F", Path),
-    Option("--ready-json", "the ready line on standard output is JSON"),
+    Option("--ready-json", "the ready line on standard output is JSON", other_flag="--json"),
     Option(
         "--nodes", "brokers in this process, on one storage, at consecutive ports (default 1)",
         "N", int, 1, most=MOST_NODES,
@@ -87,6 +93,7 @@ TEMPLATE_OPTIONS = (
         "S", float, 600.0,
     ),
     Option("--until-stdin-ends", "end when standard input ends"),
+    Option("--json", "the ready line on standard output is JSON", name="as_json"),
 )  # fmt: skip
 HEALTH_OPTIONS = (Option("--json", "print the findings as JSON", name="as_json"),)
 
@@ -105,7 +112,7 @@ def add_options(parser: argparse.ArgumentParser, options: tuple[Option, ...]) ->
                 more["choices"] = range(1, each.most + 1)
             if each.is_required:
                 more["required"] = True
-        parser.add_argument(each.flag, help=each.text, **more)
+        parser.add_argument(*each.flags, help=each.text, **more)
 
 
 def address(given: str) -> tuple[str, int]:

@@ -34,7 +34,11 @@ def template(
 
     try:
         return serve_template(
-            given.socket, serve, idle_s=given.idle_s, until_stdin_ends=given.until_stdin_ends
+            given.socket,
+            serve,
+            idle_s=given.idle_s,
+            until_stdin_ends=given.until_stdin_ends,
+            as_json=given.as_json,
         )
     except CannotListen as error:
         raise CannotRun(str(error)) from None

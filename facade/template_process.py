@@ -59,7 +59,14 @@ class CannotListen(Exception):
     """The socket cannot be made; the text says why."""
 
 
-def serve_template(path: Path, serve: Serve, *, idle_s: float, until_stdin_ends: bool) -> int:
+def serve_template(
+    path: Path,
+    serve: Serve,
+    *,
+    idle_s: float,
+    until_stdin_ends: bool,
+    as_json: bool = False,
+) -> int:
     """Fork brokers until SIGTERM, SIGINT, the end of standard input, or an idle time.
 
     The brokers go on; those with `ends_with_connection` end with their connections.
@@ -69,6 +76,7 @@ def serve_template(path: Path, serve: Serve, *, idle_s: float, until_stdin_ends:
         serve: runs a broker in a forked process.
         idle_s: end after so many seconds without brokers and requests; 0: never.
         until_stdin_ends: end when standard input ends, too.
+        as_json: print the socket and the process id as JSON, instead of a sentence.
 
     Raises:
         CannotListen: the system has no fork or no Unix sockets, or the path cannot be used.
@@ -77,7 +85,8 @@ def serve_template(path: Path, serve: Serve, *, idle_s: float, until_stdin_ends:
         raise CannotListen("a template needs fork and Unix sockets: Linux or macOS")
     listening = _listening(path)
     try:
-        return _Template(listening, serve).run(idle_s, until_stdin_ends=until_stdin_ends)
+        template = _Template(listening, serve)
+        return template.run(idle_s, until_stdin_ends=until_stdin_ends, as_json=as_json)
     finally:
         with suppress(FileNotFoundError):
             path.unlink()
@@ -108,7 +117,7 @@ class _Template:
         self._wake, self._waking = socket.socketpair()
         self._ends = False
 
-    def run(self, idle_s: float, *, until_stdin_ends: bool) -> int:
+    def run(self, idle_s: float, *, until_stdin_ends: bool, as_json: bool) -> int:
         self._take_signals()
         poll = select.poll()
         poll.register(self._listening, select.POLLIN)
@@ -119,8 +128,7 @@ class _Template:
         for step in steps:  # as far as the first broker needs it; the others follow in idle time
             if step == _MODULES[-1]:
                 break
-        sys.stdout.write(f"ottla template listens on {self._listening.getsockname()}\n")
-        sys.stdout.flush()
+        self._print_ready(as_json=as_json)
         used_s = time.monotonic()
         is_warm = False
         gc.disable()
@@ -144,6 +152,14 @@ class _Template:
             if not self._brokers and _left(idle_s, used_s) == 0:
                 self._ends = True
         return 0
+
+    def _print_ready(self, *, as_json: bool) -> None:
+        path = self._listening.getsockname()
+        line = f"ottla template listens on {path}"
+        if as_json:
+            line = json.dumps({"socket": path, "pid": os.getpid()})
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
     def _take_signals(self) -> None:
         self._wake.setblocking(False)

@@ -47,13 +47,13 @@ def _typer_option(option: Option) -> Any:
     text = f"{option.text[:1].upper()}{option.text[1:]}."
     more: dict[str, Any] = {"help": text, "hidden": not option.text}
     if not option.metavar:
-        return typer.Option(False, option.flag, **more)
+        return typer.Option(False, *option.flags, **more)
     if option.most:
         more |= {"min": 1, "max": option.most}
     default: Any = [] if option.is_repeatable else option.default
     if option.is_required:
         default = ...
-    return typer.Option(default, option.flag, metavar=option.metavar, show_default=False, **more)
+    return typer.Option(default, *option.flags, metavar=option.metavar, show_default=False, **more)
 
 
 def _annotation(option: Option) -> Any:
