@@ -1,0 +1,91 @@
+"""The steps of action.yml start a broker for the following steps, or report why they cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ACTION = (ROOT / "action.yml").read_text()
+START = ROOT / ".github" / "start-broker"
+
+
+class Runner:
+    """The directory and the files of a GitHub runner."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        program = directory / "ottla"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m ottla "$@"\n')
+        program.chmod(0o755)
+
+    def start(self, **inputs: str) -> subprocess.CompletedProcess[str]:
+        """Run the step that starts the broker."""
+        environment = {
+            "PATH": f"{self.directory}:{os.environ['PATH']}",
+            "RUNNER_TEMP": str(self.directory),
+            "GITHUB_OUTPUT": str(self.directory / "output"),
+            "GITHUB_ENV": str(self.directory / "env"),
+            "OTTLA_LISTEN": "127.0.0.1:0",
+        }
+        return subprocess.run(
+            ["bash", str(START)],
+            env=environment | inputs,
+            capture_output=True,
+            text=True,
+            timeout=70,
+            check=False,
+        )
+
+    def values(self, name: str) -> dict[str, str]:
+        """The NAME=VALUE lines of a file of the runner."""
+        file = self.directory / name
+        text = file.read_text() if file.exists() else ""
+        return dict(line.split("=", 1) for line in text.splitlines())
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    made = Runner(tmp_path)
+    yield made
+    with suppress(KeyError, ProcessLookupError):
+        os.kill(int(made.values("output")["pid"]), signal.SIGTERM)
+
+
+def test_the_following_steps_get_the_address_of_a_broker(runner: Runner) -> None:
+    done = runner.start(
+        OTTLA_NODES="2", OTTLA_SETTINGS="num.partitions=3\n\n  log.retention.ms=-1\n"
+    )
+    assert done.returncode == 0, done.stderr
+    servers = runner.values("output")["bootstrap-servers"]
+    names = ("OTTLA_BOOTSTRAP", "KAFKA_BOOTSTRAP_SERVERS")
+    assert runner.values("env") == dict.fromkeys(names, servers)
+    assert len(servers.split(",")) == 2
+    for each in servers.split(","):
+        host, port = each.split(":")
+        socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def test_a_wrong_setting_is_the_error_of_the_step(runner: Runner) -> None:
+    done = runner.start(OTTLA_SETTINGS="num.partitons=3")
+    assert done.returncode == 1
+    assert re.search(r"^::error title=Ottla::ottla: .*num\.partitons", done.stdout, re.MULTILINE)
+    assert runner.values("env") == {}
+
+
+def test_each_step_is_a_script_that_reads_the_inputs() -> None:
+    scripts = re.findall(r'run: bash "\$\{\{ github\.action_path \}\}/(.*)"', ACTION)
+    assert [ROOT / each for each in scripts] == [START.with_name("install-ottla"), START]
+    texts = "".join((ROOT / each).read_text() for each in scripts)
+    inputs = re.findall(r"^        (OTTLA_\w+): \$\{\{ inputs\.(\w+) \}\}$", ACTION, re.MULTILINE)
+    assert {name for _, name in inputs} == {"listen", "nodes", "settings", "python"}
+    assert [variable for variable, _ in inputs if f"{{{variable}:" not in texts] == []
