@@ -13,7 +13,7 @@ DATA ?= .cache/data
 ARGS ?=
 JOBS ?= 2
 
-.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign simulate mutants attack check settings-page message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
+.PHONY: help setup jars demo serve test test-kafka test-image crash-campaign simulate mutants attack check settings-page picture message-types style types bench bench-brokers bench-start bench-quick bench-transactions bench-groups bench-partitions bench-compaction bench-memory bench-scale loop-lag wheel clean
 
 help: ## print this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 26
@@ -72,6 +72,9 @@ check: style types test ## style, types and tests
 
 settings-page: .venv/.installed ## write docs/SETTINGS.md from the tables of settings
 	@$(PY) -m ottla.settings_page > docs/SETTINGS.md
+
+picture: .venv/.installed ## draw docs/terminal.svg from the output of commands
+	@$(PY) docs/terminal_picture.py
 
 message-types: .venv/.installed ## protocol/api_types/, from the schemas of messages and records
 	@$(PY) -m ottla.message_types

@@ -33,7 +33,7 @@ A_CLASS = re.compile(r"[A-Z][a-z]\w*")
 A_SETTING = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)+(=.*)?")
 # Names with dots that are no settings of a broker: modules, files, a setting of client metrics.
 NO_SETTINGS = re.compile(
-    r"interval\.ms|ottla\.|(meta|server)\.properties|(bootstrap|partition)\.|.*\.(py|sh)"
+    r"interval\.ms|ottla\.|(meta|server)\.properties|(bootstrap|partition)\.|.*\.(py|sh|yml)"
 )
 TABLES = (BROKER_SETTINGS, TOPIC_SETTINGS, GROUP_SETTINGS)
 
