@@ -20,13 +20,33 @@ SMALLEST_BYTES: Final = 10
 """Key, version, correlation id and client id length: Kafka closes the connection below this."""
 
 _LENGTH_BYTES: Final = LENGTH.size
+_TLS_HANDSHAKE: Final = 22  # the type of a TLS record; the major version follows
+_TLS_VERSION: Final = 3
+_BEGINNINGS: Final = {
+    "HTTP": (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"CONN", b"PATC", b"TRAC",
+             b"PRI "),
+    "SSH": (b"SSH-",),
+    "the PROXY protocol of a load balancer": (b"PROX", b"\r\n\r\n"),
+}  # fmt: skip
 
 
 class BadLength(Malformed):
-    """An impossible length; the bytes behind it cannot be split."""
+    """An impossible length; the bytes behind it cannot be split.
+
+    Attributes:
+        looks_like: the protocol whose first bytes were taken for a length; "" if none is known.
+    """
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(f"a request of {size_bytes} bytes")
+        self.looks_like = _protocol_of(LENGTH.pack(size_bytes))
+
+
+def _protocol_of(first: bytes) -> str:
+    """The protocol that begins with these four bytes; "" if it is none of a few."""
+    if first[0] == _TLS_HANDSHAKE and first[1] == _TLS_VERSION:
+        return "TLS"
+    return next((name for name, begins in _BEGINNINGS.items() if first in begins), "")
 
 
 class Frames:

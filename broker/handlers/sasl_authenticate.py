@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..log_output import Log
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
@@ -22,11 +23,18 @@ if TYPE_CHECKING:
     )
     from ..node import Node
 
+_log = Log("connection")
+
 
 @serves(ApiKey.SASL_AUTHENTICATE, versions=(0, 2))
 async def sasl_authenticate(
     node: Node, context: Context, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
+    if context.connection.may_complain("requests for SASL"):
+        _log.warning(
+            "the client asks for SASL, and this listener is PLAINTEXT",
+            **context.log_fields(),
+        )
     raise Refused(
         Code.ILLEGAL_SASL_STATE,
         "SaslAuthenticate request received after successful authentication",

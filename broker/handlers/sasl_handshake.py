@@ -7,10 +7,11 @@ Skipped: SASL listeners. On others there is no mechanism to choose.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.errors import Code, Refused
+from ..log_output import Log
 from ..requests.context import Context
 from ..requests.dispatch import serves
 
@@ -18,9 +19,18 @@ if TYPE_CHECKING:
     from ...protocol.api_types.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
     from ..node import Node
 
+_log = Log("connection")
+_MOST_CHARACTERS: Final = 100
+
 
 @serves(ApiKey.SASL_HANDSHAKE, versions=(0, 1))
 async def sasl_handshake(
     node: Node, context: Context, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
+    if context.connection.may_complain("requests for SASL"):
+        _log.warning(
+            "the client asks for SASL, and this listener is PLAINTEXT",
+            mechanism=request.mechanism[:_MOST_CHARACTERS],
+            **context.log_fields(),
+        )
     raise Refused(Code.ILLEGAL_SASL_STATE)

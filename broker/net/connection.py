@@ -8,7 +8,7 @@ the answers of a slice are sent in one write. This file contains no rules of the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple, cast
 
 from ...protocol.api_keys import ApiKey
@@ -152,6 +152,10 @@ class Connection(asyncio.BufferedProtocol):
         """The socket's file descriptor, the lowest that was free; -1 if there is no socket."""
         bound = self._transport.get_extra_info("socket")
         return -1 if bound is None else int(bound.fileno())
+
+    def serve_by(self, dispatch: Dispatch) -> None:
+        """Let another dispatch answer the requests from now on."""
+        self._dispatch = dispatch
 
     def hold(self) -> None:
         """Read nothing until `release`."""
@@ -502,15 +506,23 @@ class Connection(asyncio.BufferedProtocol):
             self._counts[1] = self._answers.holds(self, self.unsent_bytes)
 
     def _abort(self, reason: BaseException, **fields: object) -> None:
-        kind = f"connections closed: {type(reason).__name__}"
+        kind, why = _explained(reason, fields)
         if self._complaints.may_log(self.info.host, kind):
-            _log.warning(
-                "connection closed", **{"connection": self.info.id, **fields}, reason=str(reason)
-            )
+            _log.warning("connection closed", **{"connection": self.info.id, **fields}, reason=why)
         self._draining = True
         self._outgoing = None
         self._drop_requests()
         self._transport.close()
+
+
+def _explained(reason: BaseException, fields: Mapping[str, object]) -> tuple[str, str]:
+    """The kind of a complaint, one of a few, and its text."""
+    kind, why = f"connections closed: {type(reason).__name__}", str(reason)
+    if isinstance(reason, BadLength) and reason.looks_like:
+        looks = f"looks like {reason.looks_like}"
+        return f"connections closed: {looks}", f"{looks}, and this listener is PLAINTEXT: {why}"
+    api = fields.get("api")
+    return (f"{kind} in {api}" if isinstance(api, str) else kind), why
 
 
 def _named(frame: memoryview) -> dict[str, object]:

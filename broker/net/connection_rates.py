@@ -58,8 +58,8 @@ class CreationRates:
                 return False
             self._set_turn(listener, wait_ms)
         if len(waiting) >= WAITING_AT_MOST:
-            complaints, info = connection.info.complaints, connection.info
-            if complaints is None or complaints.may_log(info.host, "refused connections"):
+            info = connection.info
+            if info.may_complain("refused connections"):
                 _log.info(
                     "connection refused", connection=info.id, reason="too many connections wait"
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Container
+from collections.abc import Callable, Container
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,8 @@ from ...protocol.receive_buffers import ReceiveBuffers
 from ...storage.open_files import OPEN_FILES, RESERVED, OpenFiles
 from ..clock import Clock, Timer, within_ms
 from ..event_stream import Events
-from ..log_output import Log
+from ..log_names import LEVELS, REQUESTS
+from ..log_output import Log, level_of, on_levels_changed
 from ..node import Node
 from ..requests.complaints import Complaints
 from ..requests.dispatch import Dispatch
@@ -83,6 +84,7 @@ class NodeSockets:
         self._accepted = 0
         self._all_gone = asyncio.Event()
         self._dispatch: Dispatch
+        self._unobserve: Callable[[], None] = lambda: None
         self._events: Events
         self._node_id: int
         self._nodes: Container[str] = ()
@@ -120,6 +122,7 @@ class NodeSockets:
     async def open(self, node: Node) -> None:
         """Accept connections for a node."""
         self._dispatch = _dispatch_of(node)
+        self._unobserve = on_levels_changed(partial(self._change_dispatch, node))
         self._nodes = node.cluster.peers
         node.between_nodes = self.between_nodes
         self._events, self._node_id = node.events, node.node_id
@@ -133,8 +136,16 @@ class NodeSockets:
         ]
         self._close_idle()
 
+    def _change_dispatch(self, node: Node) -> None:
+        """Let a dispatch that logs requests serve the clients, or one that does not."""
+        if _logs_requests() != self._dispatch.logs_requests:
+            self._dispatch = _dispatch_of(node)
+            for connection in self._connections:
+                connection.serve_by(self._dispatch)
+
     def refuse(self) -> None:
         """Accept no more connections."""
+        self._unobserve()
         if self._idle_check is not None:
             self._idle_check.cancel()
             self._idle_check = None
@@ -256,12 +267,21 @@ def _request_memory_bytes(config: BrokerConfig) -> int:
     return given if given > 0 else max(UNLIMITED_REQUESTS_BYTES, 2 * largest)
 
 
+def _logs_requests() -> bool:
+    return LEVELS[level_of(REQUESTS)] <= LEVELS["DEBUG"]
+
+
 def _dispatch_of(node: Node) -> Dispatch:
-    if node.cluster.holds is None:
+    holds = node.cluster.holds
+    if _logs_requests():
+        from ..requests.request_log import LoggedDispatch, MeasuredLoggedDispatch
+
+        return LoggedDispatch(node) if holds is None else MeasuredLoggedDispatch(node, holds)
+    if holds is None:
         return Dispatch(node)
     from ..requests.measured_dispatch import MeasuredDispatch
 
-    return MeasuredDispatch(node, node.cluster.holds)
+    return MeasuredDispatch(node, holds)
 
 
 def _bound(listener: Listener) -> socket.socket:

@@ -54,6 +54,14 @@ class ConnectionInfo:
         self.principal = ANONYMOUS
         self.complaints: Complaints | None = None
 
+    def may_complain(self, kind: str) -> bool:
+        """Whether a line about the client may be logged now; if not, it is counted.
+
+        Args:
+            kind: the subject of the line, one of a few.
+        """
+        return self.complaints is None or self.complaints.may_log(self.host, kind)
+
 
 class Context:
     """The context of one request.

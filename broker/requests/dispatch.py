@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from ...protocol.api_keys import ApiKey
 from ...protocol.decoding import TooManyElements
@@ -79,6 +79,7 @@ def handler_of(api_key: int) -> Handler:
 class Dispatch:
     """Answers the requests of all connections of one node."""
 
+    logs_requests: ClassVar = False
     __slots__ = ("_events", "_node", "_versions")
 
     def __init__(self, node: Node) -> None:
@@ -362,8 +363,7 @@ def _refusal(context: Context, refused: Refused) -> Answer:
 
 
 def _unexpected(context: Context, bug: Exception) -> Answer:
-    complaints, kind = context.connection.complaints, f"faults in {context.api_key.name}"
-    if complaints is None or complaints.may_log(context.connection.host, kind):
+    if context.connection.may_complain(f"faults in {context.api_key.name}"):
         fields = context.log_fields()
         _log.error("the broker failed to handle a request", exc_info=bug, **fields)
     return _refusal(context, Refused(Code.UNKNOWN_SERVER_ERROR, "see the broker's log"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.broker.requests.complaints import ADDRESSES, LINES, WINDOW_S, Complaints
+from ottla.protocol.api_keys import ApiKey
 from tests.broker.fakes import deliver, in_virtual_time
 from tests.broker.net.peers import Peer, heartbeat
+from tests.broker.one_node import one_node
 from tests.clocks import LoopClock
 from tests.log_lines import LogLines
 
@@ -32,10 +35,83 @@ async def test_a_client_that_speaks_tls_again_and_again_makes_a_few_lines_and_a_
         assert transport.closed
     assert len(it.log.lines) == LINES
     await asyncio.sleep(WINDOW_S + 1)
-    told: dict[str, Any] = {"about": "connections closed: BadLength", "host": "10.0.0.7"}
+    told: dict[str, Any] = {"about": "connections closed: looks like TLS", "host": "10.0.0.7"}
     assert it.log.lines[LINES:] == [
         ("warning", "similar lines were omitted", {**told, "count": 1000 - LINES})
     ]
+
+
+FOREIGN = [
+    (TLS_HELLO, "looks like TLS, and this listener is PLAINTEXT: a request of 369295616 bytes"),
+    (b"GET / HTTP/1.1\r\n", "looks like HTTP, and this listener is PLAINTEXT: "),
+    (b"PRI * HTTP/2.0\r\n", "looks like HTTP, and this listener is PLAINTEXT: "),
+    (b"SSH-2.0-OpenSSH", "looks like SSH, and this listener is PLAINTEXT: "),
+    (b"PROXY TCP4 10.0.0.7", "looks like the PROXY protocol of a load balancer, and "),
+    (bytes.fromhex("0d0a0d0a000d0a515549540a"), "looks like the PROXY protocol of a load "),
+    (b"\xff\xff\xff\xff", "a request of -1 bytes"),
+]
+
+
+@pytest.mark.parametrize(("sent", "reason"), FOREIGN)
+@in_virtual_time
+async def test_a_client_of_another_protocol_is_explained(
+    sent: bytes, reason: str, monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
+) -> None:
+    it = Peer(monkeypatch, log_lines)
+    deliver(it.connection, sent)
+    ((level, event, fields),) = it.log.of("connection").lines
+    assert (level, event) == ("warning", "connection closed")
+    assert fields["reason"].startswith(reason)
+
+
+@in_virtual_time
+async def test_another_complaint_about_the_same_client_is_not_swallowed(
+    monkeypatch: pytest.MonkeyPatch, log_lines: LogLines
+) -> None:
+    it = Peer(monkeypatch, log_lines)
+    sent = [TLS_HELLO, b"GET / HTTP/1.1\r\n", b"\xff\xff\xff\xff"]
+    for _ in range(100):
+        for each in sent:
+            deliver(it.another()[0], each)
+    connection = it.another()[0]
+    unknown = b"\0\0\0\x0c" + b"\x7f\xff\0\0" + bytes(4) + b"\0\2me"
+    deliver(connection, unknown)
+    reasons = [fields["reason"] for _, _, fields in it.log.lines]
+    assert len(reasons) == LINES * len(sent) + 1
+    assert reasons[-1] == "API key 32767 is not served"
+    await asyncio.sleep(WINDOW_S + 1)
+    counts = {fields["about"]: fields["count"] for _, _, fields in it.log.lines[len(reasons) :]}
+    assert counts == {
+        "connections closed: looks like TLS": 100 - LINES,
+        "connections closed: looks like HTTP": 100 - LINES,
+        "connections closed: BadLength": 100 - LINES,
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "fields"),
+    [
+        (ApiKey.SASL_HANDSHAKE, {"mechanism": "PLAIN" * 100}),
+        (ApiKey.SASL_AUTHENTICATE, {"auth_bytes": b"\0alice\0s3cret"}),
+    ],
+)
+@in_virtual_time
+async def test_a_client_that_asks_for_sasl_is_explained(
+    key: ApiKey, fields: dict[str, Any], tmp_path: Path, log_lines: LogLines
+) -> None:
+    async with one_node(tmp_path) as it:
+        it.connection.complaints = Complaints(it.clock)
+        for _ in range(100):
+            await it.ask(key, 1, **fields)
+        it.connection.complaints.log_rest()
+    lines = log_lines.of("connection").lines
+    assert [event for _, event, _ in lines] == [
+        *["the client asks for SASL, and this listener is PLAINTEXT"] * LINES,
+        "similar lines were omitted",
+    ]
+    assert lines[0][2]["connection"] == it.connection.id
+    assert "s3cret" not in str(lines)
+    assert len(str(lines[0])) < 500
 
 
 @in_virtual_time
