@@ -23,7 +23,7 @@ from ..requests.complaints import Complaints
 from ..requests.dispatch import Dispatch
 from ..scheduling.freed_memory import give_back_freed_memory
 from ..settings.config import BrokerConfig
-from ..settings.listeners import Listener, parse_protocols
+from ..settings.listeners import Listener, advertised, parse_protocols
 from .connection import Connection, Shared
 from .connection_limits import Admission, ConnectionLimits
 from .connection_rates import CreationRates
@@ -45,7 +45,8 @@ class NodeSockets:
     """The sockets, bound by the constructor.
 
     Attributes:
-        advertised: the advertised listeners, with their bound ports.
+        listeners: the listeners for clients, with their bound ports.
+        advertised: the advertised listeners, in the order of their setting.
         between_nodes: host and port for the other nodes of this process: those of
             `inter.broker.listener.name`, or of the first PLAINTEXT listener; None if there is none.
         address: host and port of the first listener.
@@ -61,12 +62,12 @@ class NodeSockets:
         self._open_files = open_files
         self._clock = clock
         self._bound = [self._sized(_bound(listener)) for listener in config.listeners]
-        self._listeners = [
+        self.listeners: list[Listener] = [
             listener._replace(port=bound.getsockname()[1])
             for listener, bound in zip(config.listeners, self._bound, strict=True)
         ]
         self.address: tuple[str, int] = self._bound[0].getsockname()[:2]
-        self.advertised = config.advertised({each.name: each.port for each in self._listeners})
+        self.advertised = config.advertised({each.name: each.port for each in self.listeners})
         self.between_nodes = self._plain()
         self._servers: list[asyncio.Server] = []
         self._connections: set[Connection] = set()
@@ -92,7 +93,7 @@ class NodeSockets:
     def _plain(self) -> tuple[str, int] | None:
         protocols = parse_protocols(self._config["listener.security.protocol.map"])
         wanted = (self._config["inter.broker.listener.name"] or "").upper()
-        plain = [each for each in self._listeners if protocols.get(each.name) == "PLAINTEXT"]
+        plain = [each for each in self.listeners if protocols.get(each.name) == "PLAINTEXT"]
         for each in sorted(plain, key=lambda listener: listener.name != wanted):
             host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(each.host, each.host)
             return host, each.port
@@ -106,7 +107,7 @@ class NodeSockets:
         """
         if self._bound:
             return
-        self._bound = [self._sized(_bound(listener)) for listener in self._listeners]
+        self._bound = [self._sized(_bound(listener)) for listener in self.listeners]
 
     def _sized(self, bound: socket.socket) -> socket.socket:
         """Set the buffer sizes of its connections, if configured: the system's are better."""
@@ -132,7 +133,7 @@ class NodeSockets:
             await loop.create_server(
                 partial(self._connection, listener), sock=each, backlog=self._backlog()
             )
-            for listener, each in zip(self.advertised, bound, strict=True)
+            for listener, each in zip(self._advertised_of_each(), bound, strict=True)
         ]
         self._close_idle()
 
@@ -142,6 +143,15 @@ class NodeSockets:
             self._dispatch = _dispatch_of(node)
             for connection in self._connections:
                 connection.serve_by(self._dispatch)
+
+    def _advertised_of_each(self) -> list[Listener]:
+        """What clients of each listener get: a listener that is not advertised has its own address.
+
+        The two settings may have different orders.
+        """
+        found = {each.name: each for each in advertised(self.listeners, None, {})}
+        found |= {each.name: each for each in self.advertised}
+        return [found[listener.name] for listener in self.listeners]
 
     def refuse(self) -> None:
         """Accept no more connections."""

@@ -108,7 +108,8 @@ def container(
     try:
         yield name
     finally:
-        try_call("rm", "-f", "-v", name)
+        # At once: `sh -c` as a starter's first process does not pass SIGTERM on.
+        try_call("rm", "-f", "-v", "-t", "0", name)
 
 
 def wait_for_log(name: str, text: str, *, timeout_s: float = PATIENCE_S) -> str:

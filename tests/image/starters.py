@@ -3,10 +3,14 @@
 Each starts a container that waits in a loop for a script, copies the script into it, and waits for
 a line of Kafka's log. Read from the modules' sources in 2026:
 
-- Java: KafkaContainer (apache/kafka), ConfluentKafkaContainer, the older KafkaContainer;
-- Python: KafkaContainer, with and without `with_kraft()`;
-- Go: kafka.Run (confluent-local);
-- Node: KafkaContainer, with and without `withKraft()`.
+- Java 2.0.5: KafkaContainer (apache/kafka), ConfluentKafkaContainer, the deprecated KafkaContainer;
+  1.20: no voters and listeners without a host; proposed: a marker file after the script;
+- Python 4.15: KafkaContainer, with and without `with_kraft()`;
+- Go 0.40: kafka.Run (confluent-local); proposed: another script for apache/kafka;
+- Node 11 and 12: KafkaContainer, with and without `withKraft()`, also for tags below 7.4.0.
+
+The modules map the port of the host; on the host's network it is the same. The address of BROKER is
+the container's name, so that a client that gets it by mistake cannot connect.
 """
 
 from __future__ import annotations
@@ -29,9 +33,8 @@ INTERNAL_TOPICS = {
     "KAFKA_LOG_FLUSH_INTERVAL_MESSAGES": "9223372036854775807",
     "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
 }
-# The modules map the port of the host; on the host's network it is the same.
 LISTENERS = f"PLAINTEXT://0.0.0.0:{PORT},BROKER://0.0.0.0:9092"
-ADVERTISED = f"PLAINTEXT://localhost:{PORT},BROKER://localhost:9092"
+ADVERTISED = f"PLAINTEXT://localhost:{PORT},BROKER://inside:9092"
 KRAFT = {
     "KAFKA_LISTENERS": f"{LISTENERS},CONTROLLER://0.0.0.0:9094",
     "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": (
@@ -59,9 +62,17 @@ FORMAT = (
 START_ZOOKEEPER = (
     "echo 'clientPort=2181' > zookeeper.properties\n"
     "echo 'dataDir=/var/lib/zookeeper/data' >> zookeeper.properties\n"
+    "echo 'dataLogDir=/var/lib/zookeeper/log' >> zookeeper.properties\n"
     "zookeeper-server-start zookeeper.properties &\n"
 )
 EXPORT = f"export KAFKA_ADVERTISED_LISTENERS={ADVERTISED}\n"
+NODE_EXPORT = (
+    f"export KAFKA_ADVERTISED_LISTENERS=BROKER://inside:9092,PLAINTEXT://localhost:{PORT}\n"
+)
+NODE = {
+    "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
+    "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
+}
 
 
 class Sequence(NamedTuple):
@@ -72,6 +83,8 @@ class Sequence(NamedTuple):
         content: the script.
         environment: variables of the container.
         awaited: a regular expression for a line of the log.
+        marker: a file that is copied after the script, and which the first process waits for.
+        says: what the first process prints before it waits.
         shell: the program that runs the script; empty: the script itself.
         entrypoint: replaces the image's entrypoint if it is not empty.
     """
@@ -82,6 +95,8 @@ class Sequence(NamedTuple):
     awaited: str
     shell: str = ""
     entrypoint: str = ""
+    marker: str = ""
+    says: str = ""
 
 
 SEQUENCES: dict[str, Sequence] = {
@@ -89,6 +104,23 @@ SEQUENCES: dict[str, Sequence] = {
         "/tmp/testcontainers_start.sh",
         "#!/bin/bash\n" + EXPORT + "/etc/kafka/docker/run \n",
         {**KRAFT, "CLUSTER_ID": CLUSTER_ID},
+        r".*Transitioning from RECOVERY to RUNNING.*",
+    ),
+    "Java, a marker file": Sequence(
+        "/tmp/testcontainers_start.sh",
+        "#!/bin/bash\n" + EXPORT + "/etc/kafka/docker/run \n",
+        {**KRAFT, "CLUSTER_ID": CLUSTER_ID},
+        r".*Transitioning from RECOVERY to RUNNING.*",
+        marker="/tmp/testcontainers_start.ready",
+    ),
+    "Java, no voters": Sequence(
+        "/tmp/testcontainers_start.sh",
+        "#!/bin/bash\n" + EXPORT + "/etc/kafka/docker/run \n",
+        {
+            **{name: text for name, text in KRAFT.items() if not name.endswith("_VOTERS")},
+            "CLUSTER_ID": CLUSTER_ID,
+            "KAFKA_LISTENERS": KRAFT["KAFKA_LISTENERS"].replace("0.0.0.0", ""),
+        },
         r".*Transitioning from RECOVERY to RUNNING.*",
     ),
     "Java, confluentinc/cp-kafka": Sequence(
@@ -106,18 +138,17 @@ SEQUENCES: dict[str, Sequence] = {
     ),
     "Python": Sequence(
         "/tc-start.sh",
-        f"#!/bin/bash\n{START_ZOOKEEPER}export KAFKA_ZOOKEEPER_CONNECT='localhost:2181'\n"
-        f"export KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:{PORT},"
-        "BROKER://$(hostname -i | cut -d' ' -f1):9092\n. /etc/confluent/docker/bash-config\n"
-        "/etc/confluent/docker/configure\n/etc/confluent/docker/launch\n",
-        ZOOKEEPER,
+        f"{START_ZOOKEEPER}export KAFKA_ZOOKEEPER_CONNECT='localhost:2181'\n{EXPORT}"
+        ". /etc/confluent/docker/bash-config\n"
+        "/etc/confluent/docker/configure\n/etc/confluent/docker/launch",
+        {**ZOOKEEPER, "KAFKA_LOG_FLUSH_INTERVAL_MESSAGES": "10000000"},
         r".*\[KafkaServer id=\d+\] started.*",
         shell="sh",
     ),
     "Python, with_kraft": Sequence(
         "/tc-start.sh",
-        "#!/bin/bash\n" + FORMAT.format(CLUSTER_ID) + EXPORT + ". /etc/confluent/docker/bash-config"
-        "\n/etc/confluent/docker/configure\n/etc/confluent/docker/launch\n",
+        FORMAT.format(CLUSTER_ID) + EXPORT + ". /etc/confluent/docker/bash-config\n"
+        "/etc/confluent/docker/configure\n/etc/confluent/docker/launch",
         {**KRAFT, "CLUSTER_ID": CLUSTER_ID, "KAFKA_BROKER_ID": "1"},
         r".*Kafka Server started.*",
         shell="sh",
@@ -141,31 +172,44 @@ SEQUENCES: dict[str, Sequence] = {
         shell="bash",
         entrypoint="sh",
     ),
-    "Node": Sequence(
-        "/testcontainers_start.sh",
-        f"#!/bin/bash\n{EXPORT}echo '' > /etc/confluent/docker/ensure \n{START_ZOOKEEPER}"
-        "/etc/confluent/docker/run \n",
-        {
-            **ZOOKEEPER,
-            "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181",
-            "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
-            "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
-        },
-        r".*\[KafkaServer id=\d+\] started.*",
-        entrypoint="sh",
-    ),
-    "Node, withKraft": Sequence(
-        "/testcontainers_start.sh",
-        "#!/bin/bash\n" + EXPORT + "/etc/confluent/docker/run \n",
+    "Go, apache/kafka": Sequence(
+        "/usr/sbin/testcontainers_start.sh",
+        f"#!/bin/bash\n{EXPORT}echo Starting Apache Kafka\nexec /etc/kafka/docker/run",
         {
             **KRAFT,
-            "CLUSTER_ID": CLUSTER_ID,
             "KAFKA_BROKER_ID": "1",
-            "KAFKA_ADVERTISED_LISTENERS": "BROKER://localhost:9092",
-            "KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE": "false",
+            "KAFKA_REST_BOOTSTRAP_SERVERS": KRAFT["KAFKA_LISTENERS"],
         },
+        r".*Transitioning from RECOVERY to RUNNING.*",
+        shell="bash",
+        entrypoint="sh",
+    ),
+    "Node": Sequence(
+        "/tmp/testcontainers_start.sh",
+        f"#!/bin/bash\n{NODE_EXPORT}echo '' > /etc/confluent/docker/ensure \n{START_ZOOKEEPER}"
+        "/etc/confluent/docker/run \n",
+        {**ZOOKEEPER, **NODE, "KAFKA_ZOOKEEPER_CONNECT": "localhost:2181"},
+        r".*\[KafkaServer id=\d+\] started.*",
+        entrypoint="sh",
+        says="Waiting for script...",
+    ),
+    "Node, withKraft": Sequence(
+        "/tmp/testcontainers_start.sh",
+        "#!/bin/bash\n" + NODE_EXPORT + "/etc/confluent/docker/run \n",
+        {**KRAFT, **NODE, "CLUSTER_ID": CLUSTER_ID, "KAFKA_BROKER_ID": "1"},
         r".*Kafka Server started.*",
         entrypoint="sh",
+        says="Waiting for script...",
+    ),
+    "Node, withKraft, below 7.4.0": Sequence(
+        "/testcontainers_start.sh",
+        f"#!/bin/bash\n{NODE_EXPORT}echo '' > /etc/confluent/docker/ensure \n"
+        + FORMAT.format(f'"{CLUSTER_ID}"')
+        + "/etc/confluent/docker/run \n",
+        {**KRAFT, **NODE, "CLUSTER_ID": CLUSTER_ID, "KAFKA_BROKER_ID": "1"},
+        r".*Kafka Server started.*",
+        entrypoint="sh",
+        says="Waiting for script...",
     ),
 }
 
@@ -177,18 +221,25 @@ def check(sequence: Sequence) -> None:
         Failed: the broker does not start, or its log lacks the line.
     """
     run = f"{sequence.shell} {sequence.script}".strip()
-    loop = f"while [ ! -f {sequence.script} ]; do sleep 0.1; done; {run}"
+    loop = f"while [ ! -f {sequence.marker or sequence.script} ]; do sleep 0.1; done; {run}"
+    if sequence.says:
+        loop = f"echo '{sequence.says}'; {loop}"
     command = ["-c", loop] if sequence.entrypoint else ["sh", "-c", loop]
     options = ["--entrypoint", sequence.entrypoint] if sequence.entrypoint else []
     with container(
         "ottla-starter", *command, options=options, environment=sequence.environment
     ) as name:
+        if sequence.says:
+            wait_for_log(name, sequence.says)
         with tempfile.TemporaryDirectory() as directory:
             script = Path(directory) / "script"
             script.write_text(sequence.content)
             script.chmod(0o777)
-            call("cp", str(script), f"{name}:{sequence.script}")
+            for path in filter(None, (sequence.script, sequence.marker)):
+                call("cp", str(script), f"{name}:{path}")
         log = wait_for_log(name, "[KafkaServer id=")
         if not re.search(sequence.awaited, log):
             raise Failed(f"no line of the log matches {sequence.awaited}:\n{log}")
-        use_from_outside(f"localhost:{PORT}")
+        seen = use_from_outside(f"localhost:{PORT}").list_topics(timeout=10).brokers.values()
+        if [f"{each.host}:{each.port}" for each in seen] != [f"localhost:{PORT}"]:
+            raise Failed(f"clients at port {PORT} get another listener's address: {seen}")
